@@ -183,7 +183,7 @@ SEARCH = (
         "N of each OpenID Connect flow of `loadstone serve --oidc`, twice",
         22 * MINUTE_S,
         "{python} -m verification.search.oidc --runs 2",
-        "{python} -m verification.search.oidc --scenario oidc-refresh --budget 10",
+        "{python} -m verification.search.oidc --scenario oidc-refresh --budget 20",
     ),
     limits(
         "limits",

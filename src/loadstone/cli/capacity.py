@@ -25,7 +25,7 @@ from loadstone.cli.generator import (
     fleet_options,
     generator_options,
 )
-from loadstone.cli.oidc import OIDC, oidc_options, provider_of, scenario_given
+from loadstone.cli.oidc import OIDC, oidc_options, provider_of, wanted
 from loadstone.cli.output import TASK_ARGS, command_line, show
 from loadstone.cli.stored import JSON, STORE, OutputFile, open_store, write
 from loadstone.cli.task import arguments_text, template_options
@@ -33,10 +33,10 @@ from loadstone.keystone.scenarios import SCENARIOS
 from loadstone.plan.model import Http
 
 if TYPE_CHECKING:
-    from loadstone.oidc.target import OidcIssuer
+    from loadstone.keystone.target import TargetChoice
     from loadstone.store.location import StoreLocation
-    from loadstone.workload.capacity import Searched, SearchTerms
-    from loadstone.workload.oidc import OidcSearched
+    from loadstone.workload.capacity import SearchTerms
+    from loadstone.workload.searchable import Searchable
 
 # Options for --scenario only, and for --task only.
 _OF_SCENARIO = {"scenario": "--scenario", "given": "--arg", "users": "--users"}
@@ -195,17 +195,17 @@ def capacity(ctx: click.Context, **options: Unpack[CapacityOptions]) -> None:
     from loadstone.workload.model import RunConfig
 
     provider = provider_of(ctx, options["oidc"], options, options["watched"])
-    searched = _searched(ctx, options, provider)
+    target = provider or NamedTarget(
+        options["lab"],
+        options["cloud"],
+        options["yes"],
+        options["anyway"],
+        watched=options["watched"],
+    )
+    searched = _searched(ctx, options, target)
     config = RunConfig(
         kind="capacity",
-        target=provider
-        or NamedTarget(
-            options["lab"],
-            options["cloud"],
-            options["yes"],
-            options["anyway"],
-            watched=options["watched"],
-        ),
+        target=target,
         groups=(search_group((searched,), _terms(options)),),
         command=command_line(),
         max_rate_rps=options["max_rate_rps"],
@@ -264,20 +264,15 @@ def _terms(options: CapacityOptions) -> "SearchTerms":
     )
 
 
-def _searched(
-    ctx: click.Context, options: CapacityOptions, provider: "OidcIssuer | None"
-) -> "Searched | OidcSearched":
+def _searched(ctx: click.Context, options: CapacityOptions, target: "TargetChoice") -> "Searchable":
     """Return what to search N of: --scenario, or a workload of --task."""
-    from loadstone.workload.capacity import by_name, of_task
+    from loadstone.workload.capacity import of_task
+    from loadstone.workload.services import searchable
 
-    if provider is not None:
-        from loadstone.workload.oidc import of_provider
-
-        return of_provider(scenario_given(ctx, options["scenario"]), provider)
     file = options["task"]
     if file is None:
         _refuse(ctx, _OF_TASK, "means something with --task only")
-        return by_name(options["scenario"], options["users"], options["given"])
+        return searchable(target, wanted(ctx, options))
     _refuse(ctx, _OF_SCENARIO, "does not go with --task: the file says it")
     from loadstone.rally.task.read import read
 

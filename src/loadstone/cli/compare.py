@@ -12,7 +12,7 @@ from loadstone.cli.choose import ANYWAY, PERMISSION, TAG, Command, backend_of, o
 from loadstone.cli.dry_run import DRY_RUN, show_dry_run
 from loadstone.cli.duration import Number, RateRange, ShareParam
 from loadstone.cli.generator import fleet_address, fleet_options, generator_options
-from loadstone.cli.oidc import issuer, oidc_options, require_no_client, scenario_given
+from loadstone.cli.oidc import issuer, of_lab, oidc_options, require_no_client, wanted
 from loadstone.cli.output import command_line
 from loadstone.cli.stored import (
     JSON,
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from loadstone.compare.measure import ComparisonConfig, MeasuredComparison, Side
     from loadstone.compare.section import Compared
     from loadstone.lab.keystone.settings import LabSettings
+    from loadstone.oidc.target import OidcIssuer
     from loadstone.run.backend import Backend
     from loadstone.store.location import StoreLocation
 
@@ -355,13 +356,10 @@ def config_of(
 ) -> "ComparisonConfig":
     """Return the comparison from the options; `parameters` are stored with both runs."""
     from loadstone.compare.measure import ComparisonConfig
-    from loadstone.oidc.target import OidcIssuer
     from loadstone.plan.load import ClosedLoad, OpenLoad
     from loadstone.plan.model import Placement
-    from loadstone.workload.capacity import by_name
-    from loadstone.workload.oidc import of_provider
+    from loadstone.workload.services import searchable
 
-    of_a = sides[0].target
     rate = options["rate_rps"]
     seconds = options["seconds"] / _by_default("seconds", options, 2)
     if options["profiles"] and not _takes_turns(options):
@@ -375,9 +373,7 @@ def config_of(
     )
     return ComparisonConfig(
         sides=sides,
-        searched=of_provider(scenario_given(click.get_current_context(), options["scenario"]), of_a)
-        if isinstance(of_a, OidcIssuer)
-        else by_name(options["scenario"], options["users"], options["given"]),
+        searched=searchable(sides[0].target, wanted(click.get_current_context(), options)),
         load=load,
         criteria=criteria(options),
         command=command_line(),
@@ -432,6 +428,10 @@ def _sides(options: CompareOptions) -> "tuple[Side, Side]":
         return a, b
     require_no_client(ctx)
     labs, clouds = options["labs"], options["clouds"]
+    providers = [of_lab(name, options) for name in labs]
+    if any(providers):
+        a, b = (Side(name, _provider(name, one)) for name, one in zip(labs, providers, strict=True))
+        return a, b
     named = [(name, name, None) for name in labs] + [(name, None, name) for name in clouds]
     if named:
         a, b = (
@@ -446,6 +446,12 @@ def _sides(options: CompareOptions) -> "tuple[Side, Side]":
         for side, level in zip("ab", levels, strict=True)
     )
     return a, b
+
+
+def _provider(name: str, provider: "OidcIssuer | None") -> "OidcIssuer":
+    if provider is None:
+        raise click.UsageError(f"--lab {name} is a Keystone, and the other is an OpenID provider")
+    return provider
 
 
 def temporary(name: str, side: str, settings: "LabSettings") -> "Side":

@@ -23,7 +23,7 @@ from loadstone.cli.generator import (
     fleet_options,
     generator_options,
 )
-from loadstone.cli.oidc import OIDC, oidc_options, provider_of, scenario_given
+from loadstone.cli.oidc import OIDC, oidc_options, provider_of, wanted
 from loadstone.cli.output import command_line, run_and_show
 from loadstone.cli.stored import JSON, STORE, write_json
 from loadstone.keystone.scenarios import SCENARIOS
@@ -32,7 +32,6 @@ from loadstone.plan.model import Http
 if TYPE_CHECKING:
     from loadstone.store.location import StoreLocation
     from loadstone.workload.model import RunConfig
-    from loadstone.workload.searchable import Searchable
 
 
 class Options(TypedDict):
@@ -243,10 +242,9 @@ def _show_undone(undone: list[dict[str, str]]) -> None:
 def _config(ctx: click.Context, options: Options) -> "RunConfig":
     from loadstone.keystone.target import NamedTarget
     from loadstone.plan.model import Placement
-    from loadstone.workload.capacity import by_name
     from loadstone.workload.fault import FaultTerms, fault_groups, most_load_s
     from loadstone.workload.model import RunConfig
-    from loadstone.workload.oidc import of_provider
+    from loadstone.workload.services import searchable
 
     terms = FaultTerms(
         sentences=options["sentences"],
@@ -260,15 +258,13 @@ def _config(ctx: click.Context, options: Options) -> "RunConfig":
         placement=Placement.on(options["cores"], options["http"], options["tls_resumption"]),
     )
     provider = provider_of(ctx, options["oidc"], options)
-    searched: Searchable = (
-        by_name(options["scenario"], options["users"], options["given"])
-        if provider is None
-        else of_provider(scenario_given(ctx, options["scenario"]), provider)
+    target = provider or NamedTarget(
+        options["lab"], options["cloud"], options["yes"], options["anyway"]
     )
+    searched = searchable(target, wanted(ctx, options))
     return RunConfig(
         kind="fault",
-        target=provider
-        or NamedTarget(options["lab"], options["cloud"], options["yes"], options["anyway"]),
+        target=target,
         groups=fault_groups(searched, terms),
         command=command_line(),
         budget_s=most_load_s(terms),

@@ -218,6 +218,9 @@ def env(name: str, clouds_yaml: bool) -> None:
     if clouds_yaml:
         import yaml
 
+        if "OS_AUTH_URL" not in variables:
+            raise click.UsageError(f"{name} is an OpenID provider: clouds.yaml has Keystones only")
+
         click.echo(yaml.safe_dump({"clouds": {name: cloud(variables)}}, sort_keys=False), nl=False)
         return
     for key, value in variables.items():

@@ -12,6 +12,7 @@ from loadstone.cli.choose import once
 
 if TYPE_CHECKING:
     from loadstone.oidc.target import OidcIssuer
+    from loadstone.workload.services import Wanted
 
 Command = Callable[..., object]
 _OF_OIDC = ("client_id", "secret_file", "users_file", "redirect_uri")
@@ -74,24 +75,42 @@ def issuer(
 def provider_of(
     ctx: click.Context, url: str | None, options: Any, watched: tuple[str, ...] = ()
 ) -> "OidcIssuer | None":
-    """Return the provider of --oidc; None if the target is another."""
+    """Return the provider of --oidc, or of --lab NAME; None if the target is a Keystone."""
     if url is None:
         require_no_client(ctx)
-        return None
+        return None if options["lab"] is None else of_lab(options["lab"], options, watched)
     return issuer(ctx, url, options, watched)
 
 
-def scenario_given(ctx: click.Context, name: str) -> str | None:
-    """Return the scenario that the user named; the default is Keystone's."""
+def of_lab(name: str, options: Any, watched: tuple[str, ...] = ()) -> "OidcIssuer | None":
+    """Return the provider that a lab is; None if it is a Keystone."""
+    from dataclasses import replace
+
+    from loadstone.keystone.target import issuer_of_lab
+
+    found = issuer_of_lab(name)
+    if found is None:
+        return None
+    require_only_oidc(click.get_current_context(), f"--lab {name}")
+    return replace(found, beyond_loopback=options["yes"], anyway=options["anyway"], watched=watched)
+
+
+def wanted(ctx: click.Context, options: Any) -> "Wanted":
+    """Return what is wanted of the target."""
+    from loadstone.workload.services import Wanted
+
     is_default = ctx.get_parameter_source("scenario") is ParameterSource.DEFAULT
-    return None if is_default else name
+    return Wanted(options["scenario"], is_default, options["users"], options["given"])
 
 
-def require_only_oidc(ctx: click.Context) -> None:
-    """Refuse options of other targets beside --oidc."""
+def require_only_oidc(ctx: click.Context, target: str = "--oidc") -> None:
+    """Refuse options of other targets beside --oidc, or a lab that is a provider."""
     for name, flag in _OF_OTHERS.items():
-        if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            raise click.UsageError(f"{flag} does not go with --oidc")
+        if (
+            flag != target.partition(" ")[0]
+            and ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        ):
+            raise click.UsageError(f"{flag} does not go with {target}, an OpenID provider")
 
 
 def require_no_client(ctx: click.Context) -> None:

@@ -6,9 +6,10 @@ connection of the pool, another server. Thresholds are constants with the reason
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from loadstone.diagnosis.demand import (
+    KEYSTONE,
     MACHINE,
     NAMES,
     BottleneckKind,
@@ -84,8 +85,9 @@ class BottleneckVerdict:
 
 def name_bottleneck(case: Case) -> BottleneckVerdict:
     """Apply all rules; the first limit found is the bottleneck."""
-    limits = [limit for rule in RULES if (limit := rule(case)) is not None]
-    first = limits[0] if limits else _none(case)
+    found = (limit for rule in RULES if (limit := rule(case)) is not None)
+    limits = [_naming(limit, case.setup.service) for limit in found]
+    first = limits[0] if limits else _naming(_none(case), case.setup.service)
     use = first.use
     return BottleneckVerdict(
         Bottleneck(
@@ -96,6 +98,18 @@ def name_bottleneck(case: Case) -> BottleneckVerdict:
             sentence=first.sentence,
         ),
         tuple(_finding(limit, case) for limit in limits or [first]),
+    )
+
+
+def _naming(limit: FoundLimit, service: str) -> FoundLimit:
+    """Return a limit whose sentences name the service; rules call it Keystone."""
+    if service == KEYSTONE:
+        return limit
+    sentence = limit.sentence.replace(KEYSTONE, service)
+    return replace(
+        limit,
+        sentence=sentence[:1].upper() + sentence[1:],
+        advice=limit.advice.replace(KEYSTONE, service),
     )
 
 

@@ -51,6 +51,9 @@ KINDS = ("selects", "inserts", "updates", "deletes")  # statements that read or 
 PER_REQUEST = ("statements", *KINDS, "commits", "rollbacks", "rows_read", "log_fsyncs")
 
 
+KEYSTONE = "Keystone"
+
+
 @dataclass(frozen=True, slots=True)
 class Setup:
     """The known configuration of the service; None: unknown."""
@@ -60,6 +63,7 @@ class Setup:
     pool: int | None = None  # database connections that one worker may open
     cache: str | None = None  # as in `lab up --with cache=`
     is_elsewhere: bool = False  # no part of the service is on this machine
+    service: str = KEYSTONE  # as sentences name it
 
 
 @dataclass(frozen=True, slots=True)

@@ -136,6 +136,8 @@ def chosen_target(choice: TargetChoice) -> FaultTarget | None:
             return None if place_of(choice) is not None else lab_target(name)
         case NamedTarget(lab=None):
             return FaultTarget(None, (cloud_of(choice).endpoint.place,))
+        case OidcIssuer(lab=str(name)):
+            return lab_target(name)
         case WebService() | OidcIssuer():
             return FaultTarget(None, (choice.cloud.endpoint.place,))
         case _:

@@ -33,6 +33,7 @@ from loadstone.monitor.service import Members, ServiceProcess
 from loadstone.monitor.source import Source
 from loadstone.monitor.sources.open import open_source, open_sources
 from loadstone.oidc import target as oidc
+from loadstone.oidc.client import Client
 from loadstone.oidc.provider import Provider
 from loadstone.oidc.target import OidcIssuer
 from loadstone.result.model import LAB, LAB_HOST, Measurement
@@ -223,13 +224,8 @@ def measured_target(choice: TargetChoice, say: Say) -> Iterator[Target]:
             ):
                 yield replace(target, members=members, watch=watch, reservation=reservation)
         case OidcIssuer():
-            endpoint = choice.cloud.endpoint
-            with (
-                _oidc_target(choice, say) as target,
-                reserved(endpoint, anyway=choice.anyway) as reservation,
-                _watching_service(endpoint, say, choice.watched) as (members, watch),
-            ):
-                yield replace(target, members=members, watch=watch, reservation=reservation)
+            with _measured_provider(choice, say) as target:
+                yield target
         case ReferenceService():
             with (
                 reference_target(say) as target,
@@ -238,6 +234,30 @@ def measured_target(choice: TargetChoice, say: Say) -> Iterator[Target]:
                 yield replace(target, watch=watch)
         case _:
             assert_never(choice)
+
+
+@contextmanager
+def _measured_provider(choice: OidcIssuer, say: Say) -> Iterator[Target]:
+    """Connect to a provider: a lab, or one that is known by its issuer."""
+    if choice.lab is None:
+        endpoint = choice.cloud.endpoint
+        with (
+            _oidc_target(choice, say) as target,
+            reserved(endpoint, anyway=choice.anyway) as reservation,
+            _watching_service(endpoint, say, choice.watched) as (members, watch),
+        ):
+            yield replace(target, members=members, watch=watch, reservation=reservation)
+        return
+    from loadstone.lab.deployment import find
+    from loadstone.lab.measurement import measuring
+
+    lab = find(choice.lab)
+    with (
+        measuring(lab.folder, lab.place, anyway=choice.anyway) as reservation,
+        _oidc_target(choice, say) as target,
+        watching(lab, say, choice.watched) as watch,
+    ):
+        yield replace(of_lab(target, lab), reservation=reservation, watch=watch)
 
 
 @contextmanager
@@ -347,6 +367,34 @@ def _oidc_target(choice: OidcIssuer, say: Say) -> Iterator[Target]:
             yield Target(access, facts, provider=provider)
 
 
+def issuer_of_lab(name: str) -> OidcIssuer | None:
+    """Return the provider that a lab of this machine is; None if it is a Keystone, or no lab."""
+    from loadstone.lab import deployment, state
+    from loadstone.lab.provider import node
+
+    known = state.read(deployment.folder_of(name))
+    if known is None or not deployment.Deployment(deployment.folder_of(name), known).is_provider:
+        return None
+    lab = deployment.find(name)
+    secret = lab.environment_variables()["LOADSTONE_OIDC_CLIENT_SECRET"]
+    client = Client(node.CLIENT_ID, secret, node.REDIRECT_URI)
+    return OidcIssuer(lab.url, client, node.users_file(lab.folder), lab=name)
+
+
+def of_lab(target: Target, lab: "Deployment") -> Target:
+    """Return a target with what is known of its deployment on this machine."""
+    from loadstone.lab import deployment
+
+    # Read each time: parts may have been restarted.
+    return replace(
+        target,
+        facts=((LAB, lab.name), *lab.facts()),
+        members=lambda: deployment.load(lab.name).identity_members(),
+        failure=lambda: deployment.load(lab.name).failure(),
+        lab=lab.folder,
+    )
+
+
 def cloud_of(choice: NamedTarget) -> Cloud:
     """Return the chosen entry of clouds.yaml, or the cloud of the OS_* variables."""
     return from_environment(os.environ) if choice.cloud is None else from_clouds_yaml(choice.cloud)
@@ -409,21 +457,18 @@ def connected_lab(
     lab: "Deployment", say: Say, *, beyond_loopback: bool = False
 ) -> Iterator[Target]:
     """Connect to a lab, whose processes can be monitored."""
-    from loadstone.lab import deployment
     from loadstone.lab.hashing import DEFAULT_ROUNDS, explain
 
+    if lab.is_provider:
+        raise InvalidInput(
+            f"lab {lab.name} is an OpenID provider, which capacity, compare and fault measure"
+        )
     rounds = int(dict(lab.state.settings).get("hash-rounds", DEFAULT_ROUNDS))
     cloud = from_environment(lab.environment_variables(), f"--lab {lab.name}")
     entries = lab.directory_users()
     with connect(cloud, say, beyond_loopback=beyond_loopback) as access:
-        target = Target(
-            access,
-            facts=((LAB, lab.name), *lab.facts()),
-            # Read each time: parts may have been restarted.
-            members=lambda: deployment.load(lab.name).identity_members(),
-            failure=lambda: deployment.load(lab.name).failure(),
-            lab=lab.folder,
-            explain=_of_logins(partial(explain, lab.python, rounds)),
+        target = replace(
+            of_lab(Target(access), lab), explain=_of_logins(partial(explain, lab.python, rounds))
         )
         yield (
             replace(target, users=partial(directory_users, access, entries)) if entries else target

@@ -16,7 +16,7 @@ from loadstone.lab.keystone.compose import Blueprint
 from loadstone.lab.keystone.database import require_not_upgraded, require_own, storage_folder
 from loadstone.lab.keystone.deployment import WEB, Deployment, not_running, password_file, url_of
 from loadstone.lab.keystone.service import password
-from loadstone.lab.keystone.settings import LabSettings
+from loadstone.lab.keystone.settings import LabSettings, Service
 from loadstone.lab.ports import Ports
 from loadstone.lab.shutdown import shut_down
 from loadstone.lab.state import DeploymentState, Phase
@@ -171,6 +171,8 @@ def _start(
         phase=Phase.RUNNING,
         facts=facts_of(settings, blueprint.url, started.facts),
     )
+    if settings.service is not Service.KEYSTONE:
+        running = replace(running, facts=(("service", settings.service.value), *started.facts))
     state.write(folder, running)
     return Deployment(folder, running)
 

@@ -22,6 +22,7 @@ _OF_PART = {
     "granian": Role.KEYSTONE,
     "single": Role.KEYSTONE,
     "loadstone serve": Role.KEYSTONE,
+    "provider": Role.KEYSTONE,  # the identity service, whichever it is
     "nginx": Role.WEB,
     "apache": Role.WEB,
     "haproxy": Role.BALANCER,

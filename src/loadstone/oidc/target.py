@@ -22,7 +22,7 @@ CA_VARIABLE = "SSL_CERT_FILE"  # the engine reads it, too
 
 @dataclass(frozen=True)
 class OidcIssuer:
-    """--oidc ISSUER with its client and its users."""
+    """--oidc ISSUER with its client and its users, or a lab deployment that is a provider."""
 
     url: str
     client: Client
@@ -30,6 +30,7 @@ class OidcIssuer:
     beyond_loopback: bool = False  # the user permits load on another machine
     anyway: bool = False  # measure it although another measurement is at work
     watched: tuple[str, ...] = ()  # more to watch: --monitor
+    lab: str | None = None  # the deployment that it is
 
     @cached_property
     def cloud(self) -> Cloud:
@@ -41,7 +42,8 @@ class OidcIssuer:
         except ValueError as wrong:
             raise InvalidInput(f"--oidc {self.url}: {wrong}") from None
         who = f"client {self.client.id}"
-        return Cloud("--oidc", self.url, endpoint, who, NoAuth(), _tls())
+        chosen = "--oidc" if self.lab is None else f"--lab {self.lab}"
+        return Cloud(chosen, self.url, endpoint, who, NoAuth(), _tls())
 
     @cached_property
     def users(self) -> tuple[OidcUser, ...]:

@@ -67,6 +67,10 @@ class Searchable(Protocol):
     def secrets(self) -> frozenset[str]:
         """Secrets of the command line or file."""
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is shown first."""
+
     def generator(
         self, limits: Limits, placement: Placement, sending: Sending = USUAL
     ) -> LoadGenerator:

@@ -16,7 +16,7 @@ from loadstone.lab.keystone.options import CheckedOptions
 from loadstone.lab.keystone.release import Release, SourceTree
 from loadstone.lab.keystone.schema import Schema, sync
 from loadstone.lab.keystone.service import Keystone
-from loadstone.lab.keystone.settings import IdentityBackend, LabSettings, Option
+from loadstone.lab.keystone.settings import IdentityBackend, LabSettings, Option, Service
 from loadstone.lab.keystone.web import INTERPRETERS, SERVERS
 from loadstone.lab.parts.application import Application
 from loadstone.lab.parts.database import Database, DatabaseSize
@@ -25,6 +25,7 @@ from loadstone.lab.parts.part import Part
 from loadstone.lab.parts.server import Site
 from loadstone.lab.ports import HOST, Ports
 from loadstone.lab.programs import Program
+from loadstone.lab.provider.node import NodePackages, NodeProvider
 from loadstone.lab.server_certificates import ServerCertificates
 from loadstone.system import paths
 
@@ -109,6 +110,9 @@ def _constraints(source: Release) -> Path | None:
 def parts(blueprint: Blueprint) -> tuple[Part, ...]:
     """Return the parts in the order in which they start."""
     folder, settings = blueprint.folder, blueprint.settings
+    if settings.service is Service.OIDC_PROVIDER:
+        site = Site(folder, blueprint.port)
+        return (NodePackages(folder), NodeProvider(site, settings.scrypt_n))
     contents = environment(folder, settings)
     place = CommandContext(contents.python, folder, folder / "logs" / "prepare.log")
     if settings.is_queens:

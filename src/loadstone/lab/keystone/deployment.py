@@ -10,10 +10,17 @@ from loadstone.lab import composition, processes
 from loadstone.lab.keystone import directory, settings
 from loadstone.lab.keystone.compute.cloud import is_beside_keystone
 from loadstone.lab.keystone.manage import REGION
-from loadstone.lab.keystone.settings import Compute, DatabaseBackend, IdentityBackend, Switch
+from loadstone.lab.keystone.settings import (
+    Compute,
+    DatabaseBackend,
+    IdentityBackend,
+    Service,
+    Switch,
+)
 from loadstone.lab.parts import uwsgi
 from loadstone.lab.parts.uwsgi import Uwsgi
 from loadstone.lab.ports import HOST
+from loadstone.lab.provider import node
 from loadstone.lab.server_certificates import ServerCertificates
 from loadstone.lab.state import DeploymentState, Phase, secret_folder
 from loadstone.monitor.service import ServiceProcess
@@ -51,9 +58,15 @@ class Deployment:
 
     @property
     def url(self) -> str:
-        """URL of the Identity v3 endpoint."""
+        """URL of the Identity v3 endpoint, or a provider's issuer."""
         host = dict(self.state.settings).get("address", HOST)
-        return url_of(self.state.port(WEB) or 0, host, has_tls=self.has_tls)
+        url = url_of(self.state.port(WEB) or 0, host, has_tls=self.has_tls)
+        return url.removesuffix("/v3") if self.is_provider else url
+
+    @property
+    def is_provider(self) -> bool:
+        """Whether it is an OpenID provider."""
+        return dict(self.state.settings).get("service", Service.KEYSTONE) != Service.KEYSTONE
 
     @property
     def place(self) -> str:
@@ -80,7 +93,9 @@ class Deployment:
         return self.state.phase is Phase.RUNNING and self.state.is_of_this_boot
 
     def environment_variables(self) -> dict[str, str]:
-        """Return the OS_* variables for clients, including the password."""
+        """Return the OS_* variables for clients, including the password; or a provider's."""
+        if self.is_provider:
+            return self._provider_variables()
         return self._variables("admin", "admin", "default", password_file(self.folder))
 
     def cloud(self) -> dict[str, object]:
@@ -135,6 +150,8 @@ class Deployment:
     def setup(self) -> Setup:
         """Return the settings that the analysis of resources needs."""
         chosen = settings.read(self.state.settings)
+        if self.is_provider:
+            return Setup(workers=chosen.workers, threads=chosen.threads, service="the provider")
         conf = {(section, option): value for section, option, value in chosen.conf}
         size = int(conf.get(("database", "max_pool_size"), POOL))
         overflow = int(conf.get(("database", "max_overflow"), OVERFLOW))
@@ -192,6 +209,18 @@ class Deployment:
             "OS_IDENTITY_API_VERSION": "3",
             "OS_REGION_NAME": REGION,
             **({"OS_CACERT": str(ServerCertificates(self.folder).ca)} if self.has_tls else {}),
+        }
+
+    def _provider_variables(self) -> dict[str, str]:
+        try:
+            secret = node.client_secret_file(self.folder).read_text()
+        except FileNotFoundError:
+            raise EnvironmentUnusable(not_running(self.name)) from None
+        return {
+            "LOADSTONE_OIDC_ISSUER": self.url,
+            "LOADSTONE_OIDC_CLIENT_ID": node.CLIENT_ID,
+            "LOADSTONE_OIDC_CLIENT_SECRET": secret,
+            "LOADSTONE_OIDC_USERS": str(node.users_file(self.folder)),
         }
 
     def _processes(self) -> tuple[processes.Process, ...]:

@@ -22,6 +22,7 @@ WIDEST = (
 DISK, TMPFS = "disk", "tmpfs"
 # Address settings, which a second deployment with the same settings does not copy.
 OF_ITS_OWN = ("port", "address")
+_OF_PROVIDERS = ("service", "scrypt_n")  # not among the settings of a Keystone
 # YAML reads on and off as true and false.
 ALSO_CALLED = {"postgresql": "postgres", "true": "on", "false": "off"}
 MOST_NODES = 16
@@ -29,6 +30,13 @@ JWS_SINCE = 15
 QUEENS = OLDEST  # the last with UUID tokens, on Python 3.6
 MOST_EVENTS = 1_000_000
 MOST_KEYS = 1000
+
+
+class Service(StrEnum):
+    """The identity service."""
+
+    KEYSTONE = "keystone"
+    OIDC_PROVIDER = "oidc-provider"  # node oidc-provider
 
 
 class DatabaseBackend(StrEnum):
@@ -133,8 +141,11 @@ class LabSettings:
     middleware_cache: MiddlewareCache = MiddlewareCache.LOCAL
     service_tokens: Switch = Switch.ON  # Nova sends its own token with the user's
     conf: tuple[Option, ...] = ()
+    service: Service = Service.KEYSTONE
+    scrypt_n: int = 0  # cost of a password check of oidc-provider; 0: compared as it is
 
     def __post_init__(self) -> None:
+        self._require_what_service_has()
         if self.web is Web.SINGLE and (self.workers, self.threads) != (1, 1):
             raise InvalidInput("web=single serves with workers=1 and threads=1 only")
         if self.maxconn is not None and self.nodes == 1:
@@ -170,6 +181,22 @@ class LabSettings:
     def is_queens(self) -> bool:
         """Return whether this is the release that needs Python 3.6."""
         return self.source.major == QUEENS
+
+    def _require_what_service_has(self) -> None:
+        if self.service is Service.KEYSTONE:
+            if self.scrypt_n:
+                raise InvalidInput("scrypt-n needs service=oidc-provider: it is that one's hash")
+            return
+        own = {"service", "scrypt_n", "port"}
+        usual = LabSettings(workers=1)
+        for known in fields(self):
+            if known.name not in own and getattr(self, known.name) != getattr(usual, known.name):
+                raise InvalidInput(
+                    f"{known.name.replace('_', '-')} is a setting of Keystone: "
+                    f"service={self.service} has service, scrypt-n and port"
+                )
+        if self.scrypt_n & (self.scrypt_n - 1):
+            raise InvalidInput(f"scrypt-n must be a power of 2, not {self.scrypt_n}")
 
     def _require_what_compute_needs(self) -> None:
         if self.compute is Compute.NONE:
@@ -223,15 +250,20 @@ class LabSettings:
         plain = tuple(
             (f.name.replace("_", "-"), str(getattr(self, f.name)))
             for f in fields(self)
-            if f.name != "conf" and getattr(self, f.name) is not None
+            if f.name not in _OF_PROVIDERS
+            and f.name != "conf"
+            and getattr(self, f.name) is not None
         )
+        if self.service is not Service.KEYSTONE:
+            plain += (("service", self.service.value), ("scrypt-n", str(self.scrypt_n)))
         return plain + tuple((f"conf.{s}.{o}", value) for s, o, value in self.conf)
 
 
 def read(pairs: Iterable[tuple[str, str]]) -> LabSettings:
     """Return settings from KEY, VALUE pairs; the last value of a key counts."""
     chosen = values(pairs)
-    if chosen.get("web") is Web.SINGLE:
+    is_keystone = chosen.get("service", Service.KEYSTONE) is Service.KEYSTONE
+    if chosen.get("web") is Web.SINGLE or not is_keystone:
         chosen.setdefault("workers", 1)
     return LabSettings(**chosen)  # type: ignore[arg-type]  # each reader gives its field's type
 
@@ -348,4 +380,6 @@ _READERS: dict[str, Callable[[str, str], object]] = {
     "compute": _level(Compute),
     "middleware-cache": _level(MiddlewareCache),
     "service-tokens": _level(Switch),
+    "service": _level(Service),
+    "scrypt-n": _whole(0, 1 << 20),
 }

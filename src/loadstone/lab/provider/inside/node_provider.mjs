@@ -1,11 +1,28 @@
-// An OpenID provider on loopback (npm: oidc-provider) with a login form, for tests of --oidc.
-// Prints "ready PORT"; GET /seen gives what it has granted and answered, as JSON.
-import { generateKeyPairSync } from 'node:crypto';
+// An OpenID provider on loopback (npm: oidc-provider) with a login form.
+// GET /seen gives what it has granted and how many requests it got, as JSON.
+import { generateKeyPairSync, scrypt, timingSafeEqual } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { promisify } from 'node:util';
 import { Provider } from 'oidc-provider';
 
-const { CLIENT_ID, CLIENT_SECRET, REDIRECT_URI, USERS } = process.env;
-const passwords = new Map(Object.entries(JSON.parse(USERS)));
+const { CLIENT_ID, REDIRECT_URI, SECRET_FILE, USERS_FILE } = process.env;
+const CLIENT_SECRET = readFileSync(SECRET_FILE, 'utf8').trim();
 const port = Number(process.env.PORT);
+// Memory and time of a hash: N of scrypt. Without it, passwords are compared as they are.
+const cost = Number(process.env.SCRYPT_N ?? 0);
+const salt = Buffer.alloc(16, 1);
+const hash = (password) => promisify(scrypt)(password, salt, 32, { N: cost, r: 8, p: 1 });
+const stored = new Map();
+for (const { username, password } of JSON.parse(readFileSync(USERS_FILE, 'utf8'))) {
+  stored.set(username, cost ? await hash(password) : password);
+}
+
+async function isRight(name, password) {
+  if (!stored.has(name)) return false;
+  if (!cost) return stored.get(name) === password;
+  return timingSafeEqual(await hash(password), stored.get(name));
+}
+
 const seen = {};
 const count = (name) => { seen[name] = (seen[name] ?? 0) + 1; };
 const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
@@ -22,7 +39,7 @@ const provider = new Provider(`http://127.0.0.1:${port}`, {
   scopes: ['openid'],
   pkce: { required: () => true },
   rotateRefreshToken: true,
-  cookies: { keys: ['of a test'] },
+  cookies: { keys: ['of a lab'] },
   jwks: { keys: [{ ...privateKey.export({ format: 'jwk' }), use: 'sig', alg: 'RS256', kid: '1' }] },
   features: {
     devInteractions: { enabled: false },
@@ -31,7 +48,7 @@ const provider = new Provider(`http://127.0.0.1:${port}`, {
   },
   // Otherwise refresh tokens need a scope for which the user must consent.
   issueRefreshToken: async (ctx, client) => client.grantTypeAllowed('refresh_token'),
-  findAccount: (ctx, sub) => (passwords.has(sub)
+  findAccount: (ctx, sub) => (stored.has(sub)
     ? { accountId: sub, claims: async () => ({ sub }) } : undefined),
   interactions: { url: (ctx, interaction) => `/interaction/${interaction.uid}` },
   // Grants what is asked, so that no consent page comes.
@@ -66,7 +83,7 @@ async function interaction(ctx) {
   }
   const form = await formOf(ctx.req);
   const name = form.get('username');
-  if (form.get('prompt') !== 'login & more' || passwords.get(name) !== form.get('password')) {
+  if (form.get('prompt') !== 'login & more' || !await isRight(name, form.get('password') ?? '')) {
     count('wrong_password');
     ctx.body = page(ctx.path, 'Wrong name or password.');
     return;
