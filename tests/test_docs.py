@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import click
+import documented_commands
 import pytest
 
 from loadstone.cli import COMMANDS, loadstone
+from loadstone.errors import InvalidInput
 from verification import check
 
 ROOT = Path(__file__).parent.parent
@@ -107,3 +109,16 @@ def test_troubleshooting_has_messages_that_the_program_prints():
     known = "\n".join(_messages()).lower()
     pieces = [one.strip(" ;:") for message in quoted for one in message.split("…")]
     assert [one for one in pieces if one.lower() not in known] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_command_of_a_page_is_understood(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for line in documented_commands.commands(page.read_text(encoding="utf-8")):
+        documented_commands.write_files(line, tmp_path)
+        try:
+            documented_commands.understand(line)
+        except click.exceptions.Exit:  # --help, --version
+            continue
+        except (click.ClickException, InvalidInput) as wrong:
+            pytest.fail(f"loadstone {line}: {getattr(wrong, 'message', wrong)}")
