@@ -16,7 +16,7 @@ from loadstone.lab.keystone.compose import Blueprint
 from loadstone.lab.keystone.database import require_not_upgraded, require_own, storage_folder
 from loadstone.lab.keystone.deployment import WEB, Deployment, not_running, password_file, url_of
 from loadstone.lab.keystone.service import password
-from loadstone.lab.keystone.settings import LabSettings
+from loadstone.lab.keystone.settings import LabSettings, Service
 from loadstone.lab.ports import Ports
 from loadstone.lab.shutdown import shut_down
 from loadstone.lab.state import DeploymentState, Phase
@@ -180,7 +180,7 @@ def facts_of(
 ) -> tuple[tuple[str, str], ...]:
     """Return the facts about a deployment that results keep, without secrets."""
     mine = (
-        ("release", f"keystone {settings.source.label}"),
+        ("release", _served(settings)),
         ("workers", str(settings.workers)),
         ("threads", str(settings.threads)),
         ("storage", settings.storage),
@@ -191,6 +191,12 @@ def facts_of(
         for section, option, value in settings.conf
     )
     return mine + of_parts + tuple(options)
+
+
+def _served(settings: LabSettings) -> str:
+    if settings.service is Service.FLASK_REFERENCE:
+        return "Flask reference service"
+    return f"keystone {settings.source.label}"
 
 
 def _same(running: Deployment, settings: LabSettings, *, owned: bool) -> Deployment:

@@ -10,13 +10,15 @@ from loadstone.lab.keystone import queens
 from loadstone.lab.keystone.cache import cache
 from loadstone.lab.keystone.compute.compose import ComputeSite, compute
 from loadstone.lab.keystone.database import DATABASES, data_folder, storage_folder
+from loadstone.lab.keystone.deployment import password_file
 from loadstone.lab.keystone.directory import directory
 from loadstone.lab.keystone.manage import CommandContext
 from loadstone.lab.keystone.options import CheckedOptions
+from loadstone.lab.keystone.reference import FlaskReference
 from loadstone.lab.keystone.release import Release, SourceTree
 from loadstone.lab.keystone.schema import Schema, sync
 from loadstone.lab.keystone.service import Keystone
-from loadstone.lab.keystone.settings import IdentityBackend, LabSettings, Option
+from loadstone.lab.keystone.settings import IdentityBackend, LabSettings, Option, Service
 from loadstone.lab.keystone.web import INTERPRETERS, SERVERS
 from loadstone.lab.parts.application import Application
 from loadstone.lab.parts.database import Database, DatabaseSize
@@ -113,6 +115,8 @@ def parts(blueprint: Blueprint) -> tuple[Part, ...]:
     place = CommandContext(contents.python, folder, folder / "logs" / "prepare.log")
     if settings.is_queens:
         place = replace(place, program=queens.PREPARE)
+    if settings.service is Service.FLASK_REFERENCE:
+        return _reference(blueprint, contents)
     template, data = _data(blueprint, place)
     caches, cache_options = cache(settings.cache, folder, blueprint.ports)
     directories, directory_options = _directory(blueprint)
@@ -139,6 +143,16 @@ def parts(blueprint: Blueprint) -> tuple[Part, ...]:
         return (*sources, contents, options, *servers)
     # After Keystone, which the compute services need when they start.
     return (*sources, contents, beside.environment, options, *servers, *beside.parts)
+
+
+def _reference(blueprint: Blueprint, contents: ServiceEnvironment) -> tuple[Part, ...]:
+    """Return the parts of the reference service: no database, no cache, the same web server."""
+    folder = blueprint.folder
+    reference = FlaskReference(contents.python, folder, blueprint.url, password_file(folder))
+    web = _web(blueprint, reference.application())
+    packages = (package for part in web for package in part.packages)
+    contents = replace(contents, contents=(*contents.contents, *dict.fromkeys(packages)))
+    return (contents, reference, *web)
 
 
 def _compute_site(blueprint: Blueprint) -> ComputeSite:

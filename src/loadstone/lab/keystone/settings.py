@@ -23,12 +23,24 @@ DISK, TMPFS = "disk", "tmpfs"
 # Address settings, which a second deployment with the same settings does not copy.
 OF_ITS_OWN = ("port", "address")
 # YAML reads on and off as true and false.
+# Settings that say nothing about the reference service.
+OF_KEYSTONE = (
+    *("database", "token", "identity", "cache", "hash_rounds", "fernet_keys"),
+    *("revocation_events", "expired_tokens", "compute", "conf"),
+)
 ALSO_CALLED = {"postgresql": "postgres", "true": "on", "false": "off"}
 MOST_NODES = 16
 JWS_SINCE = 15
 QUEENS = OLDEST  # the last with UUID tokens, on Python 3.6
 MOST_EVENTS = 1_000_000
 MOST_KEYS = 1000
+
+
+class Service(StrEnum):
+    """What is served."""
+
+    KEYSTONE = "keystone"
+    FLASK_REFERENCE = "flask-reference"  # a plain token service, as a control
 
 
 class DatabaseBackend(StrEnum):
@@ -108,6 +120,7 @@ class LabSettings:
     """Settings of a deployment. Absent: the default of Keystone or of the lab."""
 
     release: str = "30.0.0"
+    service: Service = Service.KEYSTONE
     workers: int = field(default_factory=_cores)
     threads: int = 1
     port: int | None = None
@@ -149,6 +162,7 @@ class LabSettings:
             raise InvalidInput("listen needs web=uwsgi or web=nginx-uwsgi: it is uWSGI's queue")
         self._require_what_tls_needs()
         self._require_what_compute_needs()
+        self._require_what_the_reference_has()
         if self.is_queens:
             self._require_what_queens_has()
         elif self.token is TokenProvider.JWS and self.source.major < JWS_SINCE:
@@ -203,6 +217,21 @@ class LabSettings:
             raise InvalidInput(
                 f"tls=on is on {HOST} alone, without address: clients elsewhere have no copy of "
                 "the lab's CA"
+            )
+
+    def _require_what_the_reference_has(self) -> None:
+        if self.service is Service.KEYSTONE:
+            return
+        usual = {f.name: f.default for f in fields(self)}
+        changed = [
+            name.replace("_", "-")
+            for name in OF_KEYSTONE
+            if getattr(self, name) not in (usual[name], None)
+        ]
+        if changed:
+            raise InvalidInput(
+                f"service={self.service} has no {', '.join(changed)}: these are settings of "
+                "Keystone"
             )
 
     def _require_what_queens_has(self) -> None:
@@ -322,6 +351,7 @@ def _line(key: str, value: str) -> str:
 
 _READERS: dict[str, Callable[[str, str], object]] = {
     "release": _release,
+    "service": _level(Service),
     "workers": _whole(1, WIDEST),
     "threads": _whole(1, WIDEST),
     "port": _whole(1, 65535),
