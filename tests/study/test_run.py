@@ -6,16 +6,18 @@ from study_files import TWO_BY_TWO, limited, result_of, stretch_of
 
 from loadstone.analysis.model import Cause
 from loadstone.errors import EnvironmentUnusable, InvalidInput
+from loadstone.keystone.target import OwnLab
 from loadstone.search.model import Capacity
 from loadstone.store.store import Store
 from loadstone.study import journal
+from loadstone.study.cell import config_of
 from loadstone.study.figure import most_completed_rps
 from loadstone.study.order import turns
 from loadstone.study.outcomes import exit_code, outcomes
 from loadstone.study.read import StudySource
 from loadstone.study.run import carry_out
 from loadstone.study.table import rows
-from loadstone.study.wording import cells
+from loadstone.study.wording import beside_reference, cells
 
 
 class Laboratory:
@@ -234,6 +236,19 @@ def test_a_reference_that_only_the_generator_limits_has_a_lower_bound(store, tmp
     assert row.failures == ("the load generator was the limit, not the service",)
     assert exit_code(begun, store, ended) == 0
     assert len(measured) == 2
+    (line,) = beside_reference(begun.begun.study(), rows(begun.begun.study(), ended))
+    assert line == "reference: at least 1.6e+03 times N of the fastest other cell, workers 1."
+
+
+def test_a_reference_that_is_a_deployment_is_measured_with_the_one_user_that_it_has():
+    text = WITH_REFERENCE.replace("value: 711", "settings: {service: flask-reference}, value: 711")
+    study = StudySource("reference.yaml", text).study(quick=False)
+    turn = next(one for one in turns(study, 1) if one.cell.is_reference)
+    config = config_of(study, "20261121-0931-000000", turn, "")
+    assert isinstance(config.target, OwnLab)
+    assert dict(config.target.settings.pairs())["service"] == "flask-reference"
+    assert config.groups[0].most_existing == 0
+    assert config.max_rate_rps == 5000
 
 
 def test_a_reference_whose_generator_was_always_the_limit_has_no_figure():

@@ -97,7 +97,7 @@ def bisect(ctx: click.Context, **options: Unpack[BisectOptions]) -> None:
     version is compared with the one before it.
 
     \b
-    loadstone bisect --good 24.0.0 --bad 25.0.0 --scenario app-credential-validate
+    loadstone bisect --good 24.0.0 --bad 25.0.0 --scenario validate-app-credential
     loadstone bisect --good git+file://$PWD@v1 --bad git+file://$PWD@main --scenario validate
     loadstone bisect --base workers=2 --with cache=memcached --with token=jws --with hash-rounds=13
 

@@ -34,6 +34,7 @@ from loadstone.study.table import (
     settings_that_differ,
 )
 from loadstone.study.wording import (
+    beside_reference,
     cells,
     comparison_notes,
     conclusion,
@@ -80,6 +81,7 @@ def _statements(
     """Yield what makes no difference first, then what is missing, then the rest."""
     lines = rows(study, outcomes)
     yield from (Statement(one) for one in overview(study, lines))
+    yield from (Statement(one) for one in beside_reference(study, lines))
     missing = sum(one.result is None for one in outcomes)
     if missing:
         resume = f"loadstone study run --resume {journal.study_id}{journal.store.option}"

@@ -211,6 +211,20 @@ def _answer(metric: Metric, ratio: Interval, p_holm: float | None, is_counted: b
     return Answer.UNKNOWN if is_unsure and found is not Answer.SAME else found
 
 
+def reference_ratio(lines: Sequence[TableRow]) -> tuple[TableRow, TableRow, Interval] | None:
+    """Return the reference, the fastest other cell, and their ratio; None without both."""
+    known = [row for row in lines if row.estimate and row.estimate.value]
+    references = [row for row in known if row.cell.is_reference]
+    others = [row for row in known if not row.cell.is_reference]
+    if not references or not others:
+        return None
+    fastest = max(others, key=lambda row: (row.estimate and row.estimate.value) or 0.0)
+    [reference, *_] = references
+    if reference.estimate is None or fastest.estimate is None:
+        return None
+    return reference, fastest, _pair(reference.estimate, fastest.estimate).interval
+
+
 def settings_that_differ(
     study: Study, outcomes: Sequence[TurnOutcome]
 ) -> tuple[tuple[Comparison, tuple[SettingDifference, ...]], ...]:

@@ -153,6 +153,9 @@ def predicted(measurement: Measurement) -> Answer:
     said = prediction.headline(measurement)
     if found is None:
         return Answer("predicted N", figures.NOT_FOUND, "", said)
+    if prediction.unwatched(measurement):
+        bound = prediction.rate(found)
+        return Answer("predicted N", f"at most {bound}", "per second", said, found.rate_rps)
     return Answer(
         label="predicted N",
         text=prediction.rate(found),
@@ -172,6 +175,8 @@ def predicted_facts(measurement: Measurement) -> Iterator[Fact]:
         yield Fact("limited by", f"{found.limit}, at N", rank=1, is_column=True)
         at = figures.rate(found.at_rps)
         yield Fact("from", f"{found.requests:,} requests at {at}/s", rank=3)
+        if why := prediction.unwatched(measurement):
+            yield Fact("note", why, rank=2, tone="undecided")
     elif found is not None:
         text = f"{prediction.rate(found)} ({prediction.interval(found)}), from a low load"
         yield Fact("predicted", text, rank=6)
