@@ -4,6 +4,7 @@ import hashlib
 import shutil
 import subprocess
 import tempfile
+import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from release import contents, licenses, tree, wheels
 
 SUMS = "SHA256SUMS"
 NOTES = "RELEASE-NOTES.md"
+COMMIT_IN_WHEEL = tree.COMMIT_FILE.removeprefix("src/")
 ACTIONLINT = "github.com/rhysd/actionlint/cmd/actionlint@v1.7.7"
 WORKFLOWS = (".github/workflows/*.yml", "docs/examples/github-*.yml")
 
@@ -41,6 +43,12 @@ def lint_workflows() -> None:
 
 def reproduce(folder: Path, repository: str) -> None:
     """Build again elsewhere, from nothing; end if a file differs."""
+    for path in sorted(folder.glob("*.whl")):
+        built, here = built_from(path), tree.commit().name
+        if built != here:
+            raise SystemExit(
+                f"{path.name} was built from {built}, and the checkout is at {here}: make wheels"
+            )
     with tempfile.TemporaryDirectory(prefix="loadstone-again-") as name:
         again = Path(name) / "dist"
         for path in wheels.build(again, Path(name) / "work", repository, is_fresh=True):
@@ -48,6 +56,12 @@ def reproduce(folder: Path, repository: str) -> None:
             if first != second:
                 raise SystemExit(f"{path.name} differs between two builds: {first}, {second}")
             print(f"reproduced {path.name} {first}", flush=True)
+
+
+def built_from(wheel: Path) -> str:
+    """Return the commit that a wheel was built from."""
+    with zipfile.ZipFile(wheel) as archive:
+        return archive.read(COMMIT_IN_WHEEL).decode().strip()
 
 
 def write_sums(folder: Path, files: Sequence[Path]) -> Path:

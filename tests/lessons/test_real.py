@@ -26,21 +26,24 @@ def test_a_lesson_works_as_it_is_written(name: str, tmp_path: Path) -> None:
     folder.mkdir()
     bash = shutil.which("bash")
     assert bash is not None
-    with subprocess.Popen(
-        (bash, "-c", lessons.script(name)),
-        cwd=folder,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    ) as process:
+    told = tmp_path / "told"
+    with (
+        told.open("w") as to,
+        subprocess.Popen(
+            (bash, "-c", lessons.script(name)),
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=to,
+            stderr=to,
+            start_new_session=True,
+        ) as process,
+    ):
         try:
-            told, _ = process.communicate(timeout=MOST_S.get(name, 900))
+            process.wait(timeout=MOST_S.get(name, 900))
         finally:
             _end_rest(process.pid)
-    assert process.returncode == 0, told[-4000:]
+    assert process.returncode == 0, told.read_text()[-4000:]
 
 
 def _end_rest(session: int) -> None:

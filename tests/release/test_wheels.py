@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import tomllib
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -153,3 +154,11 @@ def test_an_export_has_what_git_tracks_and_the_commit(tmp_path):
     ).stdout
     name = (tmp_path / "out" / tree.COMMIT_FILE).read_text().strip()
     assert head.startswith(name.removesuffix("-dirty"))
+
+
+def test_a_wheel_of_another_commit_is_not_compared(tmp_path):
+    wheel = tmp_path / "loadstone-0.1.0-cp311-abi3-manylinux2014_x86_64.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr("loadstone/commit", "0123456789ab\n")
+    with pytest.raises(SystemExit, match="was built from 0123456789ab, and the checkout is at"):
+        checks.reproduce(tmp_path, "")

@@ -256,4 +256,6 @@ def test_a_reference_whose_generator_was_always_the_limit_has_no_figure():
     (one,) = found.measurements
     every = replace(one, trials=one.trials[1:])
     assert most_completed_rps(every) is None
+    drifted = replace(one.capacity, causes=(Cause.DRIFT,))
+    assert most_completed_rps(replace(one, capacity=drifted)) is None
     assert most_completed_rps(one) == 64_000

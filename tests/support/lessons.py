@@ -65,7 +65,7 @@ def commands(name: str) -> tuple[tuple[tuple[str, ...], int], ...]:
 
 def script(name: str) -> str:
     """Return a lesson as a program for bash that ends at the first wrong exit code."""
-    lines = ["set -m"]
+    lines = ["set -m", "trap 'kill $(jobs -rp) 2>/dev/null' EXIT"]
     for number, step in enumerate(steps(name), 1):
         if isinstance(step, WrittenFile):
             lines += [f"cat > {step.name} <<'END'", step.text.rstrip("\n"), "END"]

@@ -8,7 +8,7 @@ from typing import assert_never
 
 from loadstone.analysis.fault_effect import summarize
 from loadstone.analysis.interval import CONFIDENCE, student_t
-from loadstone.analysis.model import Trial, TrialState
+from loadstone.analysis.model import Cause, Trial, TrialState
 from loadstone.diagnosis.demand import KINDS
 from loadstone.report.generator import generator_of
 from loadstone.result.model import Measurement as Measured
@@ -110,12 +110,12 @@ def is_valid(run: Run, measurement: Measurement, *, is_reference: bool) -> bool:
 
 
 def most_completed_rps(one: Measured) -> float | None:
-    """Return the most that a search without N saw completed, without failures: a lower bound.
+    """Return the most that was completed without failures, if the generator limited the search.
 
-    None if N was found, or if the load generator was the limit in every trial: then something
-    else is wrong with this machine.
+    That is a lower bound of N. None if something else was the reason for no N, or if the load
+    generator was the limit in every trial: then something is wrong with this machine.
     """
-    if one.capacity is None or one.capacity.rate_rps is not None:
+    if one.capacity is None or Cause.GENERATOR not in one.capacity.causes:
         return None
     held = [
         trial
