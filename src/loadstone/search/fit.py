@@ -153,7 +153,7 @@ class Fit:
         counting = self._dispersion() / (self.mean_rps * BLOCK_S)
         weights = 1 / (counting / np.array([len(one) for one in stretches]) + ORDINARY**2)
         q = float(weights @ (means - np.average(means, weights=weights)) ** 2)
-        return q > _chi_square(len(stretches) - 1, level)
+        return q > chi_square(len(stretches) - 1, level)
 
     @property
     def extremes(self) -> tuple[Stretch, Stretch]:
@@ -513,7 +513,7 @@ def _depths(found: Sequence[Block]) -> Floats:
     return np.log([max(1.0, block.in_flight) for block in found])
 
 
-def _chi_square(freedom: int, level: float) -> float:
+def chi_square(freedom: int, level: float) -> float:
     """Return the quantile of a level from above (Wilson & Hilferty 1931)."""
     share = 2 / (9 * freedom)
     return freedom * (1 - share + NormalDist().inv_cdf(1 - level) * math.sqrt(share)) ** 3
