@@ -52,11 +52,11 @@ STRETCH = 5  # blocks, about: shorter than slow noise, and enough to average ove
 LEAST_STRETCH = 3  # blocks: a single pause is a large part of fewer
 LEAST_STRETCHES = 4
 ORDINARY = 0.05  # standard deviation by slow noise: a neighbour that takes a tenth half the time
-# The interval of an ordinary service is wider than counting noise by its slow noise, and by what
-# few pieces of it tell of that.
-SLOW_NOISE = 0.08
-COUNTINGS = 2.0
-DOUBTFUL = 0.05  # level at which stretches of such a wide interval must differ, too
+# The interval of an ordinary service is wider than counting noise by its slow noise, as far as so
+# many stretches tell of it, and by what the search allows for drift and for rare bursts.
+ALLOWED = 0.02
+COUNTINGS = 1.5
+DOUBTFUL = 0.2  # level at which stretches of such a wide interval must differ, too
 LEAST_HALF_WIDTH = 0.01  # over N after a collapse, which depends on how deep the queue is
 
 
@@ -153,7 +153,7 @@ class Fit:
         counting = self._dispersion() / (self.mean_rps * BLOCK_S)
         weights = 1 / (counting / np.array([len(one) for one in stretches]) + ORDINARY**2)
         q = float(weights @ (means - np.average(means, weights=weights)) ** 2)
-        return q > _chi_square(len(stretches) - 1, level)
+        return q > chi_square(len(stretches) - 1, level)
 
     @property
     def extremes(self) -> tuple[Stretch, Stretch]:
@@ -167,6 +167,12 @@ class Fit:
         count = len(self.blocks)
         error = math.sqrt(self._dispersion() / (self.mean_rps * BLOCK_S * count))
         return student_t(count - 1) * error
+
+    @property
+    def slow_noise(self) -> float:
+        """The half-width of the interval of N by an ordinary machine's slow noise, of N."""
+        count = max(LEAST_STRETCHES, len(self._stretches()))
+        return student_t(count - 1) * ORDINARY / math.sqrt(count)
 
     def collapses(self, *, is_by_queue: bool) -> bool:
         """Whether a step in the number inside explains its rates: neither time nor warming does.
@@ -340,7 +346,7 @@ def _too_wide(found: Capacity, one: Fit) -> tuple[str, ...]:
     if found.rate_rps is None or found.low_rps is None or found.high_rps is None:
         return ()
     half = (found.high_rps - found.low_rps) / 2 / found.rate_rps
-    if half <= SLOW_NOISE + COUNTINGS * one.counting or not one.differs(DOUBTFUL):
+    if half <= ALLOWED + one.slow_noise + COUNTINGS * one.counting or not one.differs(DOUBTFUL):
         return ()
     if one.trend is not None and one.trend.is_beyond(LIKELY) and one.is_steady:
         return (_drift(one),)
@@ -513,7 +519,7 @@ def _depths(found: Sequence[Block]) -> Floats:
     return np.log([max(1.0, block.in_flight) for block in found])
 
 
-def _chi_square(freedom: int, level: float) -> float:
+def chi_square(freedom: int, level: float) -> float:
     """Return the quantile of a level from above (Wilson & Hilferty 1931)."""
     share = 2 / (9 * freedom)
     return freedom * (1 - share + NormalDist().inv_cdf(1 - level) * math.sqrt(share)) ** 3

@@ -15,6 +15,7 @@ from loadstone.plan.load import ClosedLoad
 from loadstone.search.bracket import Bracket, Part
 from loadstone.search.curve import with_curve
 from loadstone.search.depth import DEEP, SHALLOW, Depths, LevelChanged, RequestsRefused
+from loadstone.search.errors import ask, doubted
 from loadstone.search.guard import at_least, guarded
 from loadstone.search.model import Capacity, Strategy
 from loadstone.search.ramp import Knee, ramp
@@ -89,12 +90,15 @@ def _search(session: Session) -> Strategy:
     knee = yield from ramp(session)
     if not knee.is_saturated:
         return at_least(session.settings.ceiling_rps)
-    if knee.refused is not None and is_refusal(knee.refused, knee.response_s):
-        return (yield from refusal(session, knee.refused, knee))
-    try:
-        return (yield from _Meter(session, knee).run())
-    except RequestsRefused as refused:
-        return (yield from refusal(session, refused.trial, knee))
+    refused, metered = knee.refused, _Meter(session, knee)
+    if refused is None or not is_refusal(refused, knee.response_s):
+        try:
+            return (yield from metered.run())
+        except RequestsRefused as error:
+            refused = error.trial
+    if (yield from ask(session, refused)):
+        return (yield from metered.without_errors())
+    return (yield from refusal(session, refused, knee))
 
 
 class SlowedByQueue(Exception):
@@ -127,6 +131,17 @@ class _Meter:
                 has_changed = True
             except SlowedByQueue:
                 return (yield from self._with_a_queue())
+
+    def without_errors(self) -> Strategy:
+        """Meter on where errors do not depend on the load: there is nothing to confirm."""
+        session = self._session
+        session.tolerates_errors = True
+        while session.left_s > self._lengths.chunk_s + session.drain_s and (
+            session.spent_s < self._lengths.watch_s or not self._is_narrow
+        ):
+            with contextlib.suppress(LevelChanged, RequestsRefused):
+                yield from self._depths.meter(session, self._lengths.chunk_s)
+        return self._state()
 
     def _rest(self) -> Part:
         """Determine why the service is slower; raises SlowedByQueue if its own queue is why."""
@@ -174,6 +189,9 @@ class _Meter:
         if depths.fell() is not None:
             yield from self._rest()
         yield from bracket.confirm_below(lengths.below_s, lengths.above_s, lengths.chunk_s)
+        unclear = doubted(session.trials, session.settings.error_share)
+        if unclear is not None:
+            raise RequestsRefused(unclear)
         # What is left after the trial above is one long trial at least.
         reserve_s = max(LAST_SHARE * session.settings.budget_s, lengths.chunk_s)
         reserve_s += lengths.above_s + 4 * session.drain_s

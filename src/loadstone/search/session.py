@@ -89,6 +89,7 @@ class Session:
         self.trials: list[Trial] = []
         self.since_s = 0.0  # of load, when the service's last change of capacity came
         self.is_slowed_by_queue = False  # a trial has shown it
+        self.tolerates_errors = False  # a trial has shown that they do not depend on the load
         # Returns the result if the search ended here.
         self.so_far: Callable[[], Capacity | None] = lambda: None
 
@@ -163,7 +164,14 @@ class Session:
         reasons: tuple[str, ...] = ()
         tries = 0
         while tries < TRIES:
-            request = TrialRequest(self._fitting(load), purpose, alarm_s, rise_s, pause_s)
+            request = TrialRequest(
+                self._fitting(load),
+                purpose,
+                alarm_s,
+                rise_s,
+                pause_s,
+                tolerates_errors=self.tolerates_errors,
+            )
             if refusals is not None:
                 request = replace(request, tolerates_errors=refusals.are_tolerated)
             trial = yield self._with_limits(request)

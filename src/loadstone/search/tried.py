@@ -12,6 +12,7 @@ ERROR = 1.0  # requests, because a request may come just before or after a token
 GRID = 400  # number of bucket sizes that are tried
 LEAST_RATIO = 3.0  # of the longest to the shortest time that a bucket took to empty
 WINDOWS = 2.0  # times its limit that a window may accept: haproxy weights the previous window
+FEW = 0.05  # of the requests of a trial fail: the queue is what shows there
 LEAST_FLOW = 0.4  # of the accepted requests: with less, the rest came from a full bucket or window
 
 
@@ -61,8 +62,11 @@ class Fill:
 def tried(trial: Trial, rate_rps: float, *, is_rested: bool) -> Tried:
     """Count accepted and refused requests; all 0 if nothing was accepted."""
     stats, ticks = trial.stats, trial.timeline
-    if not stats.failed and trial.verdict.state is TrialState.DEGRADED:
-        return Tried(rate_rps, stats.ok, 0, is_saturated=True)
+    is_few = stats.failed <= FEW * (stats.ok + stats.failed)
+    has_grown = trial.verdict.cause in (Cause.OVERLOAD, Cause.DRIFT)
+    is_degraded = trial.verdict.state is TrialState.DEGRADED
+    if is_degraded and (not stats.failed or (is_few and has_grown)):
+        return Tried(rate_rps, stats.ok + stats.failed, stats.failed, is_saturated=True)
     if not stats.ok:
         return Tried(rate_rps, 0, 0)
     seconds = len(trial.timeline.due) * TICK_S

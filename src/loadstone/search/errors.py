@@ -1,0 +1,169 @@
+"""Errors that do not depend on the load: as many at half the load as at all of it."""
+
+import math
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+
+from loadstone.analysis.alarm import chance_of
+from loadstone.analysis.interval import CONFIDENCE
+from loadstone.analysis.model import Cause, Trial, TrialState
+from loadstone.plan.load import OpenLoad
+from loadstone.search.fit import chi_square
+from loadstone.search.model import Capacity, TrialRequest
+from loadstone.search.session import Refusals, Session
+
+CALM = 0.6  # of the highest throughput: no queue explains errors at so little load
+CONTROL = 0.55  # of it, in a trial that asks for errors at little load
+LEAST_FAILED = 3  # at little load
+WANTED = 8.0  # failures in that trial: with fewer, it hardly tells
+MOST_LEFT = 0.4  # of the time that is left, for that trial
+MOST_SHARE = 0.2  # of requests that fail: with more, the service is down or refuses
+LEAST_RPS = 1.0
+LEAST_TRIAL_S = 4.0
+DOUBTFUL = 0.001  # chance of so many errors if no more than the allowed share fails
+TOO_MUCH = 0.05  # chance of so many errors at little load
+VARYING = 0.001  # chance at which shares of trials count as different
+DIFFERENT = 0.01  # chance at which the shares of two loads count as different
+
+
+@dataclass(frozen=True, slots=True)
+class Errors:
+    """Failed requests of some trials."""
+
+    failed: int
+    requests: int
+
+    @property
+    def share(self) -> float:
+        """Share of the requests."""
+        return self.failed / self.requests if self.requests else 0.0
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """95 % interval of the share (Wilson)."""
+        z2, n, share = NormalDist().inv_cdf((1 + CONFIDENCE) / 2) ** 2, self.requests, self.share
+        middle = (share + z2 / (2 * n)) / (1 + z2 / n)
+        half = math.sqrt(z2 * share * (1 - share) / n + (z2 / (2 * n)) ** 2) / (1 + z2 / n)
+        return middle - half, middle + half
+
+    def differs(self, other: "Errors") -> bool:
+        """Whether chance hardly explains two shares: given their sum, one of them is binomial."""
+        count, requests = self.failed + other.failed, self.requests + other.requests
+        share = self.requests / max(1, requests)
+        deviation = math.sqrt(count * share * (1 - share))
+        beyond = abs(self.failed - count * share) - 0.5  # continuity correction
+        return beyond > NormalDist().inv_cdf(1 - DIFFERENT / 2) * deviation
+
+
+@dataclass(frozen=True, slots=True)
+class ConstantErrors:
+    """The same share of errors at little and at high load."""
+
+    calm: Errors
+    busy: Errors
+    calm_rps: float  # at most, of the trials at little load
+
+    def __str__(self) -> str:
+        every = Errors(self.calm.failed + self.busy.failed, self.calm.requests + self.busy.requests)
+        low, high = every.interval
+        return (
+            f"{every.share:.2%} of requests fail at any rate ({low:.2%} to {high:.2%}): "
+            f"{self.calm.failed} of {self.calm.requests:,} where up to {self.calm_rps:.4g}/s "
+            f"completed, {self.busy.failed} of {self.busy.requests:,} where more did"
+        )
+
+
+def counted(trials: Sequence[Trial]) -> Errors:
+    """Return the failed requests of trials."""
+    requests = sum(trial.stats.ok + trial.stats.failed for trial in trials)
+    return Errors(sum(trial.stats.failed for trial in trials), requests)
+
+
+def constant_errors(trials: Sequence[Trial], allowed: float) -> ConstantErrors | None:
+    """Return the errors if more than allowed fail at little load, and as many at high load."""
+    valid = [trial for trial in trials if trial.verdict.state is not TrialState.INVALID]
+    calm_rps = CALM * max((trial.stats.throughput_rps for trial in valid), default=0.0)
+    calm = counted([trial for trial in valid if trial.stats.throughput_rps <= calm_rps])
+    busy = counted([trial for trial in valid if trial.stats.throughput_rps > calm_rps])
+    is_too_much = chance_of(calm.failed, calm.requests * allowed) < TOO_MUCH
+    if calm.failed < LEAST_FAILED or not is_too_much or busy.share > MOST_SHARE:
+        return None
+    return None if calm.differs(busy) or _vary(valid) else ConstantErrors(calm, busy, calm_rps)
+
+
+def _unbiased(trial: Trial) -> Errors:
+    """Return the errors of a trial, without the one that stopped it: it came too early."""
+    failed, requests = trial.stats.failed, trial.stats.ok + trial.stats.failed
+    is_stopped = trial.verdict.cause is Cause.ERRORS and failed > 0
+    return Errors(failed - is_stopped, requests - is_stopped)
+
+
+def _vary(trials: Sequence[Trial]) -> bool:
+    """Whether chance hardly explains how much the shares of trials differ (Pearson)."""
+    share = counted(trials).share
+    each = [one for one in map(_unbiased, trials) if one.requests]
+    if not 0 < share < 1 or len(each) < 2:
+        return False
+    squares = sum(
+        (one.failed - share * one.requests) ** 2 / (share * (1 - share) * one.requests)
+        for one in each
+    )
+    return squares > chi_square(len(each) - 1, VARYING)
+
+
+def ask(session: Session, refused: Trial) -> Generator[TrialRequest, Trial, bool]:
+    """Say whether errors come at little load, too; where it may be, a trial there tells."""
+    allowed = session.settings.error_share
+    if constant_errors(session.trials, allowed):
+        return True
+    others = counted([trial for trial in session.trials if trial is not refused])
+    last, every = counted([refused]), counted(session.trials)
+    rate_rps = CONTROL * max(trial.stats.throughput_rps for trial in session.trials)
+    if last.differs(others) or not 0 < every.share < MOST_SHARE:
+        return False
+    seconds = WANTED / every.share / max(rate_rps, LEAST_RPS)
+    if seconds > MOST_LEFT * session.left_s:
+        return True  # nothing shows that they depend on it, and no trial can
+    load = OpenLoad(rate_rps, max(LEAST_TRIAL_S, seconds))
+    names = [name for name, _ in refused.stats.errors]
+    refusals = Refusals(names[0] if names else "an error", are_tolerated=True)
+    yield from session.run_trial(load, "as many errors at half the load?", refusals=refusals)
+    return constant_errors(session.trials, allowed) is not None
+
+
+def checked(trials: Sequence[Trial], found: Capacity, allowed: float) -> Capacity:
+    """Return the capacity; without N if more errors than allowed come at any rate, or may come."""
+    errors, cause = constant_errors(trials, allowed), Cause.ERRORS
+    fact = f"{errors}, and {allowed:.2%} are allowed"
+    if errors is None:
+        fact, cause = _doubt(trials, allowed), Cause.INCONSISTENT
+        if not fact:
+            return found
+    if found.rate_rps is not None and found.low_rps is not None and found.high_rps is not None:
+        fact += (
+            f"; without these errors, N is {found.rate_rps:.4g}/s ({found.low_rps:.4g} to "
+            f"{found.high_rps:.4g})"
+        )
+    return Capacity(None, None, None, 0.0, (fact, *found.words), causes=(cause,))
+
+
+def doubted(trials: Sequence[Trial], allowed: float) -> Trial | None:
+    """Return the trial with most errors, if nothing tells whether they depend on the load."""
+    return max(trials, key=lambda one: one.stats.failed) if _doubt(trials, allowed) else None
+
+
+def _doubt(trials: Sequence[Trial], allowed: float) -> str:
+    """Say that too few requests failed to tell whether errors depend on the load."""
+    valid = [trial for trial in trials if trial.verdict.state is not TrialState.INVALID]
+    held = [trial for trial in valid if trial.verdict.state is TrialState.SUSTAINED]
+    few, many = counted(held), counted([trial for trial in valid if trial not in held])
+    is_too_much = chance_of(many.failed, many.requests * allowed) < DOUBTFUL
+    every = counted(valid)
+    if not is_too_much or every.share > MOST_SHARE or few.differs(many) or _vary(valid):
+        return ""
+    return (
+        f"{every.share:.2%} of requests failed ({every.failed} of {every.requests:,}), about as "
+        f"many in each trial, and {allowed:.2%} are allowed: too few to tell whether the errors "
+        f"depend on the load; a longer --budget tells"
+    )

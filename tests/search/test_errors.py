@@ -1,0 +1,55 @@
+"""Errors that come at any load, on simulated services."""
+
+from dataclasses import replace
+
+import pytest
+from binomial import most_failures
+from simulator.families import draw
+from simulator.service import Limiter, Service
+from simulator.simulator import Simulator
+
+from loadstone.analysis.model import Cause, Trial
+from loadstone.search.errors import Errors
+from loadstone.search.model import Capacity
+from loadstone.search.run import search
+from loadstone.search.settings import SearchSettings
+from loadstone.search.strategies import STRATEGIES
+
+ANY_RATE = "of requests fail at any rate"
+
+
+def found(service: Service, seed: int, budget_s: float) -> tuple[Capacity, tuple[Trial, ...]]:
+    settings = SearchSettings(budget_s=budget_s)
+    return search(STRATEGIES["meter"](settings), Simulator(service, seed).measure)
+
+
+def test_errors_at_any_rate_are_named_without_a_flood() -> None:
+    others = floods = 0
+    for seed in range(12):
+        capacity, trials = found(Service(capacity_rps=200.0, error_share=0.01), seed, 120.0)
+        assert capacity.rate_rps is None
+        others += Cause.ERRORS not in capacity.causes or ANY_RATE not in capacity.words[0]
+        floods += any("flood" in trial.purpose for trial in trials)
+    # A trial at half the load may have too few errors by chance.
+    assert max(others, floods) <= most_failures(12, 0.15)
+
+
+def test_too_few_errors_to_tell_are_no_number() -> None:
+    numbers = 0
+    for index in range(700_000, 700_012):
+        service = replace(draw("errors", index), error_share=0.01)
+        capacity, _ = found(service, index, 60.0)
+        numbers += capacity.rate_rps is not None
+    assert numbers <= most_failures(12, 0.05)
+
+
+def test_a_limiter_is_not_taken_for_errors_at_any_rate() -> None:
+    service = Service(workers=8, capacity_rps=400.0, limiter=Limiter(90.0, 0.5))
+    capacity, _ = found(service, 1, 60.0)
+    assert capacity.rate_rps == pytest.approx(90.0, rel=0.03)
+
+
+def test_the_interval_of_a_share_is_that_of_wilson() -> None:
+    low, high = Errors(2, 1000).interval
+    assert low == pytest.approx(0.00055, abs=1e-5)
+    assert high == pytest.approx(0.00726, abs=1e-5)
