@@ -10,6 +10,9 @@ import pytest
 from command_line import CommandLine
 from oidc_service import CLIENT_ID, SECRET, oidc_service
 
+from loadstone.cli import oidc
+from loadstone.oidc.scenarios import SCENARIOS
+
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory):
@@ -27,6 +30,10 @@ def secret_file(tmp_path):
     path = tmp_path / "secret"
     path.write_text(f"{SECRET}\n")
     return path
+
+
+def test_help_names_every_scenario():
+    assert set(oidc.SCENARIOS) == set(SCENARIOS)
 
 
 @pytest.mark.parametrize(
