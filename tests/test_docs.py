@@ -1,13 +1,16 @@
 """The documents name what there is."""
 
+import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import click
+import documented_commands
 import pytest
 
 from loadstone.cli import COMMANDS, loadstone
+from loadstone.errors import InvalidInput
 from verification import check
 
 ROOT = Path(__file__).parent.parent
@@ -51,9 +54,10 @@ def test_every_command_and_option_has_a_help_text(name, command):
 
 
 def test_every_page_is_in_the_table_of_contents():
-    contents = (ROOT / "docs/index.md").read_text().split()
-    pages = {page.stem for page in (ROOT / "docs").glob("*.md")} - {"index"}
-    assert pages == pages & set(contents)
+    for folder in (ROOT / "docs", ROOT / "docs/lessons"):
+        contents = (folder / "index.md").read_text().split()
+        pages = {page.stem for page in folder.glob("*.md")} - {"index"}
+        assert pages == pages & set(contents)
 
 
 def test_nothing_tells_to_install_loadstone_from_a_package_index():
@@ -85,3 +89,36 @@ def test_what_lists_exit_codes_lists_the_internal_error(name, command):
 def test_every_table_of_exit_codes_has_the_internal_error(page):
     for table in re.findall(r"(?m)^\| exit code \|.*\n(?:\|.*\n)+", page.read_text()):
         assert "| 70 |" in table
+
+
+def _messages() -> Iterator[str]:
+    """Yield every text of the program, with … for what is filled in."""
+    for path in (ROOT / "src/loadstone").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.JoinedStr):
+                parts = (one.value if isinstance(one, ast.Constant) else "…" for one in node.values)
+                yield "".join(map(str, parts))
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                yield node.value
+
+
+def test_troubleshooting_has_messages_that_the_program_prints():
+    text = (ROOT / "docs/troubleshooting.md").read_text(encoding="utf-8")
+    quoted = re.findall(r"(?m)^\| `([^`]+)`(?: \(.*\))? \|", text)
+    assert len(quoted) > 25
+    known = "\n".join(_messages()).lower()
+    pieces = [one.strip(" ;:") for message in quoted for one in message.split("…")]
+    assert [one for one in pieces if one.lower() not in known] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_command_of_a_page_is_understood(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for line in documented_commands.commands(page.read_text(encoding="utf-8")):
+        documented_commands.write_files(line, tmp_path)
+        try:
+            documented_commands.understand(line)
+        except click.exceptions.Exit:  # --help, --version
+            continue
+        except (click.ClickException, InvalidInput) as wrong:
+            pytest.fail(f"loadstone {line}: {getattr(wrong, 'message', wrong)}")

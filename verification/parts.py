@@ -224,10 +224,25 @@ COMPARISON = (
         "comparison-real",
         "comparison",
         "answers for real Keystones and services of known difference, 20 times each",
-        90 * MINUTE_S,
-        "{python} -m verification.comparison.real --seconds 2 --pairs 10",
-        "{python} -m verification.comparison.real --seconds 1 --pairs 4 --times 1"
-        " --difference 'capacity 200 and 206'",
+        5 * HOUR_S,
+        "{python} -m verification.comparison.real",
+        "{python} -m verification.comparison.real --times 1 --difference 'capacity 200 and 206'",
+    ),
+    Part(
+        "comparison-bisections",
+        "comparison",
+        "how often `bisect` blames the right one of 16 simulated versions",
+        3 * MINUTE_S,
+        "{python} -m verification.comparison.bisections",
+        "{python} -m verification.comparison.bisections --count 4",
+    ),
+    Part(
+        "comparison-turns",
+        "comparison",
+        "error rates of comparisons in turns, beside blocks in the same simulated noise",
+        6 * MINUTE_S,
+        "{python} -m verification.comparison.turns",
+        "{python} -m verification.comparison.turns --count 8",
     ),
 )
 

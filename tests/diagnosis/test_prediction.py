@@ -6,7 +6,7 @@ import random
 import pytest
 
 from loadstone.diagnosis.demand import BottleneckKind, Observation, ResourceUse
-from loadstone.diagnosis.prediction import LowLoadFigures, predict, throughput
+from loadstone.diagnosis.prediction import LowLoadFigures, is_upper_bound, predict, throughput
 from loadstone.monitor.roles import Role
 
 AT_RPS, SECONDS = 1.2, 30.0
@@ -87,6 +87,15 @@ def test_workers_that_mostly_wait_give_way_before_the_cores():
     found = predict(observed(keystone(0.01), workers=2), LowLoadFigures(0.1, 0.0))
     assert found.limit == "Keystone's worker threads"
     assert found.rate_rps == pytest.approx(20.0, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("workers", "response_s", "is_bound"), [(0, 0.1, True), (0, 0.02, False), (2, 0.1, False)]
+)
+def test_requests_that_wait_in_unknown_workers_give_an_upper_bound(workers, response_s, is_bound):
+    known = {"workers": workers} if workers else {}
+    seen = observed(keystone(0.005), **known)
+    assert is_upper_bound(seen, LowLoadFigures(response_s, 0.0)) is is_bound
 
 
 def test_the_sessions_that_a_balancer_lets_through_bound_the_rate():

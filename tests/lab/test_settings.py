@@ -7,7 +7,7 @@ import pytest
 
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.lab import deployment
-from loadstone.lab.keystone import conf, settings
+from loadstone.lab.keystone import compose, conf, settings
 from loadstone.lab.keystone.database import (
     data_folder,
     rename_data,
@@ -182,3 +182,13 @@ def test_data_that_were_upgraded_do_not_go_back(tmp_path: Path) -> None:
     require_not_upgraded(tmp_path, replace(chosen, release="30.0.0"))
     # Those of another database server are others.
     require_not_upgraded(tmp_path, replace(chosen, database=DatabaseBackend.POSTGRES))
+
+
+def test_the_reference_service_has_none_of_keystones_settings() -> None:
+    chosen = settings.read([("service", "flask-reference"), ("web", "nginx-uwsgi")])
+    packages = {program.package for program in compose.programs(chosen)}
+    assert packages == {"nginx-light", "nginx-common"}
+    with pytest.raises(InvalidInput, match="has no database, hash-rounds"):
+        settings.read([
+            ("service", "flask-reference"), ("database", "mariadb"), ("hash-rounds", "4")
+        ])  # fmt: skip

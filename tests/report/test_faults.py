@@ -11,6 +11,7 @@ from loadstone.analysis.fault import FaultEffect, FaultPhase, Injection
 from loadstone.analysis.fault_effect import effect
 from loadstone.diagnosis.finding import Confidence, Finding
 from loadstone.engine.outcome import Outcome
+from loadstone.monitor.service import EndedProcess
 from loadstone.report import schema
 from loadstone.report.sections import fault
 from loadstone.run.exit_code import exit_code
@@ -55,6 +56,24 @@ def test_a_fault_without_figures_says_nothing() -> None:
     assert exit_code(replace(run, measurements=(one,))) < 4
     without = replace(one, trials=tuple(replace(trial, faults=()) for trial in one.trials))
     assert exit_code(replace(run, measurements=(without,))) == 4
+
+
+def test_processes_that_end_with_the_fault_are_counted_in_one_line() -> None:
+    run = run_of(killed(1.0), killed(2.0), killed(1.0))
+    [one] = run.measurements
+    died = [
+        tuple(EndedProcess("uwsgi", pid, 28.0) for pid in pids)
+        for pids in ((11, 12, 13), (21, 22, 23), ())
+    ]
+    trials = tuple(
+        replace(trial, usage=replace(trial.usage, ended=ended))
+        for trial, ended in zip(one.trials, died, strict=True)
+    )
+    run = replace(run, measurements=(replace(one, trials=trials),))
+    line = "3 processes of uwsgi ended in 2 of 3 trials with a fault"
+    for shown in (summary_of(run), in_full(run), page_of(run)):
+        assert line in shown
+        assert "pid 11" not in shown
 
 
 def test_what_was_published_of_another_load_is_not_shown() -> None:

@@ -16,7 +16,7 @@ from loadstone.monitor.roles import Role
 from loadstone.report import schema, trial_figures
 from loadstone.report.sections import charts, statements
 from loadstone.result.model import Run
-from loadstone.search.low_load import PURPOSE
+from loadstone.search.low_load import ALONE, PURPOSE
 from loadstone.store import codec
 
 SENTENCE = "Keystone's CPU: 1.96 of 2 cores busy; a request costs 272 ms."
@@ -161,6 +161,24 @@ def test_the_page_shows_utilisation_by_rate_with_the_predicted_n():
         (predicted.low_rps, predicted.high_rps)
     ]
     assert chart.band is not None  # the measured N
+
+
+def test_a_prediction_without_known_workers_is_an_upper_bound_if_requests_mostly_wait():
+    search = watched().measurements[0]
+    first, *_ = search.trials
+    cost = replace(first.resources.observation.uses[0], demand_s=0.0003)
+    machine = ResourceUse("the machine's CPU", BottleneckKind.CPU, MACHINE, 0.3, 2, "cores", 0.3)
+    seen = replace(first.resources.observation, uses=(cost, machine), figures=())
+    trials = tuple(
+        replace(first, number=number, purpose=purpose, rate_rps=None, resources=resources)
+        for number, (purpose, resources) in enumerate(
+            [(ALONE, None), (PURPOSE, replace(first.resources, observation=seen))], 1
+        )
+    )
+    one = replace(search, policy="prediction", capacity=None, trials=trials)
+    shown = " ".join(summary_of(replace(watched(), measurements=(one,))).split())
+    assert "predicted N at most" in shown
+    assert "0.30 ms of CPU, and what it waits for was not watched" in shown
 
 
 def test_a_trial_at_low_load_is_not_said_to_be_saturated_nor_drawn_next_to_n():

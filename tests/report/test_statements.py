@@ -53,6 +53,11 @@ def test_the_headline_latency_is_from_a_rate_up_to_n_that_never_failed():
         shown = trials.last_sustained(replace(ISSUE, capacity=n, trials=made))
         assert shown is not None
         assert shown.rate_rps == 30.4
+    sustained_above = replace(ISSUE, capacity=n, trials=(above,))
+    assert "p95 below N" not in [one.label for one in search.facts(sustained_above)]
+    assert "p95 below N" in [
+        one.label for one in search.facts(replace(sustained_above, trials=(low, above)))
+    ]
     only = trials.last_sustained(replace(ISSUE, capacity=n, trials=(above, failed)))
     assert only is not None
     assert only.rate_rps == 35.7

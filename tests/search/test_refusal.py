@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from binomial import most_failures
 from simulator.families import draw
 from simulator.service import Law, Limiter, Lockout, Service, WindowLimiter
 from simulator.simulator import Simulator
@@ -205,6 +206,26 @@ def test_a_limit_below_the_first_rate_is_found() -> None:
     service = Service(workers=4, capacity_rps=100.0, limiter=limiter, refuses_with="status")
     capacity, _ = found(service)
     assert capacity.rate_rps == pytest.approx(2.0, rel=0.1)
+
+
+@pytest.mark.parametrize("family", ["limiter", "limiter-per-user"])
+def test_a_minute_does_not_take_a_full_bucket_for_the_rate(family: str) -> None:
+    misses = 0
+    for index in range(710_000, 710_020):
+        service = draw(family, index)
+        settings = SearchSettings(budget_s=60.0)
+        capacity, _ = search(STRATEGIES["meter"](settings), Simulator(service, index).measure)
+        low, high = capacity.low_rps or 0.0, capacity.high_rps or np.inf
+        misses += not low <= sustained_rps(service) <= high
+    assert misses <= most_failures(20, 0.05)
+
+
+@pytest.mark.parametrize("index", [710_001, 710_164, 710_206])
+def test_a_queue_that_has_not_filled_yet_shows_no_rate_above_the_capacity(index: int) -> None:
+    service = draw("overflow", index)
+    settings = SearchSettings(budget_s=60.0)
+    capacity, _ = search(STRATEGIES["meter"](settings), Simulator(service, index).measure)
+    assert capacity.rate_rps == pytest.approx(service.capacity_rps, rel=0.04)
 
 
 @pytest.mark.parametrize("index", [70001, 70013])

@@ -7,6 +7,7 @@ from study_files import TWO_BY_TWO
 
 from loadstone.cli.study import study
 from loadstone.errors import InvalidInput
+from loadstone.lab.programs import Program
 from loadstone.study import journal, read
 from loadstone.study.journal import TurnResult
 from loadstone.study.read import StudySource
@@ -92,3 +93,11 @@ def test_a_bad_file_begins_nothing(tmp_path):
     assert isinstance(refused.exception, InvalidInput)
     assert str(refused.exception).startswith(f"{file}:7:")
     assert journal.ids(tmp_path / "store") == ()
+
+
+def test_a_study_without_its_servers_leaves_nothing_behind(tmp_path, monkeypatch):
+    monkeypatch.setattr(Program, "find", lambda _: None)
+    refused = ask("run", "sql-per-request", "--quick", "--store", tmp_path)
+    assert "not installed: mariadbd" in str(refused.exception)
+    assert "Cells of the study" not in refused.output
+    assert journal.ids(tmp_path) == ()

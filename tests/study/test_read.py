@@ -64,10 +64,11 @@ def test_the_quick_form_leaves_out_what_it_says():
          'did you mean "pause_s"?'),
         ("web: apache}\n    ng", "web: apach}\n    ng", "mine.yaml:4: web must be one of uwsgi, "
          "nginx-uwsgi, apache, gunicorn, granian, single, not 'apach'"),
-        ("{web: nginx-uwsgi}", "{webs: nginx-uwsgi}", "mine.yaml:5: --with webs: no such key; the "
-         "keys are release, workers, threads, port, address, web, nodes, balance, maxconn, tls, "
-         "database, storage, token, identity, cache, hash-rounds, listen, db-connections, "
-         "db-buffer-mb, fernet-keys, revocation-events, expired-tokens, compute, middleware-cache, "
+        ("{web: nginx-uwsgi}", "{webs: nginx-uwsgi}",
+         "mine.yaml:5: --with webs: no such key; the keys are release, workers, "
+         "threads, port, address, web, nodes, balance, maxconn, tls, database, storage, "
+         "token, identity, cache, hash-rounds, listen, db-connections, db-buffer-mb, "
+         "fernet-keys, revocation-events, expired-tokens, compute, middleware-cache, "
          "service-tokens, service, scrypt-n, conf.SECTION.OPTION"),
         ("[1, 2]\nrep", "[1, off]\nrep", 'mine.yaml:6: "workers" is read as true or false: quote '
          'it, as workers: "off"'),
@@ -145,7 +146,7 @@ def test_a_built_in_study_can_be_read_and_its_quick_form_is_quick(name):
 def test_isp_ras_has_its_twelve_configurations_the_reference_and_the_published_figures():
     found = read.find("isp-ras-2015").study(quick=True)
     assert [one.is_reference for one in found.cells] == [False] * 12 + [True]
-    assert found.cells[-1].settings == ()
+    assert dict(found.cells[-1].settings) == {"service": "flask-reference", "web": "nginx-uwsgi"}
     shown = {p.value for cell in found.cells for p in found.published if p.is_of(cell, None)}
     assert shown == {37, 99, 711}
 

@@ -1,16 +1,23 @@
 import json
+from dataclasses import replace
 
 import pytest
-from study_files import TWO_BY_TWO, limited, result_of
+from study_files import TWO_BY_TWO, limited, result_of, stretch_of
 
+from loadstone.analysis.model import Cause
 from loadstone.errors import EnvironmentUnusable, InvalidInput
+from loadstone.keystone.target import OwnLab
+from loadstone.search.model import Capacity
 from loadstone.store.store import Store
 from loadstone.study import journal
+from loadstone.study.cell import config_of
+from loadstone.study.figure import most_completed_rps
 from loadstone.study.order import turns
-from loadstone.study.outcomes import outcomes
+from loadstone.study.outcomes import exit_code, outcomes
 from loadstone.study.read import StudySource
 from loadstone.study.run import carry_out
 from loadstone.study.table import rows
+from loadstone.study.wording import beside_reference, cells
 
 
 class Laboratory:
@@ -178,3 +185,75 @@ def test_a_result_that_was_deleted_is_missing_and_said_so(store, begun):
     store.delete(gone)
     found = list(outcomes(begun, store))[3]
     assert found.failure == f"its result {gone} is no longer in the store"
+
+
+WITH_REFERENCE = """\
+title: Beside the reference service
+factors: {workers: [1]}
+measurement: {budget_s: 60}
+reference: {value: 711, words: "seen elsewhere"}
+"""
+
+
+def limited_by_generator(rates):
+    """A search without N: its generator was the limit in all trials but the first."""
+    trials = []
+    for number, rate in enumerate(rates, 1):
+        (trial,) = stretch_of(5 * rate, 5.0).trials
+        why = ("it used 0.87 of a core",) if number > 1 else ()
+        trials.append(replace(trial, number=number, health=replace(trial.health, limits=why)))
+    words = ("the load generator was the limit, not the service",)
+    nothing = Capacity(None, None, None, 0.0, words, causes=(Cause.GENERATOR,))
+    found = result_of("20261121-0931-000000", 1.0)
+    (one,) = found.measurements
+    one = replace(one, capacity=nothing, trials=tuple(trials), policy="search")
+    return replace(found, measurements=(one,))
+
+
+def test_a_reference_that_only_the_generator_limits_has_a_lower_bound(store, tmp_path):
+    begun = journal.begin(
+        tmp_path, StudySource("reference.yaml", WITH_REFERENCE), quick=False, seed=1
+    )
+    measured = []
+
+    def measure(turn):
+        measured.append(turn.number)
+        run = (
+            limited_by_generator([9_000, 64_000])
+            if turn.cell.is_reference
+            else result_of("20261121-0931-000001", 40.0)
+        )
+        store.begin(run)
+        store.finish(run)
+        return run
+
+    carry_out(begun, measure, quiet, quiet)
+    ended = list(outcomes(begun, store))
+    (row,) = (row for row in rows(begun.begun.study(), ended) if row.cell.is_reference)
+    assert (row.estimate.value, row.estimate.high, row.is_valid) == (64_000, None, True)
+    assert cells(row)[1] == "at least 64,000"
+    assert cells(row)[-3:] == ("1/1", "711 (at least x 90)", "yes")
+    assert row.failures == ("the load generator was the limit, not the service",)
+    assert exit_code(begun, store, ended) == 0
+    assert len(measured) == 2
+    (line,) = beside_reference(begun.begun.study(), rows(begun.begun.study(), ended))
+    assert line == "reference: at least 1.6e+03 times N of the fastest other cell, workers 1."
+
+
+def test_a_reference_that_is_a_deployment_is_measured_with_the_one_user_that_it_has():
+    text = WITH_REFERENCE.replace("value: 711", "settings: {service: flask-reference}, value: 711")
+    study = StudySource("reference.yaml", text).study(quick=False)
+    turn = next(one for one in turns(study, 1) if one.cell.is_reference)
+    config = config_of(study, "20261121-0931-000000", turn, "")
+    assert isinstance(config.target, OwnLab)
+    assert dict(config.target.settings.pairs())["service"] == "flask-reference"
+    assert config.groups[0].most_existing == 0
+    assert config.max_rate_rps == 5000
+
+
+def test_a_reference_whose_generator_was_always_the_limit_has_no_figure():
+    found = limited_by_generator([9_000, 64_000])
+    (one,) = found.measurements
+    every = replace(one, trials=one.trials[1:])
+    assert most_completed_rps(every) is None
+    assert most_completed_rps(one) == 64_000

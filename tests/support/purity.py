@@ -58,6 +58,8 @@ LONG = {
     "search/test_published.py",
     "search/test_refusal.py",
     "study/test_scaling.py",  # imports SciPy
+    "virtual/test_bisect.py",
+    "virtual/test_compare.py",
 }
 # Of these folders' conftest.py: each starts a server or a process.
 FIXTURES = {"loadstone", "postgresql", "rally_python", "service", "url"}

@@ -280,6 +280,19 @@ def test_a_late_generator_gives_no_number(loadstone: VirtualCommandLine) -> None
     assert found["generator"]["reasons"]
 
 
+@pytest.mark.parametrize("more", [(), ("--repeat=2",)])
+def test_a_gate_without_any_bound_of_n_is_not_decided(
+    loadstone: VirtualCommandLine, more: tuple[str, ...]
+) -> None:
+    ended = loadstone(*SEARCH, "--fail-below=50", *more, service=STEADY, lag_s=0.1)
+    assert ended.code == 4
+    found = ended.data["measurements"][-1]
+    assert found["capacity"]["rate_rps"] is None
+    assert found["floor"] == {"least_rps": 50, "outcome": "undecided"}
+    shown = loadstone("results", "show", "latest", "--trials").stdout
+    assert "Gate not decided: N not found, 50 wanted" in " ".join(shown.split())
+
+
 def test_an_interrupted_search_says_what_it_knows_of_n(loadstone: VirtualCommandLine) -> None:
     def interrupt(now_s: float) -> str | None:
         if now_s > 30.0:
@@ -291,6 +304,7 @@ def test_an_interrupted_search_says_what_it_knows_of_n(loadstone: VirtualCommand
     [completed] = re.findall(r"N so far: about ([\d.]+)/s", ended.stdout)
     assert float(completed) == pytest.approx(50.0, rel=0.1)
     assert "nothing is confirmed" in ended.stdout
+    assert "Try --budget" not in ended.stdout  # not the budget ended it
     [run_id] = re.findall(r"loadstone report (\S+)", ended.stdout)
     listed = loadstone("results", "list").stdout
     assert run_id in listed

@@ -50,6 +50,8 @@ def test_trends_have_a_group_of_each_value_that_is_named_by_it(tagged: VirtualCo
         ("token issue, branch=main", 2),
     ]
     [one] = tagged("results", "trends", "--json=-", "--tag", "branch=fix").data
+    shown = tagged("results", "trends", "--tag", "branch=fix").stdout
+    assert "no change point" not in shown
     assert one["title"] == "token issue, branch=fix"
 
 

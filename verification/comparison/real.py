@@ -4,7 +4,7 @@
 
 Each comparison is `loadstone compare` of two labs, or of two `loadstone serve`, from the command
 line. Prints how often which answer came: two equal Keystones differ in none, the others have the
-sign that is known. Run it on a machine with nothing else to do.
+sign that is known. `--busy 2` keeps two other processes at work meanwhile.
 """
 
 import argparse
@@ -12,6 +12,7 @@ import collections
 import contextlib
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -34,7 +35,7 @@ SMALL = ("workers=1", "hash-rounds=4", "database=mariadb", "cache=memcached")
 class Difference:
     """Two services, and the right answer."""
 
-    right: str  # of throughput
+    right: str  # of throughput, or of the request time if throughput has no answer
     a: tuple[str, ...] = ()  # settings of labs; none: a service of known capacity
     b: tuple[str, ...] = ()
     scenario: str = "issue"
@@ -47,6 +48,7 @@ DIFFERENCES = {
     "hash rounds 12 and 11": Difference(
         "faster", (*SMALL, "hash-rounds=12"), (*SMALL, "hash-rounds=11")
     ),
+    "hash rounds 4 and 6": Difference("slower", SMALL, (*SMALL, "hash-rounds=6")),
     "cache off and on": Difference("faster", (*SMALL, "cache=off"), SMALL, "validate"),
     "capacity 200 and 200": Difference("same", capacities_rps=(200.0, 200.0)),
     "capacity 200 and 206": Difference("faster", capacities_rps=(200.0, 206.0)),
@@ -76,48 +78,82 @@ def sides(chosen: Difference, folder: Path) -> Iterator[tuple[str, ...]]:
         yield tuple(f"--lab={name}" for name in names)
 
 
-def compared(words: tuple[str, ...], folder: Path) -> tuple[str, float, int]:
-    """Compare once; return the answer about throughput, its ratio, and the pairs it took."""
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """One comparison."""
+
+    answer: str  # of throughput, else of the request time
+    throughput: float  # ratio
+    request_time: float
+    seconds: float
+
+
+def compared(words: tuple[str, ...], folder: Path) -> Compared:
+    """Compare once."""
     found = folder / "found.json"
     command = [sys.executable, "-m", "loadstone", "compare", *words]
     command += ["--store", str(folder / "store"), "--json", str(found)]
+    began_s = time.monotonic()
     done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=folder)
     if done.returncode not in (0, 4):
         raise SystemExit(done.stderr)
-    (metrics,) = json.loads(found.read_text())["metrics"].values()
-    row = metrics["throughput"]
-    return row["answer"], row["ratio"], row["pairs"]
+    [section] = json.loads(found.read_text())["measurements"]
+    rows = [section["metrics"][name] for name in ("throughput", "request time")]
+    answers = [row["answer"] for row in rows if row["answer"] != "unknown"]
+    return Compared(
+        answers[0] if answers else "unknown",
+        rows[0]["ratio"],
+        rows[1]["ratio"],
+        time.monotonic() - began_s,
+    )
+
+
+@contextlib.contextmanager
+def busy(count: int) -> Iterator[None]:
+    """Keep so many other processes at work."""
+    work = "while True: sum(range(10_000))"
+    others = [subprocess.Popen([sys.executable, "-c", work]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--times", type=int, default=20)
-    parser.add_argument("--seconds", type=float, default=4.0, help="of each trial")
-    parser.add_argument("--pairs", type=int, default=40, help="at most")
+    parser.add_argument("--busy", type=int, default=0, help="other processes at work meanwhile")
     parser.add_argument("--difference", choices=list(DIFFERENCES), action="append")
     options = parser.parse_args()
-    print("| A and B | right | answers | ratio | pairs, median |")
-    print("|---|---|---|---|---|")
+    print("| A and B | right | answers | throughput | request time | seconds, median |")
+    print("|---|---|---|---|---|---|")
     for name in options.difference or DIFFERENCES:
-        chosen, began_s = DIFFERENCES[name], time.monotonic()
-        words = (f"--seconds={options.seconds}", f"--pairs={options.pairs}", "--users=2")
-        rows = []
-        with tempfile.TemporaryDirectory() as folder, sides(chosen, Path(folder)) as two:
+        chosen, began_s, rows = DIFFERENCES[name], time.monotonic(), []
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            sides(chosen, Path(folder)) as two,
+            busy(options.busy),
+        ):
+            words = (*two, "--users=2", f"--scenario={chosen.scenario}", "--concurrency=4")
             for _ in range(options.times):
-                more = (f"--scenario={chosen.scenario}", "--concurrency=4")
-                rows.append(compared((*two, *words, *more), Path(folder)))
+                rows.append(compared(words, Path(folder)))
                 print(f"  {name}: {rows[-1]}", file=sys.stderr, flush=True)
-        answers = collections.Counter(answer for answer, _, _ in rows)
+        answers = collections.Counter(row.answer for row in rows)
         shown = ", ".join(f"{answer} {count}" for answer, count in answers.most_common())
-        ratios = [ratio for _, ratio, _ in rows]
-        middle = sorted(pairs for _, _, pairs in rows)[len(rows) // 2]
-        span = f"{min(ratios):.3f} to {max(ratios):.3f}"
         print(
             f"| {name} | {chosen.right}: {answers[chosen.right]} of {options.times} | {shown} | "
-            f"{span} | {middle} |",
+            f"{_span([row.throughput for row in rows])} | "
+            f"{_span([row.request_time for row in rows])} | "
+            f"{statistics.median(row.seconds for row in rows):.0f} |",
             flush=True,
         )
         print(f"  {time.monotonic() - began_s:.0f} s", file=sys.stderr)
+
+
+def _span(ratios: list[float]) -> str:
+    return f"{min(ratios):.3f} to {max(ratios):.3f}"
 
 
 if __name__ == "__main__":

@@ -73,7 +73,7 @@ impl Load {
                 check_stages(stages)
             }
             Self::Replay { ref offsets_s } => check_offsets(offsets_s),
-            Self::Closed { workers, duration_s, iterations, think_s } => {
+            Self::Closed { workers, duration_s, iterations, think_s, turn } => {
                 at_least_one("load.workers", workers)?;
                 if workers > u32::from(limits.max_connections) {
                     let most = limits.max_connections;
@@ -86,6 +86,7 @@ impl Load {
                 }
                 duration_s.map_or(Ok(()), |value| duration("load.duration_s", value))?;
                 iterations.map_or(Ok(()), |value| at_least_one("load.iterations", value))?;
+                turn.map_or(Ok(()), |value| at_least_one("load.turn", value))?;
                 seconds("load.think_s", think_s)
             }
             Self::Band { low, high, fill_rps, ebb_rps, duration_s } => {

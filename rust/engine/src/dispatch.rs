@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use crate::clock::{Alarm, SECOND_NS};
 use crate::control::{Command, Control};
+use crate::turns::Seat;
 use crate::worker::Worker;
 
 /// Above this many iterations a second per thread, waking for each one would cost more than the
@@ -24,6 +25,7 @@ pub(crate) fn grid_ns(rate_rps: f64) -> i64 {
 pub(crate) async fn dispatch(
     worker: &Rc<Worker>,
     control: &Control,
+    seat: Option<&Seat>,
     thread: usize,
     grid_ns: i64,
 ) -> io::Result<()> {
@@ -68,7 +70,16 @@ pub(crate) async fn dispatch(
             woken = alarm.after(look_ns - now_ns) => woken?,
             () = worker.nudged(due_ns.unwrap_or(i64::MAX)) => {}
             () = control.changed(thread) => {}
+            () = turn_changed(seat) => {}
         }
+    }
+}
+
+/// Returns when a turn may have come; never without turns.
+async fn turn_changed(seat: Option<&Seat>) {
+    match seat {
+        Some(seat) => seat.changed().await,
+        None => std::future::pending().await,
     }
 }
 

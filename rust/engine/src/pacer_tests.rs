@@ -49,7 +49,7 @@ fn nothing_is_taken_before_it_is_due() {
 #[test]
 fn a_closed_loop_starts_the_next_iteration_when_one_ends() {
     let (workers, iterations, think_s) = (2, Some(3), 0.0);
-    let load = Load::Closed { workers, duration_s: None, iterations, think_s };
+    let load = Load::Closed { workers, duration_s: None, iterations, think_s, turn: None };
     let mut pacer = pacer(&load, ALONE);
     assert_eq!(pacer.take(0), Some(Arrival { iteration: 0, due_ns: 0 }));
     assert_eq!(pacer.take(0), Some(Arrival { iteration: 1, due_ns: 0 }));
@@ -61,7 +61,13 @@ fn a_closed_loop_starts_the_next_iteration_when_one_ends() {
 
 #[test]
 fn a_closed_loop_ends_with_the_last_number_and_begins_none_again() {
-    let load = Load::Closed { workers: 2, duration_s: Some(1e6), iterations: None, think_s: 0.0 };
+    let load = Load::Closed {
+        workers: 2,
+        duration_s: Some(1e6),
+        iterations: None,
+        think_s: 0.0,
+        turn: None,
+    };
     let started = Arc::new(AtomicU64::new(u64::from(u32::MAX) - 1));
     let mut pacers: Vec<_> = (0..2)
         .map(|thread| {
@@ -79,7 +85,13 @@ fn a_closed_loop_ends_with_the_last_number_and_begins_none_again() {
 
 #[test]
 fn the_parts_of_a_closed_loop_number_its_iterations_together() {
-    let load = Load::Closed { workers: 7, duration_s: None, iterations: Some(100), think_s: 0.0 };
+    let load = Load::Closed {
+        workers: 7,
+        duration_s: None,
+        iterations: Some(100),
+        think_s: 0.0,
+        turn: None,
+    };
     let mut workers = 0;
     let mut numbers: Vec<_> = (0..3)
         .flat_map(|part| {
@@ -113,7 +125,7 @@ fn a_band_fills_to_its_top_and_again_from_its_bottom() {
 #[test]
 fn a_worker_thinks_before_it_goes_on() {
     let (workers, iterations, think_s) = (1, None, 0.5);
-    let load = Load::Closed { workers, duration_s: Some(10.0), iterations, think_s };
+    let load = Load::Closed { workers, duration_s: Some(10.0), iterations, think_s, turn: None };
     let mut pacer = pacer(&load, ALONE);
     assert!(pacer.take(0).is_some());
     pacer.ended(1_000_000_000, 0);
@@ -264,6 +276,7 @@ fn every_kind_of_load() -> Vec<Load> {
         duration_s: Some(5.0),
         iterations: None,
         think_s,
+        turn: None,
     };
     vec![
         open(400.0, 5.0, Arrivals::Constant),

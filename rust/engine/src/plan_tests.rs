@@ -47,7 +47,8 @@ fn the_golden_plans_are_read_field_by_field() {
     assert_eq!(golden("plan_closed.json").connection, Reuse::Iteration);
     assert_eq!(golden("plan_band.json").connection, Reuse::Request);
     let iterations = Some(1000);
-    let closed = Load::Closed { workers: 8, duration_s: None, iterations, think_s: 0.25 };
+    let closed =
+        Load::Closed { workers: 8, duration_s: None, iterations, think_s: 0.25, turn: None };
     assert!(golden("plan_closed.json").load == closed);
     let (fill_rps, ebb_rps, duration_s) = (60.0, 0.0, 90.0);
     let band = Load::Band { low: 4, high: 16, fill_rps, ebb_rps, duration_s };

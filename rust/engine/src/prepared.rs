@@ -46,9 +46,19 @@ pub struct Prepared {
 type Execution = JoinHandle<Result<(Kept, Health), Refusal>>;
 
 impl Prepared {
+    /// Makes two plans ready that take turns: the load of each waits while the other's is under way.
+    pub fn pair(plans: [&Plan; 2], preparations: [Preparation; 2]) -> Result<[Self; 2], Refusal> {
+        let ([run, other], [own, others]) = (Run::prepare_pair(plans)?, preparations);
+        Ok([Self::of(run, own)?, Self::of(other, others)?])
+    }
+
     /// Makes a plan ready; returns when all threads are.
     pub fn new(plan: &Plan, preparation: Preparation) -> Result<Self, Refusal> {
-        let mut run = Run::prepare(plan)?.held();
+        Self::of(Run::prepare(plan)?, preparation)
+    }
+
+    fn of(run: Run, preparation: Preparation) -> Result<Self, Refusal> {
+        let mut run = run.held();
         if preparation.is_shown {
             run = run.shown();
         }
@@ -89,6 +99,11 @@ impl Prepared {
     /// Starts the load at an instant, or at once. An instant in the past is refused.
     pub fn start(&self, at: Option<SystemTime>) -> Result<(), Refusal> {
         self.run.start(at)
+    }
+
+    /// Starts the load together with that of another run.
+    pub fn start_with(&self, other: &Self) -> Result<(), Refusal> {
+        Run::start_both([&self.run, &other.run])
     }
 
     /// Takes up nothing that is due at or after `due_ns` (nanoseconds since the start), and all

@@ -23,6 +23,7 @@ use crate::samples::{Outcome, Samples};
 use crate::script::Script;
 use crate::table::{Parts, Spill};
 use crate::target::Target;
+use crate::turns::{Seat, Turns};
 use crate::worker::{Assignment, Record, Timeouts, Worker};
 use crate::{Refusal, http2, machine};
 
@@ -60,6 +61,8 @@ pub struct Run {
     /// Connections are opened before the start.
     is_connected: bool,
     start: OnceLock<Instant>,
+    /// Its place beside another run, where the two take turns.
+    seat: Option<Seat>,
     window: Option<Window>,
 }
 
@@ -105,8 +108,21 @@ impl Run {
             gate: Gate::new(threads),
             is_connected: false,
             start: OnceLock::new(),
+            seat: None,
             window: None,
         })
+    }
+
+    /// Two runs that take turns: each sends only while the other waits.
+    pub(crate) fn prepare_pair(plans: [&Plan; 2]) -> Result<[Self; 2], Refusal> {
+        let [one, other] = plans;
+        let length = turn_of(one)?;
+        if turn_of(other)? != length {
+            return Err(Refusal::plan("load.turn", "must be the same for both sides"));
+        }
+        let [first, second] = Turns::seats(length, one.seed);
+        let seated = |plan, seat| Self::prepare(plan).map(|run| Self { seat: Some(seat), ..run });
+        Ok([seated(one, first)?, seated(other, second)?])
     }
 
     /// Has the threads wait for `start` once they are ready.
@@ -127,6 +143,12 @@ impl Run {
         Ok(machine::runtime()?.block_on(self.gate.all_ready()))
     }
 
+    /// Starts two held runs at the same instant, so that their times can be compared.
+    pub(crate) fn start_both(runs: [&Self; 2]) -> Result<(), Refusal> {
+        let now = Instant::now();
+        runs.into_iter().try_for_each(|run| run.open(now))
+    }
+
     /// Starts a held run at an instant, or at once; one in the past is refused.
     pub(crate) fn start(&self, at: Option<SystemTime>) -> Result<(), Refusal> {
         let refuse = |reason: String| Err(Refusal::Environment(reason));
@@ -142,7 +164,11 @@ impl Run {
                 ));
             }
         };
-        let Some(start) = start else { return refuse("the start is too far ahead".to_owned()) };
+        start.map_or_else(|| refuse("the start is too far ahead".to_owned()), |at| self.open(at))
+    }
+
+    fn open(&self, start: Instant) -> Result<(), Refusal> {
+        let refuse = |reason: String| Err(Refusal::Environment(reason));
         match self.gate.open(start) {
             Ok(()) => {
                 self.start.get_or_init(|| start);
@@ -279,7 +305,7 @@ impl Run {
             let before = ThreadCost::so_far();
             worker.start_at(*self.start.get_or_init(|| start));
             tokio::task::spawn_local(keep_deadlines(worker.clone()));
-            dispatch(&worker, &self.control, thread.into(), grid_ns)
+            dispatch(&worker, &self.control, self.seat.as_ref(), thread.into(), grid_ns)
                 .await
                 .map_err(|error| Refusal::Environment(format!("no timer can be set: {error}")))?;
             Ok(Some(before))
@@ -299,7 +325,7 @@ impl Run {
             target: self.target.clone(),
             timeouts: self.timeouts,
             counters: self.counters[usize::from(thread)].clone(),
-            pacer: pacer.stopping_at(self.control.stop_at.clone()),
+            pacer: pacer.stopping_at(self.control.stop_at.clone()).taking_turns(self.seat.clone()),
             share,
             whole,
             max_connections: self.limits.max_connections,
@@ -359,10 +385,25 @@ impl Run {
     pub fn abandon(&self) {
         self.control.give(Command::Abandon);
         self.gate.give_up();
+        if let Some(seat) = &self.seat {
+            seat.close();
+        }
     }
 }
 
 const GIVEN_UP: &str = "the run was given up before its start";
+
+/// The iterations of a turn.
+fn turn_of(plan: &Plan) -> Result<u32, Refusal> {
+    let Load::Closed { turn: Some(length), .. } = plan.load else {
+        return Err(Refusal::plan("load.turn", "is needed by runs that take turns"));
+    };
+    if plan.placement.threads > 1 || plan.placement.parts > 1 {
+        let reason = "must be 1 for runs that take turns: their iterations are counted together";
+        return Err(Refusal::plan("placement.threads", reason));
+    }
+    Ok(length)
+}
 
 #[expect(clippy::cast_precision_loss, reason = "to be read")]
 fn seconds(at_ns: i64) -> String {

@@ -17,7 +17,7 @@ mod _engine {
     #[pymodule_export]
     use crate::metrics::{read_metrics, write_metrics};
     #[pymodule_export]
-    use crate::run::{Prepared, prepare};
+    use crate::run::{Prepared, prepare, prepare_pair};
     #[pymodule_export]
     use crate::serve::serve;
     #[pymodule_export]

@@ -37,6 +37,29 @@ pub(crate) fn prepare(
     Ok(Prepared { run: prepared.map_err(|refusal| raised(&refusal))? })
 }
 
+/// Make two plans (JSON) ready that take turns, each in the way of `prepare` with `connected`.
+///
+/// The closed loops have `turn` iterations in each turn, and the load of one waits while the
+/// other's is under way. Start them with `start_with`.
+#[pyfunction]
+#[pyo3(signature = (plan, path, other_plan, other_path))]
+pub(crate) fn prepare_pair(
+    py: Python<'_>,
+    plan: &str,
+    path: Option<PathBuf>,
+    other_plan: &str,
+    other_path: Option<PathBuf>,
+) -> PyResult<(Prepared, Prepared)> {
+    let preparations =
+        [path, other_path].map(|path| Preparation { path, is_shown: false, is_connected: true });
+    let prepared = py.detach(|| {
+        let (plan, other) = (Plan::from_json(plan)?, Plan::from_json(other_plan)?);
+        loadstone_engine::Prepared::pair([&plan, &other], preparations)
+    });
+    let [run, other] = prepared.map_err(|refusal| raised(&refusal))?;
+    Ok((Prepared { run }, Prepared { run: other }))
+}
+
 /// Rows, and the numbers of the iterations that have ended.
 type FreshColumns<'py> = (Bound<'py, PyDict>, Bound<'py, PyArray1<u32>>);
 
@@ -55,6 +78,16 @@ impl Prepared {
     fn start(&self, at_ns: Option<u64>) -> PyResult<()> {
         let at = at_ns.map(|at_ns| UNIX_EPOCH + Duration::from_nanos(at_ns));
         self.run.start(at).map_err(|refusal| raised(&refusal))
+    }
+
+    /// Start the load together with that of another run.
+    fn start_with(&self, other: &Self) -> PyResult<()> {
+        self.run.start_with(&other.run).map_err(|refusal| raised(&refusal))
+    }
+
+    /// Counts so far, as `watch` gets them.
+    fn counts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        counts(py, &self.run.progress())
     }
 
     /// Take up nothing that is due at or after `due_ns` (nanoseconds since the start).

@@ -173,6 +173,9 @@ class Trial:
     # Of a step, whose set-up is its own: with set-up and clean-up.
     wall_s: float = 0.0
     runner: str = ""  # of a step: its runner as JSON, in Rally's format
+    turn: int | None = (
+        None  # iterations in each of its turns with another target; None: it was alone
+    )
     actions: tuple[str, ...] = ()  # names, by the samples' action
     hook_runs: tuple[HookRun, ...] = ()
     outputs: tuple[IterationOutput, ...] = ()  # charts from iterations

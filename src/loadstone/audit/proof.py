@@ -48,10 +48,10 @@ def sides(rule: Rule, pairs: Sequence[Pair], state: RuleState | None, cpus: int)
     fixed = _with(base, [filled(word, lookup) for word in proof.fix])
     match state:
         case RuleState.FAIL | RuleState.WARN:
-            before, after, note = base, fixed, "the deployment breaks the rule; B has the fix"
+            before, after, note = base, fixed, "The deployment breaks the rule; B has the fix"
         case RuleState.PASS:
             before, after = broken, base
-            note = "the deployment keeps the rule; A breaks it on purpose"
+            note = "The deployment keeps the rule; A breaks it on purpose"
         case _:
             before, after = broken, fixed
             note = "A breaks the rule on purpose; B keeps it"

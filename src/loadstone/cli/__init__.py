@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 # import, to be fast.
 COMMANDS = {
     "audit": "Find settings of an identity service that cost performance.",
+    "bisect": "Find the first of several versions that is slower.",
     "capacity": "Find N: the highest request rate that the target sustains.",
     "compare": "Test whether B is faster than A, by how much, and how certain that is.",
     "config": "Show the defaults that configuration files and the environment set.",

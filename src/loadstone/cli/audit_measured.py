@@ -59,23 +59,24 @@ def gains(location: "StoreLocation", rules: Collection[str]) -> "dict[str, Gain]
             rule, sides = parameters[OF_RULE], halves.setdefault(parameters[PAIRED], {})
             sides[parameters[SIDE]] = run_id
             if rule in rules and rule not in found and sides.keys() == {BEFORE, AFTER}:
-                gain = _gain(store.get(sides[BEFORE]), store.get(sides[AFTER]))
+                gain = _gain(store, store.get(sides[BEFORE]), store.get(sides[AFTER]))
                 found |= {rule: gain} if gain is not None else {}
     return found
 
 
-def _gain(before: "Run", after: "Run") -> "Gain | None":
+def _gain(store: "Store", before: "Run", after: "Run") -> "Gain | None":
     from loadstone.audit.gain import Gain
     from loadstone.audit.proof import OF_CHANGES, OF_DEPLOYMENT
     from loadstone.compare.answer import Answer, Criteria
+    from loadstone.compare.pairs import deciding
     from loadstone.compare.stored import compare_runs
     from loadstone.errors import InvalidInput
 
     try:
-        [(title, rows)] = compare_runs(before, after, Criteria()).metrics
+        [(title, rows)] = compare_runs(before, after, Criteria(), store.samples).metrics
     except InvalidInput:
         return None  # without usable trials
-    row, parameters = rows[0], dict(before.measurements[0].parameters)
+    row, parameters = deciding(rows), dict(before.measurements[0].parameters)
     return Gain(
         metric=row.metric.name,
         scenario=title,

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TextIO, TypedDict, Unpack
 
 import click
+from click.core import ParameterSource
 
 from loadstone.cli.choose import ANYWAY, PERMISSION, TAG, Command, backend_of, once
 from loadstone.cli.dry_run import DRY_RUN, show_dry_run
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
     from loadstone.store.location import StoreLocation
 
 
+BLOCK_S = 6.0  # of a trial of one side
+
+
 class LoadOptions(TypedDict):
     """Options of the load and of the criteria."""
 
@@ -44,6 +48,8 @@ class LoadOptions(TypedDict):
     concurrency: int
     rate_rps: float | None
     seconds: float
+    method: str
+    profiles: bool
     pairs: int
     fewest_pairs: int
     same_within: float
@@ -82,7 +88,7 @@ class CompareOptions(LoadOptions):
 
 
 def load_options(
-    pairs: int = 40, fewest_pairs: int = 4, scenario: str | Literal[True] = True
+    pairs: int = 24, fewest_pairs: int = 4, scenario: str | Literal[True] = True
 ) -> Callable[[Command], Command]:
     """Return a decorator that adds the options of the load and of the number of pairs.
 
@@ -99,11 +105,14 @@ def _add_load_options(
         ("--users", "users", click.IntRange(0, 10_000), 10, "Users to create on each target "
          "and remove at the end. 0: create nothing and use the given credentials."),
         ("--concurrency", "concurrency", click.IntRange(1, 10_000), 8, "Iterations in flight, in "
-         "a closed loop. Throughput is compared."),
-        ("--seconds", "seconds", Number(1.0, 600.0), 6.0, "Duration of each trial."),
-        ("--pairs", "pairs", click.IntRange(4, 1000), pairs, "Maximum number of pairs."),
-        ("--pairs-at-least", "fewest_pairs", click.IntRange(4, 1000), fewest_pairs,
-         "Minimum number of pairs. More make the interval narrower if the answer is known early."),
+         "a closed loop. Throughput is compared. In turns, also the time of single requests."),
+        ("--seconds", "seconds", Number(1.0, 600.0), BLOCK_S, "Duration of each trial; in turns "
+         "half as long."),
+        ("--pairs", "pairs", click.IntRange(4, 1000), pairs, "Maximum number of pairs of trials; "
+         "in turns twice as many."),
+        ("--pairs-at-least", "fewest_pairs", click.IntRange(2, 1000), fewest_pairs,
+         "Minimum number of pairs; in turns twice as many. More make the interval narrower if the "
+         "answer is known early."),
         ("--same-within", "same_within", ShareParam(), "3%", "Ratios this close to 1 "
          "count as the same."),
     )  # fmt: skip
@@ -113,6 +122,21 @@ def _add_load_options(
         "rate_rps",
         type=RateRange(0.1, 100_000.0),
         help="Offer this rate instead of --concurrency. Latencies are compared.",
+    )(command)
+    command = click.option(
+        "--method",
+        type=click.Choice(["turns", "blocks"]),
+        default="turns",
+        show_default=True,
+        help="How the loads of A and B follow each other: in turns of one or several iterations, "
+        "or in whole trials. With --rate and --fleet always in whole trials.",
+    )(command)
+    command = click.option(
+        "--profile",
+        "profiles",
+        is_flag=True,
+        help="At the end, profile the workers of both, in turns, and name the functions in which "
+        "the difference lies. For labs; needs py-spy.",
     )(command)
     command = click.option(
         "--arg",
@@ -261,13 +285,28 @@ def write_comparison(
     return exit_code(found)
 
 
+def _takes_turns(options: LoadOptions) -> bool:
+    is_in_blocks = options["method"] == "blocks" or options["rate_rps"] is not None
+    return not is_in_blocks and options["fleet"] is None
+
+
+def _by_default(name: str, options: LoadOptions, factor: int) -> int:
+    """Return the factor of a default of a comparison in turns; 1 for a value that was given.
+
+    Trials in turns are shorter and more than blocks, because both sides are in each of them.
+    """
+    source = click.get_current_context().get_parameter_source(name)
+    is_given = source not in (ParameterSource.DEFAULT, ParameterSource.DEFAULT_MAP)
+    return 1 if is_given or not _takes_turns(options) else factor
+
+
 def criteria(options: LoadOptions) -> "Criteria":
     """Return the criteria from the options."""
     from loadstone.compare.answer import Criteria
 
     return Criteria(
-        most_pairs=options["pairs"],
-        fewest_pairs=options["fewest_pairs"],
+        most_pairs=options["pairs"] * _by_default("pairs", options, 2),
+        fewest_pairs=options["fewest_pairs"] * _by_default("fewest_pairs", options, 2),
         same_within=options["same_within"],
     )
 
@@ -277,28 +316,23 @@ def _stored(pair: tuple[str, ...], options: CompareOptions) -> "Compared":
 
     with open_to_read(options["location"]) as store:
         a, b = (store.get(name) for name in pair)
-        return compare_runs(a, b, criteria(options), options["most_slower"])
+        return compare_runs(a, b, criteria(options), store.samples, options["most_slower"])
 
 
 def _measured(options: CompareOptions, backend: "Backend") -> "Compared":
     sides, location = _sides(options), options["location"]
-    measured = measure(sides, options, location, backend, options["most_slower"])
+    config = config_of(sides, options, options["most_slower"])
+    measured = measure(config, location, backend)
     return comparison_of(measured, options, options["most_slower"])
 
 
 def measure(
-    sides: "tuple[Side, Side]",
-    options: LoadOptions,
-    location: "StoreLocation",
-    backend: "Backend",
-    most_slower: float | None = None,
-    parameters: tuple[tuple[str, str], ...] = (),
+    config: "ComparisonConfig", location: "StoreLocation", backend: "Backend"
 ) -> "MeasuredComparison":
-    """Measure two targets in pairs; `parameters` are stored with both runs."""
+    """Measure two targets in pairs."""
     from loadstone.cli.screen import Screen
     from loadstone.compare.measure import measure
 
-    config = _config(sides, options, most_slower, parameters)
     with open_store(location) as store, Screen(backend.clock) as screen:
         return measure(config, store, screen, backend)
 
@@ -310,22 +344,28 @@ def show_dry_comparison(
     from loadstone.compare.measure import run_config
     from loadstone.workload.preview import preview
 
-    config = run_config(_config(sides, options), 0, lambda _measure: None)
+    config = run_config(config_of(sides, options), 0, lambda _measure: None)
     show_dry_run((preview(config, (sides[1].target,)),), to)
 
 
-def _config(
+def config_of(
     sides: "tuple[Side, Side]",
     options: LoadOptions,
     most_slower: float | None = None,
     parameters: tuple[tuple[str, str], ...] = (),
 ) -> "ComparisonConfig":
+    """Return the comparison from the options; `parameters` are stored with both runs."""
     from loadstone.compare.measure import ComparisonConfig
     from loadstone.plan.load import ClosedLoad, OpenLoad
     from loadstone.plan.model import Placement
     from loadstone.workload.services import searchable
 
-    rate, seconds = options["rate_rps"], options["seconds"]
+    rate = options["rate_rps"]
+    seconds = options["seconds"] / _by_default("seconds", options, 2)
+    if options["profiles"] and not _takes_turns(options):
+        raise click.UsageError(
+            "--profile profiles both sides in turns: without --method blocks, --rate and --fleet"
+        )
     load = (
         ClosedLoad(options["concurrency"], duration_s=seconds)
         if rate is None
@@ -344,6 +384,8 @@ def _config(
         ),
         parameters=parameters,
         tags=options["tags"],
+        takes_turns=options["method"] == "turns",
+        profiles=options["profiles"],
     )
 
 
@@ -369,6 +411,8 @@ def comparison_of(
         is_paired=True,
         run_ids=(a.run_id, b.run_id),
         most_slower=most_slower,
+        statements=measured.comparison.statements,
+        where=measured.where,
         notes=(*notes, *disturbance.notes(measured.runs)),
     )
 

@@ -9,6 +9,7 @@ from loadstone.cli.choose import UNDONE_ANYWAY, backend_of
 from loadstone.cli.compare import (
     LoadOptions,
     comparison_of,
+    config_of,
     load_options,
     measure,
     show_dry_comparison,
@@ -113,7 +114,8 @@ def state_gain(
         show_dry_comparison(sides, options, options["to"])
         return 0
     location, to = options["location"], options["to"]
-    measured = measure(sides, options, location, backend, parameters=parameters)
+    config = config_of(sides, options, parameters=parameters)
+    measured = measure(config, location, backend)
     found = comparison_of(measured, options, notes=notes)
     code = write_comparison(found, location, to, options["markdown"], options["junit"])
     if to is None or to.name != "-":

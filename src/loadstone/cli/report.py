@@ -121,7 +121,7 @@ def _compared(store: "Store", results: "list[Run]") -> "tuple[list[Run], list[Re
     if len(results) != 2:
         return results, []
     try:
-        return results, [report_of(recorded(*results))]
+        return results, [report_of(recorded(results[0], results[1], store.samples))]
     except InvalidInput:  # they have no scenario in common
         return results, []
 

@@ -154,6 +154,7 @@ def run(ctx: click.Context, **options: Unpack[StudyRunOptions]) -> None:
     an internal error.
     """
     from loadstone.cli.screen import Screen
+    from loadstone.study import needs, read
     from loadstone.study.outcomes import exit_code, outcomes
     from loadstone.study.run import Sending, run_study
 
@@ -162,6 +163,8 @@ def run(ctx: click.Context, **options: Unpack[StudyRunOptions]) -> None:
     if options["is_dry"]:
         show_dry_run(tuple(_previews(options)), options["to"])
         return
+    if options["name"] is not None and options["fleet"] is None and backend_of(ctx).is_real:
+        needs.require(read.find(options["name"]).study(quick=options["quick"]))
     with open_store(options["location"]) as store:
         journal = _journal(options)
         try:

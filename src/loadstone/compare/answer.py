@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from math import exp, isfinite, log
+from math import exp, isfinite, log, sqrt
 from statistics import fmean, stdev
 
 from loadstone.compare.sequential import FEWEST_PAIRS, interval, pairs_needed
@@ -31,7 +31,7 @@ class Metric:
 class Criteria:
     """Rules that decide when a comparison has its answer."""
 
-    most_pairs: int = 40
+    most_pairs: int = 40  # of trials
     fewest_pairs: int = FEWEST_PAIRS  # minimum; more narrow the interval of a large difference
     alpha: float = 0.05  # chance of any false "faster" or "slower", over all metrics together
     same_within: float = 0.03  # ratios within this of 1 count as equal
@@ -52,7 +52,7 @@ class MetricComparison:
     deviation: float  # standard deviation of the pairs' log ratios; NaN: too few pairs
 
     def pairs_to_find(self, share: float, alpha: float) -> int | None:
-        """Return the pairs needed to find a difference of `share` (0.02 is 2 %); None: unknown."""
+        """Return the pairs of trials that find a difference of `share` (0.02 is 2 %), if known."""
         if not isfinite(self.deviation):
             return None
         return pairs_needed(self.deviation, log(1 + share), alpha)
@@ -120,11 +120,11 @@ def _log_ratios(pairs: Sequence[Pair]) -> list[float]:
 
 
 def _evidence(ratios: Sequence[float]) -> float:
-    """Return |t| without the factor that all metrics share."""
+    """Return |t|; infinite where all ratios are the same."""
     if len(ratios) < FEWEST_PAIRS:
         return 0.0
     spread = stdev(ratios)
-    return abs(fmean(ratios)) / spread if spread else float("inf")
+    return abs(fmean(ratios)) / spread * sqrt(len(ratios)) if spread else float("inf")
 
 
 def _ratio(logarithm: float) -> float:

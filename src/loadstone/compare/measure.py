@@ -1,18 +1,40 @@
-"""Measures two targets in pairs: one run for each, with interleaved trials.
+"""Measures two targets in pairs: one run for each, with trials that take turns or alternate.
+
+Where both can be loaded at once, the loads of a pair of trials take turns (`compare.turns`): single
+requests, and turns with several in flight. Otherwise whole trials alternate.
 
 The n-th usable trials of both runs are the n-th pair, so that a stored comparison can be
 reproduced.
 """
 
 import secrets
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import cast
 
 from loadstone.analysis.model import Trial
-from loadstone.compare.answer import Criteria
+from loadstone.compare.answer import Criteria, Metric
+from loadstone.compare.cores import SharedCores, shared_cores
 from loadstone.compare.memory import memory_mb
-from loadstone.compare.pairs import MOST_INVALID, PairComparison, in_pairs, is_answered
+from loadstone.compare.metrics import REQUEST_TIME, THROUGHPUT
+from loadstone.compare.pairs import (
+    MOST_INVALID,
+    PairComparison,
+    in_pairs,
+    is_answered,
+    is_row_answered,
+    leading,
+    of_turns,
+    usable,
+)
+from loadstone.compare.turns import Duet, duet, turn_length
+from loadstone.compare.where import PROFILE_S, PROFILED, Where, where
+from loadstone.engine import gate
 from loadstone.engine.fleet.address import FleetAddress
+from loadstone.engine.gate import Engine
+from loadstone.engine.samples import Samples
+from loadstone.errors import MeasurementInvalid
 from loadstone.faults.pending import undone_target
 from loadstone.keystone.target import Target, TargetChoice
 from loadstone.plan.load import ClosedLoad, OpenLoad
@@ -29,6 +51,8 @@ from loadstone.workload.policy import Interleaved
 from loadstone.workload.searchable import Searchable
 
 PAIRED = "comparison"  # parameter: the label that both runs of a comparison share
+WARM_UP = "warm-up"  # purpose of the first trial, which is not compared
+FEWEST_TURNS = 2.5  # pairs of turns that a trial has time for, however slow the service
 SIDE = "side"  # parameter: the name of the run's side
 ROLE = "compared as"  # parameter: "A" or "B"
 MOST_PAIRS = "pairs at most"  # parameter: the error rate is spent over this number of pairs
@@ -60,12 +84,20 @@ class ComparisonConfig:
     parameters: tuple[
         tuple[str, str], ...
     ] = ()  # stored with both runs: the origin of the comparison
+    metric: Metric | None = None  # the only one that is compared in turns; None: both
+    profiles: bool = False  # at the end, both sides are profiled in turns
+    takes_turns: bool = True  # False: whole trials alternate, as they must at a rate or on a fleet
     label: str = field(default_factory=lambda: secrets.token_hex(4))
 
     @property
     def is_paced(self) -> bool:
         """Whether iterations are due at a rate."""
         return not isinstance(self.load, ClosedLoad)
+
+    @property
+    def is_in_turns(self) -> bool:
+        """Whether both targets are loaded at once, in turns."""
+        return self.takes_turns and not self.is_paced and self.fleet is None
 
     @property
     def guard(self) -> tuple[tuple[str, str], ...]:
@@ -75,6 +107,9 @@ class ComparisonConfig:
     @property
     def load_words(self) -> str:
         """Description of a trial's load."""
+        if self.is_in_turns and isinstance(self.load, ClosedLoad):
+            at_once = f" and with {self.load.workers} in flight" if self.load.workers > 1 else ""
+            return f"in turns, one at a time{at_once}, for {self.load.duration_s:g} s each"
         if isinstance(self.load, ClosedLoad):
             return f"{self.load.workers} in flight for {self.load.duration_s:g} s"
         return f"{self.load.rate_rps:g}/s for {self.load.duration_s:g} s"
@@ -87,6 +122,7 @@ class MeasuredComparison:
     comparison: PairComparison
     runs: tuple[Run, Run]
     memory_mb: tuple[float | None, float | None]  # of the services, after the last pair
+    where: Where | None = None  # where the difference lies, if both were profiled
 
 
 def run_config(
@@ -102,7 +138,7 @@ def run_config(
         scenario=scenario.name,
         title=scenario.title,
         request=scenario.request,
-        policy="fixed",
+        policy="turns" if config.is_in_turns else "fixed",
         parameters=(
             (PAIRED, config.label),
             (ROLE, "AB"[number]),
@@ -118,16 +154,26 @@ def run_config(
         ),
     )
     most = config.criteria.most_pairs * MOST_INVALID
+    placement = config.placement
+    if config.is_in_turns:
+        most = 2 * most + 2  # a round has two trials of each side, one warms up, one profiles
+        placement = replace(placement, threads=1, cores=placement.cores[:1])
     measurement = MeasurementConfig(
         record=record,
-        generator=searched.generator(limits, config.placement),
-        policy=Interleaved(carry, TrialRequest(config.load, purpose=side.name), most),
+        generator=searched.generator(limits, placement),
+        policy=Interleaved(carry, TrialRequest(config.load, purpose=side.name), most, PROFILED),
         heading=f"{side.name}: {scenario.title}: {scenario.request}",
-        budget_s=(config.load.duration_s or 0.0) * most,
+        budget_s=(config.load.duration_s or 0.0) * most + (PROFILE_S if config.profiles else 0.0),
     )
     group = MeasurementGroup((measurement,), searched.contexts, searched.most_existing)
     return RunConfig(
-        "compare", side.target, (group,), config.command, fleet=config.fleet, tags=config.tags
+        "compare",
+        side.target,
+        (group,),
+        config.command,
+        profiles=config.profiles,
+        fleet=config.fleet,
+        tags=config.tags,
     )
 
 
@@ -160,28 +206,101 @@ class _Session:
     display: Display
     backend: Backend
     found: PairComparison | None = field(default=None, init=False)
+    runs: tuple[RunConfig, ...] = field(default=(), init=False)
+    where: Where | None = field(default=None, init=False)
 
     def measure(self) -> MeasuredComparison:
         """Run A with the run of B nested in it, so that both cover the same time."""
         runs: list[Run] = []
+        engines = [self.backend.engine] * 2
+        measure_pairs = self._alternate
+        if self.config.is_in_turns:
+            pair = gate.pair(self.backend.engine)
+            engines, measure_pairs = list(pair.sides), partial(self._take_turns, pair)
 
         def with_a(measure_a: Measure) -> None:
             def with_both(measure_b: Measure) -> None:
-                self._pairs(measure_a, measure_b)
+                measure_pairs(measure_a, measure_b)
 
-            runs.append(self._run(1, with_both))
+            runs.append(self._run(1, with_both, engines[1]))
 
-        run_a = self._run(0, with_a)
+        run_a = self._run(0, with_a, engines[0])
         if self.found is None:
             raise AssertionError("a comparison has at least one pair")
         a, b = (memory_mb(target.members) for target in self.targets)
-        return MeasuredComparison(self.found, (run_a, runs[0]), (a, b))
+        return MeasuredComparison(self.found, (run_a, runs[0]), (a, b), self.where)
 
-    def _run(self, number: int, carry: Callable[[Measure], None]) -> Run:
+    def _run(self, number: int, carry: Callable[[Measure], None], engine: Engine) -> Run:
         run = run_config(self.config, number, carry)
-        return run_on(self.targets[number], run, self.store, self.display, self.backend)
+        self.runs += (run,)
+        backend = replace(self.backend, engine=engine)
+        return run_on(self.targets[number], run, self.store, self.display, backend)
 
-    def _pairs(self, *measures: Measure) -> None:
+    def _take_turns(self, pair: gate.Pair, measure_a: Measure, measure_b: Measure) -> None:
+        with shared_cores([target.members for target in self.targets]) as shared:
+            self._measure_rounds(pair, (measure_a, measure_b), shared)
+
+    def _measure_rounds(
+        self, pair: gate.Pair, measures: tuple[Measure, Measure], shared: SharedCores | None
+    ) -> None:
+        """Measure rounds of trials in turns: one request at a time, and several in flight."""
+        config = self.config
+        load = cast("ClosedLoad", config.load)
+        names = [side.name for side in config.sides]
+        measure_a, measure_b = measures
+        order = self.backend.random()
+
+        def both(load: ClosedLoad, purpose: str) -> tuple[Trial, Trial]:
+            if shared is not None:
+                shared.deal(order)
+            request = TrialRequest(load, purpose)
+            return pair.measure(partial(measure_a, request), partial(measure_b, request))
+
+        warm = replace(load, turn=load.workers)
+        warmed = usable(partial(both, warm, WARM_UP), names)
+        loads = list(_loads_in_turns(load, self._slowest_s(warmed)))
+        duets: list[Duet] = []
+        for _ in range(config.criteria.most_pairs):
+            for one in self._undecided(loads):
+                trials = usable(partial(both, one, _purpose(one)), names)
+                duets.append(duet(trials, self._samples(trials)))
+            self.found = of_turns(duets, config.criteria)
+            self.display.say(_progress(self.found))
+            if is_answered(self.found, config.most_slower):
+                break
+        if config.profiles:
+            single = replace(load, workers=1, turn=1, duration_s=PROFILE_S)
+            self.where = where(*usable(partial(both, single, PROFILED), names))
+
+    def _undecided(self, loads: Sequence[ClosedLoad]) -> Sequence[ClosedLoad]:
+        """Return the loads whose metric has no answer yet; all of them for the first rounds."""
+        found, criteria = self.found, self.config.criteria
+        if self.config.metric is not None:
+            return [one for one in loads if _metric(one) == self.config.metric] or loads
+        if found is None or found.pairs < criteria.fewest_pairs:
+            return loads
+        open_metrics = {
+            row.metric
+            for row in leading(found.metrics)
+            if not is_row_answered(row, self.config.most_slower)
+        }
+        return [one for one in loads if _metric(one) in open_metrics]
+
+    def _samples(self, trials: Sequence[Trial]) -> list[Samples]:
+        runs = zip(self.runs, trials, strict=True)
+        return [self.store.samples(run.run_id, trial) for run, trial in runs]
+
+    def _slowest_s(self, trials: Sequence[Trial]) -> float:
+        """Return the time per iteration of the slower side, with all workers in flight."""
+        found = duet(trials, self._samples(trials))
+        if not found.pairs:
+            raise MeasurementInvalid(
+                f"no pair of turns of {found.length} iterations ended within the first "
+                f"{trials[0].planned_s:g} s; give more --seconds, or less --concurrency"
+            )
+        return max(float(side.took_ns.mean()) for side in found.turns) / 1e9 / found.length
+
+    def _alternate(self, *measures: Measure) -> None:
         config = self.config
         trials = [
             _with_request(one, TrialRequest(config.load, purpose=side.name))
@@ -201,8 +320,28 @@ def _with_request(measure_one: Measure, request: TrialRequest) -> Callable[[], T
 
 
 def _progress(found: PairComparison) -> str:
-    row = found.primary
-    so_far = f"{row.metric.name}: B / A = {row.ratio:.3f}"
-    if row.high < float("inf"):
-        so_far += f" ({row.low:.3f} to {row.high:.3f})"
-    return f"  pair {found.pairs}: {so_far}"
+    so_far = []
+    for row in leading(found.metrics):
+        interval = f" ({row.low:.3f} to {row.high:.3f})" if row.high < float("inf") else ""
+        so_far.append(f"{row.metric.name}: B / A = {row.ratio:.3f}{interval}")
+    return f"  pair {found.pairs}: {'; '.join(so_far)}"
+
+
+def _metric(load: ClosedLoad) -> Metric:
+    """Return the metric that a load in turns is for."""
+    return THROUGHPUT if load.workers > 1 else REQUEST_TIME
+
+
+def _purpose(load: ClosedLoad) -> str:
+    return f"in turns of {load.turn}" if load.workers > 1 else "in turns, one at a time"
+
+
+def _loads_in_turns(load: ClosedLoad, slowest_s: float) -> Iterator[ClosedLoad]:
+    """Yield the loads of a round; `slowest_s` is the slower side's time per iteration."""
+    for workers in dict.fromkeys((load.workers, 1)):
+        length = turn_length(workers, slowest_s)
+        # One at a time, an iteration takes no longer than the time in which a full service ends
+        # as many as are in flight.
+        turn_s = slowest_s * (length if workers > 1 else load.workers)
+        lasts_s = max(load.duration_s or 0.0, FEWEST_TURNS * 2 * turn_s)
+        yield replace(load, workers=workers, turn=length, duration_s=lasts_s)

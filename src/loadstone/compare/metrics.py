@@ -11,7 +11,12 @@ THROUGHPUT = Metric("throughput", "/s", is_higher_better=True)
 MEDIAN = Metric("latency p50", "s", is_higher_better=False)
 P95 = Metric("latency p95", "s", is_higher_better=False)
 P99 = Metric("latency p99", "s", is_higher_better=False)
+REQUEST_TIME = Metric("request time", "s", is_higher_better=False)  # one at a time
+STATEMENTS = Metric("SQL statements per request", "", is_higher_better=False)
 CPU = Metric("CPU per request", "s", is_higher_better=False)
+
+
+LEADING = (THROUGHPUT, REQUEST_TIME)  # either of them answers which service is faster
 
 
 def values(trial: Trial, *, is_paced: bool) -> Mapping[Metric, float]:
@@ -25,4 +30,7 @@ def values(trial: Trial, *, is_paced: bool) -> Mapping[Metric, float]:
     found |= {MEDIAN: total.median_s, P95: total.p95_s, P99: total.p99_s}
     if usage is not None and usage.service_cpu_s is not None and total.ok:
         found[CPU] = usage.service_cpu_s / total.ok
+    if trial.resources is not None:
+        statements = trial.resources.observation.figure("statements_per_request")
+        found |= {} if statements is None else {STATEMENTS: statements}
     return {metric: value for metric, value in found.items() if isfinite(value) and value > 0}

@@ -3,11 +3,13 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from random import Random
 
 from loadstone.analysis.model import Trial
 from loadstone.compare.answer import Answer, Criteria, Metric, MetricComparison, Pair, compare
-from loadstone.compare.metrics import values
+from loadstone.compare.metrics import LEADING, values
+from loadstone.compare.turns import Duet, statements
 from loadstone.errors import MeasurementInvalid
 
 MOST_INVALID = 3  # trials in a row in which the load generator was the limit
@@ -29,11 +31,23 @@ class PairComparison:
     metrics: tuple[MetricComparison, ...]
     pairs: int
     criteria: Criteria
+    statements: tuple[str, ...] = ()  # on the way in which it was measured
 
     @property
-    def primary(self) -> MetricComparison:
+    def deciding(self) -> MetricComparison:
         """The metric that decides."""
-        return self.metrics[0]
+        return deciding(self.metrics)
+
+
+def leading(rows: Sequence[MetricComparison]) -> list[MetricComparison]:
+    """Return the metrics that can answer which service is faster, the most important one first."""
+    return [row for row in rows if row.metric in LEADING] or list(rows[:1])
+
+
+def deciding(rows: Sequence[MetricComparison]) -> MetricComparison:
+    """Return the metric that decides: the first that has an answer, else the first."""
+    found = leading(rows)
+    return next((row for row in found if row.answer is not Answer.UNKNOWN), found[0])
 
 
 def in_pairs(
@@ -54,8 +68,13 @@ def in_pairs(
         order = [0, 1]
         random.shuffle(order)
         for side in order:
-            found[side].append(_usable(measures[side], names[side]))
+            [trial] = usable(partial(_alone, measures[side]), names[side : side + 1])
+            found[side].append(trial)
         yield of_trials(*found, criteria, is_paced=is_paced)
+
+
+def _alone(measure: Callable[[], Trial]) -> tuple[Trial]:
+    return (measure(),)
 
 
 def of_trials(
@@ -73,6 +92,31 @@ def of_trials(
     return PairComparison(compare(by_metric, criteria), pairs, criteria)
 
 
+def of_turns(duets: Sequence[Duet], criteria: Criteria) -> PairComparison:
+    """Compare two targets whose loads took turns."""
+    by_metric: dict[Metric, list[Pair]] = {}
+    for one in duets:
+        for metric, both in one.values.items():
+            by_metric.setdefault(metric, []).append(both)
+    first = [metric for metric in LEADING if metric in by_metric]
+    ordered = {metric: by_metric[metric] for metric in (*first, *by_metric)}
+    lengths = [one.length for one in duets]
+    rounds = max((lengths.count(length) for length in set(lengths)), default=0)
+    return PairComparison(compare(ordered, criteria), rounds, criteria, tuple(statements(duets)))
+
+
+def guard(
+    rows: Sequence[MetricComparison], most_slower: float
+) -> tuple[GuardOutcome, MetricComparison]:
+    """Return whether B is slower than A by more than a share, and the metric that says so.
+
+    One metric that is too slow fails, and one that is undecided leaves it undecided.
+    """
+    outcomes = [(verdict(row, most_slower), row) for row in leading(rows)]
+    order = (GuardOutcome.FAILED, GuardOutcome.UNDECIDED, GuardOutcome.PASSED)
+    return min(outcomes, key=lambda one: order.index(one[0]))
+
+
 def verdict(found: MetricComparison, most_slower: float) -> GuardOutcome:
     """Return whether B is not slower than A by more than a share (0.05 is 5 %)."""
     if found.metric.is_higher_better:
@@ -85,12 +129,19 @@ def verdict(found: MetricComparison, most_slower: float) -> GuardOutcome:
 
 
 def is_answered(found: PairComparison, most_slower: float | None) -> bool:
-    """Return whether the primary metric has its answer after the minimum number of pairs."""
+    """Return whether every metric that decides has its answer after the minimum number of pairs."""
     if found.pairs < found.criteria.fewest_pairs:
         return False
+    if most_slower is not None and guard(found.metrics, most_slower)[0] is GuardOutcome.FAILED:
+        return True
+    return all(is_row_answered(row, most_slower) for row in leading(found.metrics))
+
+
+def is_row_answered(row: MetricComparison, most_slower: float | None) -> bool:
+    """Return whether one metric has its answer, or is known to be slow or not."""
     if most_slower is not None:
-        return verdict(found.primary, most_slower) is not GuardOutcome.UNDECIDED
-    return found.primary.answer is not Answer.UNKNOWN
+        return verdict(row, most_slower) is not GuardOutcome.UNDECIDED
+    return row.answer is not Answer.UNKNOWN
 
 
 def is_usable(trial: Trial) -> bool:
@@ -102,17 +153,26 @@ def _has_failed(trial: Trial) -> bool:
     return trial.stats.failed > MOST_FAILED * trial.stats.total.count or not trial.stats.ok
 
 
-def _usable(measure: Callable[[], Trial], name: str) -> Trial:
+def usable(measure: Callable[[], Sequence[Trial]], names: Sequence[str]) -> Sequence[Trial]:
+    """Measure until the trials, one for each name, are usable.
+
+    Raises MeasurementInvalid as `in_pairs` does.
+    """
     for _ in range(MOST_INVALID):
-        trial = measure()
-        if _has_failed(trial):
-            kinds = ", ".join(f"{count} x {kind}" for kind, count in trial.stats.errors[:3])
-            raise MeasurementInvalid(
-                f"{name}: {trial.stats.failed} of {trial.stats.total.count} iterations failed "
-                f"({kinds or 'none ended'}); a comparison of speed needs a load that both answer"
-            )
-        if trial.is_valid:
-            return trial
+        trials = measure()
+        for trial, name in zip(trials, names, strict=True):
+            if _has_failed(trial):
+                kinds = ", ".join(f"{count} x {kind}" for kind, count in trial.stats.errors[:3])
+                raise MeasurementInvalid(
+                    f"{name}: {trial.stats.failed} of {trial.stats.total.count} iterations failed "
+                    f"({kinds or 'none ended'}); a comparison of speed needs a load that both "
+                    "answer"
+                )
+        if all(trial.is_valid for trial in trials):
+            return trials
+    [(trial, name), *_] = [
+        (one, name) for one, name in zip(trials, names, strict=True) if not one.is_valid
+    ]
     limits = "; ".join(trial.health.limits[:1]) if trial.health else ""
     raise MeasurementInvalid(
         f"{name}: the load generator was the limit {MOST_INVALID} times in a row ({limits})"

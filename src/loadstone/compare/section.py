@@ -5,8 +5,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from loadstone.compare.answer import Answer, Criteria, MetricComparison
-from loadstone.compare.pairs import GuardOutcome, verdict
+from loadstone.compare.answer import Answer, Criteria, Metric, MetricComparison
+from loadstone.compare.metrics import REQUEST_TIME, THROUGHPUT
+from loadstone.compare.pairs import GuardOutcome, deciding, guard, leading
+from loadstone.compare.where import MOST, Where, sentence
 from loadstone.diagnosis.finding import Severity
 from loadstone.errors import FELL_SHORT, MeasurementInvalid
 from loadstone.report import figures
@@ -44,6 +46,8 @@ class Compared:
     is_paired: bool
     run_ids: tuple[str, ...] = ()
     most_slower: float | None = None  # limit of --fail-if-slower; None: no limit
+    statements: tuple[str, ...] = ()  # on the way in which it was measured
+    where: Where | None = None  # where the difference lies
     notes: tuple[str, ...] = ()
 
 
@@ -54,6 +58,17 @@ TONES: dict[Answer, Tone] = {
     Answer.UNKNOWN: "undecided",
 }
 NOTHING = "nothing was measured"
+# What a ratio below and above 1 means.
+MEANINGS: dict[Metric, tuple[str, str]] = {
+    THROUGHPUT: (
+        "With several in flight, B completes {} less: its N is lower by as much if it is full",
+        "With several in flight, B completes {} more: its N is higher by as much if it is full",
+    ),
+    REQUEST_TIME: (
+        "A request that waits for no other takes {} less time on B",
+        "A request that waits for no other takes {} more time on B",
+    ),
+}
 
 
 def report_of(compared: Compared, store: str = "") -> Report:
@@ -76,8 +91,15 @@ def report_of(compared: Compared, store: str = "") -> Report:
         anchor="comparison",
         name="loadstone compare",
         exit_code=exit_code(compared),
-        statements=tuple(Statement(one, Severity.WARNING) for one in notes),
-        tables=(_settings(compared),) if compared.settings else (),
+        statements=(
+            *(Statement(one, Severity.WARNING) for one in notes),
+            *((Statement(sentence(compared.where)),) if compared.where else ()),
+            *map(Statement, compared.statements),
+        ),
+        tables=(
+            *((_functions(compared.where),) if compared.where else ()),
+            *((_settings(compared),) if compared.settings else ()),
+        ),
         page=f"loadstone report {' '.join(names)}{store}{output}" if names else "",
         data=_data(compared),
     )
@@ -96,22 +118,23 @@ def _code(rows: tuple[MetricComparison, ...], compared: Compared) -> tuple[int, 
     if not rows:
         return MeasurementInvalid.exit_code, NOTHING
     if compared.most_slower is None:
-        is_known = rows[0].answer is not Answer.UNKNOWN
-        return (0, "") if is_known else (MeasurementInvalid.exit_code, _sentence(rows[0], compared))
-    outcome = verdict(rows[0], compared.most_slower)
+        row = deciding(rows)
+        is_known = row.answer is not Answer.UNKNOWN
+        return (0, "") if is_known else (MeasurementInvalid.exit_code, _sentence(row, compared))
+    outcome, row = guard(rows, compared.most_slower)
     code = {
         GuardOutcome.PASSED: 0,
         GuardOutcome.FAILED: FELL_SHORT,
         GuardOutcome.UNDECIDED: MeasurementInvalid.exit_code,
     }[outcome]
-    return code, "" if code == 0 else _guard(rows[0], outcome, compared)
+    return code, "" if code == 0 else _guard(row, outcome, compared)
 
 
 def _title(compared: Compared) -> str:
     a, b = compared.names
     found = [
         f"{title} {row.metric.name} {row.ratio:.3f} times ({_interval(row)}), {row.answer.value}"
-        for title, (row, *_) in ((title, rows) for title, rows in compared.metrics if rows)
+        for title, row in ((title, deciding(rows)) for title, rows in compared.metrics if rows)
     ]
     return f"{b} compared with {a}: {'; '.join(found) or NOTHING}"
 
@@ -120,7 +143,7 @@ def _section(
     number: int, title: str, rows: tuple[MetricComparison, ...], compared: Compared
 ) -> Section:
     code, reason = _code(rows, compared)
-    first = rows[0] if rows else None
+    first = deciding(rows) if rows else None
     is_known = first is not None and math.isfinite(first.high)
     kind = "fell short" if code == FELL_SHORT else "not decided"
     said = f"{title}: {_sentence(first, compared)}" if first else f"{title}: {NOTHING}."
@@ -145,11 +168,14 @@ def _section(
             reason,
             kind if code else "",
         ),
-        facts=tuple(_facts(first, compared)) if first else (),
+        facts=tuple(_facts(first, rows, compared)) if first else (),
         figures=tuple(
             NamedFigure(f"{row.metric.name} B / A", row.metric.name, row.ratio) for row in rows
         ),
-        statements=(Statement(said),),
+        statements=(
+            Statement(said),
+            *(Statement(_meaning(row)) for row in leading(rows) if row.metric in MEANINGS),
+        ),
         tables=(_metrics(rows),) if rows else (),
         data={
             "scenario": title,
@@ -159,7 +185,15 @@ def _section(
     )
 
 
-def _facts(first: MetricComparison, compared: Compared) -> Iterator[Fact]:
+def _meaning(row: MetricComparison) -> str:
+    change = figures.percent(abs(row.ratio - 1))
+    less, more = MEANINGS[row.metric]
+    return f"{(more if row.ratio > 1 else less).format(change)} ({_interval(row)} times)."
+
+
+def _facts(
+    first: MetricComparison, rows: tuple[MetricComparison, ...], compared: Compared
+) -> Iterator[Fact]:
     a, b = (f"{_value(first, value)}" for value in (first.a, first.b))
     answer = _sentence(first, compared).replace(f" (95 %: {_interval(first)} times)", "")
     yield Fact("answer", answer, rank=1)
@@ -167,8 +201,11 @@ def _facts(first: MetricComparison, compared: Compared) -> Iterator[Fact]:
     yield Fact("A", a, is_line=False, is_column=True)
     yield Fact("B", b, is_line=False, is_column=True)
     if compared.most_slower is not None:
-        outcome = verdict(first, compared.most_slower)
-        yield Fact("guard", _guard(first, outcome, compared), rank=2)
+        outcome, row = guard(rows, compared.most_slower)
+        yield Fact("guard", _guard(row, outcome, compared), rank=2)
+    for other in leading(rows):
+        if other is not first:
+            yield Fact(other.metric.name, _sentence(other, compared), rank=3)
 
 
 def _guard(row: MetricComparison, outcome: GuardOutcome, compared: Compared) -> str:
@@ -193,6 +230,20 @@ def _row(row: MetricComparison) -> Row:
     return Row((row.metric.name, *values, row.answer.value))
 
 
+def _functions(found: Where) -> Table:
+    heads = (Column(name, is_number=True) for name in ("A, ms", "B, ms", "B - A, ms"))
+    rows = [found.whole, *found.functions[:MOST]]
+    return Table(
+        "Time of a worker per request, by function",
+        (Column("function"), *heads),
+        tuple(
+            Row((one.name, f"{one.a_ms:.2f}", f"{one.b_ms:.2f}", f"{one.difference_ms:+.2f}"))
+            for one in rows
+        ),
+        "Functions of Keystone that differ by more than chance, with what they call and wait for.",
+    )
+
+
 def _settings(compared: Compared) -> Table:
     heads = (
         "setting that differs",
@@ -207,7 +258,7 @@ def _settings(compared: Compared) -> Table:
 
 def _data(compared: Compared) -> dict[str, Any]:
     outcomes = [
-        verdict(r[0], compared.most_slower)
+        guard(r, compared.most_slower)[0]
         for _, r in compared.metrics
         if r and compared.most_slower is not None
     ]
@@ -222,9 +273,20 @@ def _data(compared: Compared) -> dict[str, Any]:
         ],
         "same_within": compared.criteria.same_within,
         "notes": list(compared.notes),
+        "where": None if compared.where is None else _where_data(compared.where),
         "guard": None
         if compared.most_slower is None
         else {"most_slower": compared.most_slower, "outcome": _worst(outcomes).value},
+    }
+
+
+def _where_data(found: Where) -> dict[str, Any]:
+    return {
+        "sentence": sentence(found),
+        "functions": [
+            {"name": one.name, "a_ms": one.a_ms, "b_ms": one.b_ms, "error_ms": one.error_ms}
+            for one in (found.whole, *found.functions)
+        ],
     }
 
 

@@ -1,15 +1,27 @@
 """Compares two stored runs."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import exp, hypot, log
 
+from loadstone.analysis.model import Trial
 from loadstone.compare import disturbance
 from loadstone.compare.answer import Answer, Criteria, Metric, MetricComparison, answer_of
-from loadstone.compare.measure import MOST_PAIRS, MOST_SLOWER, PAIRED, ROLE, SAME_WITHIN, SIDE
+from loadstone.compare.measure import (
+    MOST_PAIRS,
+    MOST_SLOWER,
+    PAIRED,
+    ROLE,
+    SAME_WITHIN,
+    SIDE,
+    WARM_UP,
+)
 from loadstone.compare.metrics import CAPACITY, CPU, MEDIAN, P95, P99, THROUGHPUT
-from loadstone.compare.pairs import is_usable, of_trials
+from loadstone.compare.pairs import PairComparison, is_usable, of_trials, of_turns
 from loadstone.compare.section import Compared
+from loadstone.compare.turns import duet
+from loadstone.compare.where import PROFILED, Where, where
+from loadstone.engine.samples import Samples
 from loadstone.errors import InvalidInput
 from loadstone.report.settings import differences
 from loadstone.result.model import Measurement, Run
@@ -25,16 +37,39 @@ class StoredValue:
     high: float | None = None
 
 
-def compare_runs(a: Run, b: Run, criteria: Criteria, most_slower: float | None = None) -> Compared:
+ReadSamples = Callable[[str, Trial], Samples]  # by run id
+
+
+def compare_runs(
+    a: Run, b: Run, criteria: Criteria, samples: ReadSamples, most_slower: float | None = None
+) -> Compared:
     """Compare two runs; InvalidInput if they have no scenario in common.
 
     The two runs of one comparison are compared in pairs, as during the measurement.
     """
     pairs = tuple(_matched(a, b))
     is_paired = bool(pairs) and all(_label(one) and _label(one) == _label(x) for one, x in pairs)
-    match = _in_pairs if is_paired else _apart
-    metrics = tuple((one.title, match(one, other, criteria)) for one, other in pairs)
+    statements: list[str] = []
+    place: Where | None = None
+    metrics: list[tuple[str, tuple[MetricComparison, ...]]] = []
+    for one, other in pairs:
+        if not is_paired:
+            metrics.append((one.title, _apart(one, other, criteria)))
+            continue
+        found = _in_pairs(one, other, criteria, _Reader(samples, (a.run_id, b.run_id)))
+        metrics.append((one.title, found.metrics if found else ()))
+        statements += found.statements if found else ()
+        profiled = [
+            [trial for trial in side.trials if trial.purpose == PROFILED] for side in (one, other)
+        ]
+        if all(profiled):
+            place = where(profiled[0][0], profiled[1][0])
     if not any(rows for _, rows in metrics):
+        if not is_paired and any(one.policy == "turns" for one in a.measurements):
+            raise InvalidInput(
+                f"{a.run_id} and {b.run_id} are sides of two comparisons: loads that took turns "
+                "can be compared with their own other side only"
+            )
         raise InvalidInput(
             f"{a.run_id} and {b.run_id} have no measured scenario in common: "
             f"{_titles(a)} and {_titles(b)}"
@@ -42,16 +77,18 @@ def compare_runs(a: Run, b: Run, criteria: Criteria, most_slower: float | None =
     return Compared(
         names=_names(a, b) if is_paired else (a.run_id, b.run_id),
         settings=differences([a.environment.settings, b.environment.settings]),
-        metrics=metrics,
+        metrics=tuple(metrics),
         criteria=criteria,
         is_paired=is_paired,
         run_ids=(a.run_id, b.run_id),
         most_slower=most_slower,
+        statements=tuple(statements),
+        where=place,
         notes=tuple(disturbance.notes((a, b))) if is_paired else (),
     )
 
 
-def recorded(a: Run, b: Run) -> Compared:
+def recorded(a: Run, b: Run, samples: ReadSamples) -> Compared:
     """Compare two runs by the criteria with which they were measured, if in pairs."""
     known = _parameters(a)
     criteria, most_slower = Criteria(), None
@@ -59,7 +96,7 @@ def recorded(a: Run, b: Run) -> Compared:
         criteria = replace(criteria, same_within=float(known[SAME_WITHIN]))
     if MOST_SLOWER in known and known.get(PAIRED) == _parameters(b).get(PAIRED):
         most_slower = float(known[MOST_SLOWER])
-    return compare_runs(a, b, criteria, most_slower)
+    return compare_runs(a, b, criteria, samples, most_slower)
 
 
 def other_side(run: Run, store: Store) -> tuple[Run, Run] | None:
@@ -107,13 +144,39 @@ def _matched(a: Run, b: Run) -> Iterator[tuple[Measurement, Measurement]]:
                 break
 
 
-def _in_pairs(a: Measurement, b: Measurement, criteria: Criteria) -> tuple[MetricComparison, ...]:
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Reads the samples of a trial of each run."""
+
+    samples: ReadSamples
+    run_ids: tuple[str, str]
+
+    def __call__(self, trials: Sequence[Trial]) -> list[Samples]:
+        both = zip(self.run_ids, trials, strict=True)
+        return [self.samples(run_id, trial) for run_id, trial in both]
+
+
+def _in_pairs(
+    a: Measurement, b: Measurement, criteria: Criteria, read: _Reader
+) -> PairComparison | None:
+    known = dict(a.parameters)
+    original = replace(criteria, most_pairs=int(known[MOST_PAIRS]))
+    if a.policy == "turns":
+        others = {trial.number: trial for trial in b.trials}
+        both = [(trial, others[trial.number]) for trial in a.trials if trial.number in others]
+        usable = [
+            two
+            for two in both
+            if all(map(is_usable, two)) and two[0].purpose not in (WARM_UP, PROFILED)
+        ]
+        if not usable:
+            return None
+        return of_turns([duet(trials, read(trials)) for trials in usable], original)
     ours, theirs = ([trial for trial in one.trials if is_usable(trial)] for one in (a, b))
     if not ours or not theirs:
-        return ()
+        return None
     is_paced = ours[0].rate_rps is not None
-    original = replace(criteria, most_pairs=int(dict(a.parameters)[MOST_PAIRS]))
-    return of_trials(ours, theirs, original, is_paced=is_paced).metrics
+    return of_trials(ours, theirs, original, is_paced=is_paced)
 
 
 def _apart(a: Measurement, b: Measurement, criteria: Criteria) -> tuple[MetricComparison, ...]:

@@ -28,6 +28,10 @@ LEAST_CORES = 0.1  # assumed minimum that other work leaves to the service
 # Workers that mostly run are limited by CPU, although each also waits a little.
 CLEARLY_LESS = 0.8
 
+# Lone response time over CPU time from which requests mostly wait. The network to another machine
+# and its disks take a few times what a validation costs (5 to 80 ms, docs/monitor.md).
+MOSTLY_WAITS = 10.0
+
 WORKERS = "Keystone's worker threads"
 SESSIONS = "the balancer's sessions to its servers"
 
@@ -93,6 +97,17 @@ def predict(seen: Observation, low: LowLoadFigures) -> Prediction | None:
         seen.throughput_rps,
         seen.requests,
     )
+
+
+def is_upper_bound(seen: Observation, low: LowLoadFigures) -> bool:
+    """Return whether requests mostly wait for something that was not watched.
+
+    Without the number of workers it is not known how many may wait at once, so the prediction from
+    CPU is only an upper bound.
+    """
+    cost_s = cpu_s(seen)
+    customers, _ = _customers(seen)
+    return cost_s is not None and customers is None and low.response_s > MOSTLY_WAITS * cost_s
 
 
 def cpu_s(seen: Observation) -> float | None:

@@ -7,11 +7,12 @@ holds that no other module runs an engine.
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, cast
 
 from loadstone.cloud.permission import require_loopback
 from loadstone.engine import local
 from loadstone.engine.local import LoadResult, PreparedRun, Spilled
+from loadstone.engine.pair import Pair, PairEngine
 from loadstone.errors import LoadTimeUsed
 from loadstone.system.clock import Clock
 
@@ -20,11 +21,13 @@ __all__ = [
     "Allowance",
     "Engine",
     "LoadResult",
+    "Pair",
     "PreparedRun",
     "Spilled",
     "call",
     "fleet",
     "fleet_status",
+    "pair",
     "prepare",
     "prepare_to_file",
     "run",
@@ -96,6 +99,11 @@ def fleet_status(address: "FleetAddress") -> "FleetStatus":
 
     with connect.opened(address) as engine:
         return engine.status()
+
+
+def pair(engine: Engine) -> Pair:
+    """Return the engines of two runs whose loads take turns."""
+    return Pair(cast("PairEngine", engine))
 
 
 def run(

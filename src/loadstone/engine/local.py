@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from loadstone._engine import EngineUnusable, InvalidPlan
 from loadstone._engine import prepare as prepare_in_rust
+from loadstone._engine import prepare_pair as prepare_pair_in_rust
 from loadstone.engine.health import Health
 from loadstone.engine.histogram import Histogram
 from loadstone.engine.iteration_buffer import IterationBuffer
@@ -163,6 +164,41 @@ def run_to_file(
     with _prepared_to_file(plan, path, on_samples, connected=False) as prepared:
         prepared.start()
         return prepared.finish(on_progress)
+
+
+def run_pair(
+    plans: tuple[Plan, Plan],
+    paths: tuple[Path, Path],
+    on_progress: tuple[OnProgress, OnProgress],
+) -> tuple[Spilled, Spilled]:
+    """Run two closed loops that take turns; `ClosedLoad.turn` says how many iterations a turn has.
+
+    Turns come in pairs, one of each side, in an order that is random by the first plan's seed. The
+    times of both are counted from the same start. Whatever ends one of them ends the other, too.
+    """
+    (a, b), (path_a, path_b) = plans, paths
+    with map_engine_errors():
+        one, other = prepare_pair_in_rust(a.to_json(), path_a, b.to_json(), path_b)
+    with PreparedRun(one, _nothing), PreparedRun(other, _nothing):
+        first, second = map(_progress_callback, on_progress)
+
+        def watch(counts: dict[str, int]) -> bool:
+            goes_on = [first is None or first(counts), second is None or second(other.counts())]
+            return all(goes_on)
+
+        with map_engine_errors():
+            one.start_with(other)
+            # The end of the first ends the second: it waits for a turn that does not come.
+            (_, of_one), (_, of_other) = one.finish(watch, TICK_S), other.finish(None, TICK_S)
+    interrupted = of_one["interrupted"] or of_other["interrupted"]
+    return (
+        Spilled(SampleFile(path_a), _health(of_one, a), interrupted),
+        Spilled(SampleFile(path_b), _health(of_other, b), interrupted),
+    )
+
+
+def _nothing(*_: object) -> None:
+    """Return nothing: the run is only given up."""
 
 
 def failure() -> str | None:

@@ -171,7 +171,7 @@ def _start(
         phase=Phase.RUNNING,
         facts=facts_of(settings, blueprint.url, started.facts),
     )
-    if settings.service is not Service.KEYSTONE:
+    if settings.service is Service.OIDC_PROVIDER:
         running = replace(running, facts=(("service", settings.service.value), *started.facts))
     state.write(folder, running)
     return Deployment(folder, running)
@@ -182,7 +182,7 @@ def facts_of(
 ) -> tuple[tuple[str, str], ...]:
     """Return the facts about a deployment that results keep, without secrets."""
     mine = (
-        ("release", f"keystone {settings.source.label}"),
+        ("release", _served(settings)),
         ("workers", str(settings.workers)),
         ("threads", str(settings.threads)),
         ("storage", settings.storage),
@@ -193,6 +193,12 @@ def facts_of(
         for section, option, value in settings.conf
     )
     return mine + of_parts + tuple(options)
+
+
+def _served(settings: LabSettings) -> str:
+    if settings.service is Service.FLASK_REFERENCE:
+        return "Flask reference service"
+    return f"keystone {settings.source.label}"
 
 
 def _same(running: Deployment, settings: LabSettings, *, owned: bool) -> Deployment:

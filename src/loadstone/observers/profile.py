@@ -78,7 +78,7 @@ class WorkerProfile(TrialObserver):
         if self.purpose is not None and request.purpose != self.purpose:
             return
         self._folder = tempfile.TemporaryDirectory(prefix="loadstone-profile-")
-        for pid in tuple(_workers(self.members))[:MOST_WORKERS]:
+        for pid in tuple(workers(self.members))[:MOST_WORKERS]:
             file = Path(self._folder.name) / f"{pid}.folded"
             self._profilers.append(_Profiler(_started(pid, file), file))
         self._began_s = time.monotonic()
@@ -137,7 +137,7 @@ class WorkerProfile(TrialObserver):
         )
 
 
-def _workers(members: Members) -> Iterator[int]:
+def workers(members: Members) -> Iterator[int]:
     """Yield the processes of Keystone that have no child processes of it."""
     import psutil
 

@@ -73,13 +73,15 @@ class ReplayLoad:
 class ClosedLoad:
     """Each of `workers` starts its next iteration `think_s` after its last one ended (closed loop).
 
-    Ends after `duration_s` or `iterations`, whichever is first.
+    Ends after `duration_s` or `iterations`, whichever is first. With `turn`, the load takes turns
+    with that of a second target: it has so many iterations in a turn, and waits in the other's.
     """
 
     workers: int
     duration_s: float | None = None
     iterations: int | None = None
     think_s: float = 0.0
+    turn: int | None = None  # iterations in each turn; None: it is alone
     kind: Literal["closed"] = "closed"
 
 

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from loadstone.diagnosis.demand import BottleneckKind
-from loadstone.diagnosis.prediction import Prediction
+from loadstone.diagnosis.prediction import LowLoadFigures, Prediction, cpu_s, is_upper_bound
 from loadstone.report import figures
 from loadstone.result.model import Measurement
-from loadstone.search.low_load import of_low_load
+from loadstone.search.low_load import of_low_load, of_requests_alone
 from loadstone.search.model import Capacity
 
 # Effects that the demands at low load do not show, by the kind of limit found at N.
@@ -44,10 +44,16 @@ def sentences(measurement: Measurement) -> Iterator[str]:
         if trial is not None or measurement.policy == "prediction":
             yield f"nothing is predicted: {_why_not(measurement)}"
         return
-    yield (
-        f"predicted from {figures.rate(found.at_rps)} a second: N about {rate(found)} "
-        f"({interval(found)}); {found.limit} would give way first"
-    )
+    if why := unwatched(measurement):
+        yield (
+            f"predicted from {figures.rate(found.at_rps)} a second: N at most about {rate(found)}, "
+            f"where {found.limit} would give way; {why}"
+        )
+    else:
+        yield (
+            f"predicted from {figures.rate(found.at_rps)} a second: N about {rate(found)} "
+            f"({interval(found)}); {found.limit} would give way first"
+        )
     if measurement.capacity is not None and measurement.capacity.rate_rps is not None:
         yield _compared(found, measurement.capacity, measurement)
 
@@ -58,7 +64,25 @@ def headline(measurement: Measurement) -> str:
     found = measurement.prediction
     if found is None:
         return f"{subject}: N cannot be predicted."
+    if unwatched(measurement):
+        return f"{subject}: N is predicted to be at most {rate(found)} a second."
     return f"{subject}: N is predicted to be {rate(found)} a second ({interval(found)})."
+
+
+def unwatched(measurement: Measurement) -> str:
+    """Return why the prediction is only an upper bound; empty if it is more than that."""
+    trial, alone = of_low_load(measurement.trials), of_requests_alone(measurement.trials)
+    if trial is None or alone is None or trial.resources is None:
+        return ""
+    seen, response_s = trial.resources.observation, alone.stats.service.mean_s
+    cost_s = cpu_s(seen)
+    if cost_s is None or not is_upper_bound(seen, LowLoadFigures(response_s, 0.0)):
+        return ""
+    takes = figures.milliseconds(1000 * response_s)
+    return (
+        f"a request takes {takes} and {figures.milliseconds(1000 * cost_s)} of CPU, and what it "
+        "waits for was not watched, so N may be far lower"
+    )
 
 
 def rate(found: Prediction) -> str:

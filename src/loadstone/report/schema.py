@@ -331,7 +331,7 @@ class MeasurementData(_Measured):
     subtask: str
     description: str
     request: str
-    policy: Literal["search", "fixed", "prediction", "steps"]
+    policy: Literal["search", "fixed", "prediction", "steps", "turns"]
     status: State
     failure: str | None
     parameters: Pairs
@@ -438,6 +438,8 @@ class ComparisonDocument(_Document):
     same_within: float
     notes: list[str]
     guard: dict[str, Any] | None = Field(description="result of --fail-if-slower")
+    where: dict[str, Any] | None = Field(description="with --profile: where the difference lies")
+    bisection: dict[str, Any] | None = Field(None, description="of `loadstone bisect`")
     measurements: list[ComparedData]
 
 

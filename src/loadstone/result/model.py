@@ -19,7 +19,7 @@ from loadstone.search.low_load import of_low_load, of_requests_alone
 from loadstone.search.model import Capacity
 
 LEAST_S = 4.0  # shortest trial to show resources of, if there is a longer one
-Policy = Literal["search", "fixed", "prediction", "steps"]
+Policy = Literal["search", "fixed", "prediction", "steps", "turns"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,8 @@ class Measurement:
     scenario: str  # Rally's name where Rally has one
     title: str  # "token issue"
     request: str = ""  # "POST /v3/auth/tokens (password, project scope)"
-    # "fixed": one load; "prediction": a low load; "steps": loads that rise until a limit
+    # "fixed": one load; "prediction": a low load; "steps": loads that rise until a limit;
+    # "turns": loads that take turns with those of another target
     policy: Policy = "search"
     status: str = "running"  # "finished", "aborted" (by its SLA), "interrupted", "failed"
     failure: str | None = None  # the one line that ended it early

@@ -72,7 +72,8 @@ def _of_search(measurement: Measurement) -> Iterator[Shortfall]:
     reason = f"{_bounds(found)}, not confirmed" if is_bounded else "no N was found"
     reason = found.words[0] if found is not None and found.words else reason
     is_inconsistent = found is not None and Cause.INCONSISTENT in found.causes
-    needs_time = found is None or not (set(found.causes) & CONTRARY)
+    is_ended = measurement.status != "interrupted"
+    needs_time = is_ended and (found is None or not (set(found.causes) & CONTRARY))
     if Cause.OBJECTIVE in causes and not is_inconsistent:
         yield Shortfall(FELL_SHORT, reason)
     elif (
@@ -119,12 +120,14 @@ def gate_sentence(measurement: Measurement) -> str:
 
 def _bounds(found: Capacity | None) -> str:
     """Return N with its interval in three digits."""
-    if found is None:
-        return "N not found"
-    low, high = found.low_rps, found.high_rps
-    if low is None or high is None:
-        side = f"at least {low:.3g}" if low is not None else f"below {high:.3g}"
-        return f"N {side}" if low is not None or high is not None else "N not found"
+    low, high = (found.low_rps, found.high_rps) if found is not None else (None, None)
+    if found is None or (low is None and high is None):
+        known = found.rate_rps if found is not None else None
+        return "N not found" if known is None else f"N {known:.3g}"
+    if low is None:
+        return f"N below {high:.3g}"
+    if high is None:
+        return f"N at least {low:.3g}"
     within = f"{low:.3g} to {high:.3g}"
     return f"N {within}" if found.rate_rps is None else f"N {found.rate_rps:.3g} ({within})"
 

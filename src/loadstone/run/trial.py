@@ -70,6 +70,7 @@ def run_trial(request: TrialRequest, load: Load, conditions: Conditions) -> tupl
         usage=replace(usage, generator_cpu_s=max(usage.generator_cpu_s, loaded.health.cpu_s)),
         start_s=watch.start_s,
         runner=request.runner,
+        turn=getattr(request.load, "turn", None),
         outputs=loaded.outputs,
         outputs_dropped=loaded.outputs_dropped,
     )

@@ -23,7 +23,7 @@ from loadstone.search.profiling import PURPOSE
 from loadstone.store.store import Store
 from loadstone.workload.generator import Load
 from loadstone.workload.model import MeasurementConfig, RunConfig
-from loadstone.workload.policy import Search, Steps
+from loadstone.workload.policy import Interleaved, LoadPolicy, Search, Steps
 
 
 @dataclass(slots=True)
@@ -106,7 +106,7 @@ class Trials:
             observers.append(IdentityWatch(target.access_log, known))
         if run.profiles:
             keep_stacks = partial(self.store.keep_profile, run.run_id, self.index)
-            wanted = PURPOSE if isinstance(config.policy, Search) else None
+            wanted = _profiled(config.policy)
             observers.append(WorkerProfile(target.members, keep_stacks, say, wanted))
         return observers
 
@@ -115,3 +115,14 @@ class Trials:
         others = (one for one in self.measurement.trials if one.number != kept.number)
         self.measurement = replace(self.measurement, trials=(*others, kept))
         return kept
+
+
+def _profiled(policy: LoadPolicy) -> str | None:
+    """Return the purpose of the trials that are profiled; None: of any."""
+    match policy:
+        case Search():
+            return PURPOSE
+        case Interleaved(profiled=purpose):
+            return purpose
+        case _:
+            return None

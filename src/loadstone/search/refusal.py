@@ -37,6 +37,7 @@ LONGEST_FLOOD_S = 30.0
 LEAST_FLOODED = 0.05  # refused share from which the accepted rate is the limiter's
 RAISE = 1.5
 ABOVE, BELOW = 0.02, 0.01
+EMPTIED = 1.2  # times what a bucket held before its first refusal
 LONGEST_S = 60.0
 SHORTEST_S = 2.0
 RESERVE_S = 3.0
@@ -110,6 +111,7 @@ class _Refusal:
         self._is_even = False
         self._waits = False  # accepted requests wait in a queue during a flood
         self._burst = 0.0  # requests that pass before the first refusal
+        self._above = ABOVE  # over the limiter's rate, by which a rate must be refused
         self._fills: list[Fill] = []  # of a limiter with memory
         self._rest_s = 0.0  # pause after which a limiter has reset
         self._is_rest_known = False
@@ -134,18 +136,21 @@ class _Refusal:
             below_s = PROOF_SHARE * self._session.settings.budget_s
             # At most half of the time: if it is not refused, rates up to the flood are tried next.
             above_s = min(max(1.0 / ABOVE, below_s), self._session.left_s / 2)
-            # What has flowed into the bucket since must flow out again.
-            above_rps = self._limiter_rps * (1 + ABOVE)
+            # So far above that a bucket that has filled again is emptied in that time.
+            self._above = max(ABOVE, EMPTIED * self._burst / (self._limiter_rps * above_s))
+            above_rps = self._limiter_rps * (1 + self._above)
             yield from self._try(above_rps, "must be refused", above_s, is_short=True)
-            yield from self._try(self._limiter_rps * (1 - BELOW), "must not be refused", below_s)
+            if self._bracket()[0] is None:  # else it was accepted above, so it is below as well
+                below_rps = self._limiter_rps * (1 - BELOW)
+                yield from self._try(below_rps, "must not be refused", below_s)
             if self._tried[-1].is_hopeless:
                 yield from self._repeat(self._tried[-1])
         while self._session.left_s > SHORTEST_S + RESERVE_S and not self._is_done():
             rate_rps, requests = self._next()
             low, _, high = self._bracket()
-            # The queue must have had the time to fill.
+            # The queue must have had the time to fill, or the bucket to become empty.
             fill_s = self._fill_s / max(WIDTH, high / low - 1) if low else 0.0
-            seconds = max(requests / rate_rps, fill_s)
+            seconds = max(requests / rate_rps, fill_s, self._emptied_s(rate_rps))
             yield from self._try(rate_rps, "refusals", seconds, is_short=True)
         return self._state()
 
@@ -215,7 +220,7 @@ class _Refusal:
         least = WIDTH if self._waits else LEAST_HALF_WIDTH
         self._grain = max(least, (2 if self._is_even else spread) / float(ok.sum()))
         passed = (first - 0.5) * TICK_S * (rate_rps - accepted_rps)
-        self._burst = max(0.0, passed)
+        self._burst = max(self._burst, passed)
         return accepted_rps
 
     def _repeat(self, hot: Tried) -> Generator[TrialRequest, Trial, None]:
@@ -325,7 +330,7 @@ class _Refusal:
             return False
         if not self._is_even and self._grain > WIDTH:
             return False
-        return known * (1 - 2 * BELOW) <= low <= known <= bad <= known * (1 + 2 * ABOVE)
+        return known * (1 - 2 * BELOW) <= low <= known <= bad <= known * (1 + 2 * self._above)
 
     @property
     def _is_hard(self) -> bool:
@@ -423,7 +428,16 @@ class _Refusal:
 
     def _is_enough(self, one: Tried) -> bool:
         """Return whether a trial had enough requests to fill a limiter in any window."""
-        return one.requests >= ENOUGH * self._room
+        if self._remembers or self._limiter_rps is None:
+            return one.requests >= ENOUGH * self._room
+        if one.rate_rps <= self._limiter_rps or (self._waits and one.in_flight < self._burst / 2):
+            return True  # what is left in a bucket is not seen, the length of a queue is
+        return one.requests * (1 - self._limiter_rps / one.rate_rps) >= self._burst
+
+    def _emptied_s(self, rate_rps: float) -> float:
+        """Return how long a rate must be offered until a full bucket or an empty queue ends."""
+        excess_rps = rate_rps - (self._limiter_rps or rate_rps)
+        return EMPTIED * self._burst / excess_rps if excess_rps > 0 else 0.0
 
     def _is_bad(self, one: Tried) -> bool:
         if self._remembers and chance_of(one.refused, one.requests * self._sprt.allowed) < CHANCE:
@@ -483,6 +497,10 @@ class _Refusal:
                 middle = flows.rate_rps
                 below = middle - flows.half_width_rps
                 above = min(bad, middle + flows.half_width_rps)
+        elif self._limiter_rps is not None and low <= (1 + WIDTH) * self._limiter_rps < bad:
+            # No rate contradicts what was accepted while more was refused.
+            middle = self._limiter_rps
+            below, above = min(below, low), max(above, min(bad, middle * (1 + self._grain)))
         elif bad <= (1 + NARROW) * low:
             below, above = min(below, low), max(above, bad)
             middle = math.sqrt(low * bad) if self._is_hard else middle

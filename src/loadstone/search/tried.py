@@ -30,6 +30,7 @@ class Tried:
     # Requests up to the first accepted one, which are not counted above, and those refused of them.
     left_out: int = 0
     early: int = 0
+    in_flight: int = 0  # at the end of the load
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +74,15 @@ def tried(trial: Trial, rate_rps: float, *, is_rested: bool) -> Tried:
     ok = int(ticks.ok[:left_out].sum())
     refused = stats.failed - failed
     is_hopeless = is_stopped and refused > 0
-    counted = stats.ok - ok + refused
-    return Tried(rate_rps, counted, refused, is_hopeless, left_out=ok + failed, early=failed)
+    return Tried(
+        rate_rps,
+        stats.ok - ok + refused,
+        refused,
+        is_hopeless,
+        left_out=ok + failed,
+        early=failed,
+        in_flight=int(ticks.in_flight[-1]),
+    )
 
 
 def refusals(trials: Sequence[Tried]) -> str:

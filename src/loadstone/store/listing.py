@@ -143,11 +143,15 @@ def _of(row: RowMapping, trial_rows: Sequence[RowMapping]) -> list[RowMapping]:
     return [trial for trial in trial_rows if trial["position"] == row["position"]]
 
 
+# What a throughput without N is of, by policy.
+LOADS = {"prediction": "low load, to predict N", "turns": "in turns with another target"}
+
+
 def _summary(row: RowMapping, trials: Sequence[RowMapping]) -> MeasurementSummary:
     """Return the list entry of a search or a fixed load."""
     stretch_rps = trials[0]["throughput_rps"] if trials and row["policy"] != "search" else None
     n = (row["rate_rps"], row["low_rps"], row["high_rps"])
-    load = "low load, to predict N" if row["policy"] == "prediction" else "fixed load"
+    load = LOADS.get(row["policy"], "fixed load")
     is_interrupted = row["status"] == "interrupted"
     return MeasurementSummary(
         row["scenario"], row["title"], *n, stretch_rps, load, is_interrupted=is_interrupted

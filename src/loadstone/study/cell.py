@@ -8,6 +8,7 @@ from loadstone.keystone.contexts.workload import evenly
 from loadstone.keystone.scenarios import named
 from loadstone.keystone.target import OwnLab, ReferenceService, TargetChoice
 from loadstone.lab.keystone import settings
+from loadstone.lab.keystone.settings import Service
 from loadstone.plan.load import ClosedLoad
 from loadstone.plan.model import Limits
 from loadstone.rally.task.model import Task
@@ -76,7 +77,10 @@ def groups_of(
                 max_rate_rps=max_rate_rps,
                 objectives=measurement.objectives,
             )
-            return (search_group((by_name(cell.scenario, measurement.users),), terms),)
+            # The plain service in Flask has one user.
+            is_plain = ("service", Service.FLASK_REFERENCE) in cell.settings
+            users = 0 if is_plain else measurement.users
+            return (search_group((by_name(cell.scenario, users),), terms),)
         case FaultMeasurement():
             searched = by_name(measurement.scenario, measurement.users)
             return fault_groups(searched, replace(measurement.terms, max_rate_rps=max_rate_rps))
@@ -141,7 +145,7 @@ def _with_parameters(
 
 
 def _target(cell: Cell, name: str) -> TargetChoice:
-    if cell.is_reference:
+    if cell.is_reference and not cell.settings:
         return ReferenceService()
     return OwnLab(name, settings.read(cell.settings), is_purged=True)
 
@@ -149,4 +153,5 @@ def _target(cell: Cell, name: str) -> TargetChoice:
 def _max_rate_rps(measurement: Measurement, cell: Cell) -> float:
     if isinstance(measurement, SearchMeasurement) and not cell.is_reference:
         return measurement.max_rate_rps
-    return REFERENCE_MAX_RATE_RPS if cell.is_reference else DEFAULT_MAX_RATE_RPS
+    is_engine = cell.is_reference and not cell.settings
+    return REFERENCE_MAX_RATE_RPS if is_engine else DEFAULT_MAX_RATE_RPS

@@ -197,7 +197,8 @@ class _StudyReader:
             return ()
         names = (REFERENCE, *[NO_LEVEL] * len(factors))
         levels = tuple((f.name, name) for f, name in zip(factors, names, strict=False))
-        return (Cell(levels, (), scenario, is_reference=True),)
+        own = self._pairs(self.shape.reference.settings, ("reference", "settings"))
+        return (Cell(levels, own, scenario, is_reference=True),)
 
     def _of_reference(self, cells: tuple[Cell, ...]) -> Iterator[Published]:
         reference = self.shape.reference

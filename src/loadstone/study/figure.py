@@ -27,6 +27,7 @@ from loadstone.study.model import (
 # Number of batches of ticks: neighbouring ticks are correlated, batch means hardly are.
 BATCHES = 10
 LEAST_BATCHES = 5
+LEAST_LOAD_S = 1.0  # the throughput of a shorter load is mostly its start
 NOT_COUNTED = "no statements were counted: MariaDB counts them, with pymysql installed"
 
 
@@ -39,6 +40,11 @@ class Estimate:
     high: float | None
     confidence: float
 
+    @property
+    def is_at_least(self) -> bool:
+        """Whether the value is only a lower bound."""
+        return self.value is not None and self.low is not None and self.high is None
+
 
 @dataclass(frozen=True, slots=True)
 class TurnFigure:
@@ -50,11 +56,14 @@ class TurnFigure:
     limit: str | None = None  # ids of the findings that name the limit
 
 
-def of_turn(run: Run, measurement: Measurement) -> dict[str | None, TurnFigure]:
+def of_turn(
+    run: Run, measurement: Measurement, *, is_reference: bool = False
+) -> dict[str | None, TurnFigure]:
     """Return the figures of one turn by step; steps after a kill are missing."""
     match measurement:
         case SearchMeasurement():
-            return dict(_of_search(one) for one in run.measurements[:1])
+            of_one = _of_reference if is_reference else _of_search
+            return dict(of_one(one) for one in run.measurements[:1])
         case StepsMeasurement(figure=figure, steps=steps):
             pairs = zip(steps, run.measurements, strict=False)
             return {
@@ -94,9 +103,37 @@ def unsteady(run: Run, measurement: Measurement) -> dict[str, str]:
     return {name: why for name, why in problems.items() if why}
 
 
-def is_valid(run: Run, measurement: Measurement) -> bool:
-    """Return whether the load generator never was the limit in a turn."""
-    return all(one.is_valid is not False for one in of_turn(run, measurement).values())
+def is_valid(run: Run, measurement: Measurement, *, is_reference: bool) -> bool:
+    """Return whether a turn need not be repeated because the load generator was the limit."""
+    found = of_turn(run, measurement, is_reference=is_reference)
+    return all(one.is_valid is not False for one in found.values())
+
+
+def most_completed_rps(one: Measured) -> float | None:
+    """Return the most that a search without N saw completed, without failures: a lower bound.
+
+    None if N was found, or if the load generator was the limit in every trial: then something
+    else is wrong with this machine.
+    """
+    if one.capacity is None or one.capacity.rate_rps is not None:
+        return None
+    held = [
+        trial
+        for trial in one.trials
+        if not trial.stats.failed and trial.stats.load_s >= LEAST_LOAD_S
+    ]
+    if not any(trial.health is not None and trial.health.is_valid for trial in held):
+        return None
+    return max(trial.stats.throughput_rps for trial in held) or None
+
+
+def _of_reference(one: Measured) -> tuple[None, TurnFigure]:
+    """Return the figure of `loadstone serve`: the load generator may be the limit before it is."""
+    bound = most_completed_rps(one)
+    if bound is None:
+        return _of_search(one)
+    why = one.capacity.words[:1] if one.capacity else ()
+    return None, TurnFigure(Estimate(bound, bound, None, 0.0), True, "; ".join(why) or None)
 
 
 def _of_search(one: Measured) -> tuple[None, TurnFigure]:

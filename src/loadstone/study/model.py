@@ -33,7 +33,7 @@ class Cell:
     levels: Pairs  # factor, level
     settings: Pairs  # KEY, VALUE as `lab up --with` takes them
     scenario: str  # empty if the steps have their own
-    is_reference: bool = False  # `loadstone serve` in place of a Keystone
+    is_reference: bool = False  # without settings: `loadstone serve` in place of a Keystone
 
     def __str__(self) -> str:
         return ", ".join(f"{factor} {level}" for factor, level in self.levels)

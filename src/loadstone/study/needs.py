@@ -8,7 +8,8 @@ from loadstone.study.model import Study
 
 def programs(study: Study) -> tuple[Program, ...]:
     """Return the programs that the deployments of all cells need."""
-    of_cells = dict.fromkeys(cell.settings for cell in study.cells if not cell.is_reference)
+    deployed = (cell for cell in study.cells if cell.settings or not cell.is_reference)
+    of_cells = dict.fromkeys(cell.settings for cell in deployed)
     found = (one for pairs in of_cells for one in compose.programs(settings.read(pairs)))
     return tuple(dict.fromkeys(found))
 

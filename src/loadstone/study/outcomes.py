@@ -8,8 +8,9 @@ from loadstone.result.model import Measurement as Measured
 from loadstone.result.model import Run
 from loadstone.run.exit_code import exit_code as exit_code_of_run
 from loadstone.run.exit_code import leftovers
+from loadstone.search.model import Capacity, CapacityKind
 from loadstone.store.store import Store
-from loadstone.study.figure import timed
+from loadstone.study.figure import most_completed_rps, timed
 from loadstone.study.journal import StudyJournal, TurnResult
 from loadstone.study.model import Measurement, Tasks
 from loadstone.study.order import Turn, turns
@@ -36,11 +37,24 @@ def exit_code(journal: StudyJournal, store: Store, ended: Sequence[TurnOutcome])
     """Return the highest exit code of the turns; 0 if all were measured and held."""
     codes = [one.exit_code for one in journal.ended().values() if one.run_id is None]
     measurement = journal.begun.study().measurement
-    for run in (one.result for one in ended if one.result is not None):
+    for outcome in ended:
+        run = outcome.result
+        if run is None:
+            continue
         # Steps without a row in the table only prepare.
         judged = replace(run, measurements=_judged(run, measurement))
+        if outcome.turn.cell.is_reference:
+            judged = replace(judged, measurements=tuple(map(_bounded, judged.measurements)))
         codes.append(exit_code_of_run(judged, leftovers(store, run.run_id)))
     return max(codes, default=0)
+
+
+def _bounded(one: Measured) -> Measured:
+    """Return a search of the reference service, whose lower bound counts as an answer."""
+    bound = most_completed_rps(one) if one.policy == "search" else None
+    if bound is None:
+        return one
+    return replace(one, capacity=Capacity(bound, bound, None, 0.0, kind=CapacityKind.CEILING))
 
 
 def _judged(run: Run, measurement: Measurement) -> tuple[Measured, ...]:

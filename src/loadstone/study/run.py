@@ -166,5 +166,5 @@ class _Turns:
         except LoadstoneError as failed:
             self.say(f"this cell failed, the study goes on: {failed}")
             return TurnResult(turn.number, None, str(failed), failed.exit_code)
-        valid = is_valid(result, self.study.measurement)
+        valid = is_valid(result, self.study.measurement, is_reference=turn.cell.is_reference)
         return TurnResult(turn.number, result.run_id, None, is_valid=valid)

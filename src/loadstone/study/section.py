@@ -34,6 +34,7 @@ from loadstone.study.table import (
     settings_that_differ,
 )
 from loadstone.study.wording import (
+    beside_reference,
     cells,
     comparison_notes,
     conclusion,
@@ -80,6 +81,7 @@ def _statements(
     """Yield what makes no difference first, then what is missing, then the rest."""
     lines = rows(study, outcomes)
     yield from (Statement(one) for one in overview(study, lines))
+    yield from (Statement(one) for one in beside_reference(study, lines))
     missing = sum(one.result is None for one in outcomes)
     if missing:
         resume = f"loadstone study run --resume {journal.study_id}{journal.store.option}"
@@ -155,6 +157,8 @@ def _section(
     title = f"{row.cell}, {row.step}" if row.step else str(row.cell)
     is_known = found is not None and found.value is not None
     text = figures.rate(found.value) if found is not None and is_known else figures.NOT_FOUND
+    if found is not None and found.is_at_least:
+        text = f"at least {text}"
     why = "; ".join(row.failures)
     said = f"{title}: {label} {text}{f' {unit}' if is_known else ''}"
     low, high = (found.low, found.high) if found else (None, None)

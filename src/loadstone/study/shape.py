@@ -93,8 +93,9 @@ class PublishedShape(Form):
 
 
 class ReferenceShape(Form):
-    """An additional cell: the in-memory token service (`loadstone serve`)."""
+    """An additional cell: `loadstone serve`, or with `settings` a deployment of the lab."""
 
+    settings: dict[str, Any] = Field(default_factory=dict)
     value: Annotated[float, Field(gt=0)] | None = None  # published figure of a similar service
     words: Text = ""
 

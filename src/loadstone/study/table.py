@@ -41,7 +41,10 @@ class TurnOutcome:
 
     def found(self, study: Study) -> dict[str | None, TurnFigure]:
         """Return the figures by step."""
-        return of_turn(self.result, study.measurement) if self.result else {}
+        if self.result is None:
+            return {}
+        is_reference = self.turn.cell.is_reference
+        return of_turn(self.result, study.measurement, is_reference=is_reference)
 
     def failures(self, study: Study) -> tuple[str, ...]:
         """Describe failures of the whole turn or of steps."""
@@ -155,8 +158,14 @@ def _row(study: Study, cell: Cell, step: str | None, outcomes: list[TurnOutcome]
 
 
 def _over_repeats(estimates: list[Estimate]) -> Estimate | None:
-    """Return the mean with a t interval over repeats, or the only estimate unchanged."""
+    """Return the mean with a t interval over repeats, or the only estimate unchanged.
+
+    If some are lower bounds, the result is the lowest, as a lower bound.
+    """
     values = [one.value for one in estimates if one.value is not None]
+    if any(one.is_at_least for one in estimates):
+        least = min(values)
+        return Estimate(least, least, None, 0.0)
     if len(values) > 1 and min(values) <= 0:  # zero failures or downtime: no logarithms
         return Estimate(fmean(values), None, None, 0.0)
     found = [one for one in estimates if one.value]
@@ -200,6 +209,20 @@ def _answer(metric: Metric, ratio: Interval, p_holm: float | None, is_counted: b
     found = answer_of(metric, ratio.low, ratio.high, SAME_WITHIN)
     is_unsure = p_holm is not None and p_holm >= LEVEL
     return Answer.UNKNOWN if is_unsure and found is not Answer.SAME else found
+
+
+def reference_ratio(lines: Sequence[TableRow]) -> tuple[TableRow, TableRow, Interval] | None:
+    """Return the reference, the fastest other cell, and their ratio; None without both."""
+    known = [row for row in lines if row.estimate and row.estimate.value]
+    references = [row for row in known if row.cell.is_reference]
+    others = [row for row in known if not row.cell.is_reference]
+    if not references or not others:
+        return None
+    fastest = max(others, key=lambda row: (row.estimate and row.estimate.value) or 0.0)
+    [reference, *_] = references
+    if reference.estimate is None or fastest.estimate is None:
+        return None
+    return reference, fastest, _pair(reference.estimate, fastest.estimate).interval
 
 
 def settings_that_differ(
@@ -293,7 +316,7 @@ def _paired(
     for outcome in outcomes:
         found = outcome.found(study).get(step)
         estimate = found.estimate if found else None
-        if estimate and estimate.value:
+        if estimate and estimate.value and not estimate.is_at_least:
             cell = outcome.turn.cell
             level = dict(cell.levels)[comparison.factor]
             others = _others(cell, comparison.factor)

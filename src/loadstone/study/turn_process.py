@@ -97,7 +97,7 @@ def _measured(order: TurnOrder, pipe: Connection) -> TurnResult:
         except LoadstoneError as failed:
             why = hiding.redaction.text(str(failed))
             return TurnResult(turn.number, None, why, failed.exit_code, host=slot.host)
-        valid = is_valid(found, study.measurement)
+        valid = is_valid(found, study.measurement, is_reference=turn.cell.is_reference)
         return TurnResult(turn.number, found.run_id, None, is_valid=valid, host=slot.host)
 
 

@@ -9,7 +9,7 @@ from loadstone.report import figures
 from loadstone.result.model import OF_LAB_HOST
 from loadstone.search.model import Capacity
 from loadstone.study.journal import StudyJournal
-from loadstone.study.model import Study
+from loadstone.study.model import Cell, Study
 from loadstone.study.scaling import sentences
 from loadstone.study.table import (
     LEAST_REPEATS,
@@ -20,6 +20,7 @@ from loadstone.study.table import (
     TableRow,
     TurnOutcome,
     differences,
+    reference_ratio,
     rows,
 )
 
@@ -80,7 +81,8 @@ def _published(row: TableRow) -> str:
         return ""
     found = row.estimate.value if row.estimate else None
     is_known = bool(found and row.published.value)
-    times = f" (x {(found or 0.0) / row.published.value:.2g})" if is_known else ""
+    least = "at least " if row.estimate and row.estimate.is_at_least else ""
+    times = f" ({least}x {(found or 0.0) / row.published.value:.2g})" if is_known else ""
     return f"{row.published.value:g}{times}"
 
 
@@ -103,6 +105,26 @@ def published(lines: Sequence[TableRow]) -> Iterator[str]:
     for one in dict.fromkeys(row.published for row in lines):
         if one is not None and one.words:
             yield f"Published {one.value:g}: {one.words}"
+
+
+def beside_reference(study: Study, lines: Sequence[TableRow]) -> Iterator[str]:
+    """Say how many times the fastest cell's N the reference has."""
+    found = reference_ratio(lines) if study.figure[0] == RATES[0] else None
+    if found is None:
+        return
+    reference, fastest, ratio = found
+    is_bound = reference.estimate is not None and reference.estimate.is_at_least
+    within = f" ({ratio.low:.3g} to {ratio.high:.3g})" if ratio.low and ratio.high else ""
+    least = "at least " if is_bound else ""
+    yield (
+        f"{_name(reference.cell)}: {least}{ratio.mean:.3g} times N of the fastest other cell, "
+        f"{fastest.cell}{within}."
+    )
+
+
+def _name(cell: Cell) -> str:
+    """Return "reference" for a cell of that name in each factor."""
+    return next((level for _, level in cell.levels), str(cell))
 
 
 def overview(study: Study, lines: Sequence[TableRow]) -> Iterator[str]:

@@ -88,6 +88,7 @@ class Interleaved:
     carry: Callable[[Measure], None]
     request: TrialRequest  # of each trial
     most: int  # trials
+    profiled: str = ""  # purpose of the trials that are profiled, if the run profiles
 
     def run(self, measure: Measure) -> PolicyResult:
         """Run `carry`, which decides when each trial runs."""

@@ -1,16 +1,19 @@
 """An engine in virtual time: loads go to simulated services, and no time passes."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
 
 from loadstone.engine import parquet
 from loadstone.engine.health import Health
 from loadstone.engine.limits import judged
 from loadstone.engine.local import TICK_S, LoadResult, Spilled
 from loadstone.engine.parquet import SampleFile
-from loadstone.engine.progress import OnProgress
+from loadstone.engine.progress import OnProgress, Progress
 from loadstone.engine.samples import Samples
 from loadstone.plan.model import Plan
 from loadstone.plan.script import Step
@@ -18,6 +21,10 @@ from loadstone.system.clock import Clock
 from simulator.loads import Played, Sent, SimulatedService
 from simulator.time import VirtualTime
 
+if TYPE_CHECKING:
+    from loadstone.plan.load import ClosedLoad
+
+HAND_OVER_S = 0.00005  # from the end of a turn to the next
 PREPARATION_S = 0.05  # of a load
 
 
@@ -57,6 +64,45 @@ class VirtualEngine:
         run = self._play(service, plan, on_progress, on_samples)
         parquet.write(path, run.samples(service.refused_with))
         return Spilled(SampleFile(path), self._health(run, plan), False)
+
+    def run_pair(
+        self,
+        plans: tuple[Plan, Plan],
+        paths: tuple[Path, Path],
+        on_progress: tuple[OnProgress, OnProgress],
+    ) -> tuple[Spilled, Spilled]:
+        """Send two plans in turns: each turn is a load of its own."""
+        self.plans.extend(plans)
+        self.time.sleep(PREPARATION_S)
+        start_s, at_s, pair = self.time.now_s, 0.0, 0
+        parts: tuple[list[Samples], list[Samples]] = ([], [])
+        ended_s = [plan.load.duration_s or inf for plan in plans]
+        while at_s < min(ended_s):
+            for side in self._order(plans[0].seed, pair):
+                service, sent = self.services[plans[side].origin.port], self._sent(plans[side])
+                turn = cast("ClosedLoad", sent.load).turn or 1
+                load = replace(sent.load, duration_s=None, iterations=turn, turn=None)
+                run = service.play(replace(sent, load=load), start_s + at_s, inf, _go_on)
+                parts[side].append(_moved(run.samples(service.refused_with), at_s, pair * turn))
+                at_s += run.last_s + HAND_OVER_S
+                self.time.pass_to(start_s + at_s)
+            pair += 1
+            for side, progress in enumerate(on_progress):
+                count = sum(map(len, parts[side]))
+                if not progress(Progress(at_s, count, count, count, 0, 0.0)):
+                    ended_s[side] = 0.0
+        health = [self._health(Played(self._sent(plan), done_s=[at_s]), plan) for plan in plans]
+        for path, tables in zip(paths, parts, strict=True):
+            parquet.write(path, Samples.joined(tables))
+        one, other = (
+            Spilled(SampleFile(path), found, False)
+            for path, found in zip(paths, health, strict=True)
+        )
+        return one, other
+
+    def _order(self, seed: int, pair: int) -> tuple[int, int]:
+        first = int(np.random.default_rng([seed, pair, len(self.plans)]).integers(2))
+        return first, 1 - first
 
     def _play(
         self,
@@ -110,6 +156,22 @@ class VirtualEngine:
             is_cut_short=run.is_cut_short,
         )
         return judged(health, plan.load, plan.limits.max_rate_rps)
+
+
+def _moved(samples: Samples, at_s: float, iterations: int) -> Samples:
+    """Return the samples of a turn that begins at an instant, after so many iterations."""
+    at_ns = int(at_s * 1e9)
+    return replace(
+        samples,
+        due_ns=samples.due_ns + at_ns,
+        sent_ns=samples.sent_ns + at_ns,
+        done_ns=samples.done_ns + at_ns,
+        iteration=(samples.iteration + iterations).astype(np.uint32),
+    )
+
+
+def _go_on(_: float, __: Played) -> bool:
+    return True
 
 
 def _statuses(plan: Plan) -> tuple[int, ...]:

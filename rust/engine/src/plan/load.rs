@@ -45,6 +45,8 @@ pub enum Load {
         iterations: Option<u32>,
         /// From the end of one iteration to the start of the next.
         think_s: f64,
+        /// Iterations in each of its turns with a second run (`Prepared::pair`).
+        turn: Option<u32>,
     },
     /// Open-loop arrivals that hold the number in flight inside a band.
     Band {

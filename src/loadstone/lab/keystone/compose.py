@@ -10,9 +10,11 @@ from loadstone.lab.keystone import queens
 from loadstone.lab.keystone.cache import cache
 from loadstone.lab.keystone.compute.compose import ComputeSite, compute
 from loadstone.lab.keystone.database import DATABASES, data_folder, storage_folder
+from loadstone.lab.keystone.deployment import password_file
 from loadstone.lab.keystone.directory import directory
 from loadstone.lab.keystone.manage import CommandContext
 from loadstone.lab.keystone.options import CheckedOptions
+from loadstone.lab.keystone.reference import FlaskReference
 from loadstone.lab.keystone.release import Release, SourceTree
 from loadstone.lab.keystone.schema import Schema, sync
 from loadstone.lab.keystone.service import Keystone
@@ -100,11 +102,16 @@ def _sources(source: Release) -> Path:
 
 
 def _constraints(source: Release) -> Path | None:
-    """Return the tested packages of a release; for a source tree those of its major version."""
-    if source.tree is None and source.wheel is None:
-        pinned = RELEASES / f"{source.version}.txt"
-        return pinned if pinned.exists() else None
-    return next(iter(sorted(RELEASES.glob(f"{source.major}.*.txt"))), None)
+    """Return the tested packages of a release, or those of the next release that has them.
+
+    The newest packages do not fit an old Keystone: with bcrypt 5 releases before 25 cannot hash.
+    """
+    exact = RELEASES / f"{source.version}.txt"
+    if source.tree is None and source.wheel is None and exact.exists():
+        return exact
+    majors = {int(path.name.partition(".")[0]): path for path in RELEASES.glob("*.txt")}
+    later = [major for major in majors if major >= source.major]
+    return majors[min(later)] if later else None
 
 
 def parts(blueprint: Blueprint) -> tuple[Part, ...]:
@@ -117,6 +124,8 @@ def parts(blueprint: Blueprint) -> tuple[Part, ...]:
     place = CommandContext(contents.python, folder, folder / "logs" / "prepare.log")
     if settings.is_queens:
         place = replace(place, program=queens.PREPARE)
+    if settings.service is Service.FLASK_REFERENCE:
+        return _reference(blueprint, contents)
     template, data = _data(blueprint, place)
     caches, cache_options = cache(settings.cache, folder, blueprint.ports)
     directories, directory_options = _directory(blueprint)
@@ -143,6 +152,16 @@ def parts(blueprint: Blueprint) -> tuple[Part, ...]:
         return (*sources, contents, options, *servers)
     # After Keystone, which the compute services need when they start.
     return (*sources, contents, beside.environment, options, *servers, *beside.parts)
+
+
+def _reference(blueprint: Blueprint, contents: ServiceEnvironment) -> tuple[Part, ...]:
+    """Return the parts of the reference service: no database, no cache, the same web server."""
+    folder = blueprint.folder
+    reference = FlaskReference(contents.python, folder, blueprint.url, password_file(folder))
+    web = _web(blueprint, reference.application())
+    packages = (package for part in web for package in part.packages)
+    contents = replace(contents, contents=(*contents.contents, *dict.fromkeys(packages)))
+    return (contents, reference, *web)
 
 
 def _compute_site(blueprint: Blueprint) -> ComputeSite:

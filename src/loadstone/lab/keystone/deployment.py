@@ -66,7 +66,7 @@ class Deployment:
     @property
     def is_provider(self) -> bool:
         """Whether it is an OpenID provider."""
-        return dict(self.state.settings).get("service", Service.KEYSTONE) != Service.KEYSTONE
+        return dict(self.state.settings).get("service") == Service.OIDC_PROVIDER
 
     @property
     def place(self) -> str:

@@ -24,7 +24,7 @@ VERSION = re.compile(r"\d+\.\d+\.\d+(\.?[a-z0-9]+)?")
 OLDEST = 13  # the last with UUID tokens, on Python 3.6
 # For a source tree without a version (no tag, no PKG-INFO): the newest tested release.
 NEWEST = "30.0.0"
-_GIT = "git+file://"
+GIT = "git+file://"
 _DIGITS = 12  # of a SHA-256, in names of folders
 _LEFT_OUT = shutil.ignore_patterns(
     ".git", "__pycache__", "*.egg-info", ".tox", ".venv", ".stestr", "build", "dist"
@@ -78,7 +78,7 @@ def read(text: str) -> Release:
                 f"release={text} is too old; releases from {OLDEST} ({OLDEST}.0.2) on are tried"
             )
         return _patched(text, version, Path(patch).expanduser()) if plus else Release(text, version)
-    if text.startswith(_GIT):
+    if text.startswith(GIT):
         return _at_commit(text)
     path = Path(text).expanduser()
     if path.suffix == ".whl" and path.is_file():
@@ -114,7 +114,7 @@ class SourceTree(Part):
             if self.release.commit is None:
                 shutil.copytree(tree, unfinished, ignore=_LEFT_OUT)
             else:
-                archive = _git(tree, "archive", "--format=tar", self.release.commit)
+                archive = git(tree, "archive", "--format=tar", self.release.commit)
                 with tarfile.open(fileobj=io.BytesIO(archive)) as packed:
                     packed.extractall(unfinished, filter="data")
             unfinished.rename(self.folder)
@@ -137,10 +137,10 @@ def _from_wheel(text: str, wheel: Path) -> Release:
 
 
 def _at_commit(text: str) -> Release:
-    place, _, reference = text.removeprefix(_GIT).partition("@")
+    place, _, reference = text.removeprefix(GIT).partition("@")
     tree = Path(place)
     try:
-        commit = _git(tree, "rev-parse", "--verify", f"{reference or 'HEAD'}^{{commit}}")
+        commit = git(tree, "rev-parse", "--verify", f"{reference or 'HEAD'}^{{commit}}")
     except EnvironmentUnusable as problem:
         raise InvalidInput(f"release={text}: {problem}") from None
     match = commit.decode().strip()
@@ -151,7 +151,7 @@ def _at_commit(text: str) -> Release:
 def _version_of(tree: Path, reference: str = "HEAD") -> str:
     """Return the last tag, else the version of an unpacked source distribution."""
     try:
-        tag = _git(tree, "describe", "--tags", "--abbrev=0", reference).decode().strip()
+        tag = git(tree, "describe", "--tags", "--abbrev=0", reference).decode().strip()
     except EnvironmentUnusable:
         tag = ""
     if VERSION.fullmatch(tag):
@@ -175,7 +175,8 @@ def _digest_of(tree: Path) -> str:
     return found.hexdigest()[:_DIGITS]
 
 
-def _git(tree: Path, *words: str) -> bytes:
+def git(tree: Path, *words: str) -> bytes:
+    """Run git in a repository; EnvironmentUnusable has its last line."""
     try:
         completed = subprocess.run(
             ("git", "-C", str(tree), *words), stdin=subprocess.DEVNULL, capture_output=True,

@@ -22,7 +22,12 @@ WIDEST = (
 DISK, TMPFS = "disk", "tmpfs"
 # Address settings, which a second deployment with the same settings does not copy.
 OF_ITS_OWN = ("port", "address")
-_OF_PROVIDERS = ("service", "scrypt_n")  # not among the settings of a Keystone
+_OF_OTHERS = ("service", "scrypt_n")  # not among the settings of a Keystone
+# Settings that say nothing about the reference service.
+OF_KEYSTONE = (
+    *("database", "token", "identity", "cache", "hash_rounds", "fernet_keys"),
+    *("revocation_events", "expired_tokens", "compute", "conf"),
+)
 # YAML reads on and off as true and false.
 ALSO_CALLED = {"postgresql": "postgres", "true": "on", "false": "off"}
 MOST_NODES = 16
@@ -33,10 +38,11 @@ MOST_KEYS = 1000
 
 
 class Service(StrEnum):
-    """The identity service."""
+    """What is served."""
 
     KEYSTONE = "keystone"
     OIDC_PROVIDER = "oidc-provider"  # node oidc-provider
+    FLASK_REFERENCE = "flask-reference"  # a plain token service, as a control
 
 
 class DatabaseBackend(StrEnum):
@@ -160,6 +166,7 @@ class LabSettings:
             raise InvalidInput("listen needs web=uwsgi or web=nginx-uwsgi: it is uWSGI's queue")
         self._require_what_tls_needs()
         self._require_what_compute_needs()
+        self._require_what_the_reference_has()
         if self.is_queens:
             self._require_what_queens_has()
         elif self.token is TokenProvider.JWS and self.source.major < JWS_SINCE:
@@ -183,7 +190,7 @@ class LabSettings:
         return self.source.major == QUEENS
 
     def _require_what_service_has(self) -> None:
-        if self.service is Service.KEYSTONE:
+        if self.service is not Service.OIDC_PROVIDER:
             if self.scrypt_n:
                 raise InvalidInput("scrypt-n needs service=oidc-provider: it is that one's hash")
             return
@@ -232,6 +239,21 @@ class LabSettings:
                 "the lab's CA"
             )
 
+    def _require_what_the_reference_has(self) -> None:
+        if self.service is not Service.FLASK_REFERENCE:
+            return
+        usual = {f.name: f.default for f in fields(self)}
+        changed = [
+            name.replace("_", "-")
+            for name in OF_KEYSTONE
+            if getattr(self, name) not in (usual[name], None)
+        ]
+        if changed:
+            raise InvalidInput(
+                f"service={self.service} has no {', '.join(changed)}: these are settings of "
+                "Keystone"
+            )
+
     def _require_what_queens_has(self) -> None:
         for key, (value, possible) in {
             "web": (self.web, (Web.UWSGI, Web.NGINX_UWSGI, Web.SINGLE)),
@@ -250,20 +272,20 @@ class LabSettings:
         plain = tuple(
             (f.name.replace("_", "-"), str(getattr(self, f.name)))
             for f in fields(self)
-            if f.name not in _OF_PROVIDERS
-            and f.name != "conf"
-            and getattr(self, f.name) is not None
+            if f.name not in _OF_OTHERS and f.name != "conf" and getattr(self, f.name) is not None
         )
         if self.service is not Service.KEYSTONE:
-            plain += (("service", self.service.value), ("scrypt-n", str(self.scrypt_n)))
+            plain += (("service", self.service.value),)
+        if self.service is Service.OIDC_PROVIDER:
+            plain += (("scrypt-n", str(self.scrypt_n)),)
         return plain + tuple((f"conf.{s}.{o}", value) for s, o, value in self.conf)
 
 
 def read(pairs: Iterable[tuple[str, str]]) -> LabSettings:
     """Return settings from KEY, VALUE pairs; the last value of a key counts."""
     chosen = values(pairs)
-    is_keystone = chosen.get("service", Service.KEYSTONE) is Service.KEYSTONE
-    if chosen.get("web") is Web.SINGLE or not is_keystone:
+    is_provider = chosen.get("service") is Service.OIDC_PROVIDER
+    if chosen.get("web") is Web.SINGLE or is_provider:
         chosen.setdefault("workers", 1)
     return LabSettings(**chosen)  # type: ignore[arg-type]  # each reader gives its field's type
 

@@ -240,6 +240,8 @@ def _mend(measurement: Measurement, short: Shortfall) -> str:
 def _limit(measurement: Measurement) -> str:
     if measurement.policy == "search":
         return search.limit(measurement)
+    if measurement.policy == "prediction":
+        return ""  # at low load nothing is full; the limit at N is a fact of the prediction
     return named_limit(measurement.resources) or ""
 
 

@@ -88,7 +88,9 @@ def facts(measurement: Measurement) -> Iterator[Fact]:
         shown = ", ".join(f"{name} {figures.plain_ms(1000 * time_s)}" for name, time_s in times)
         yield Fact(f"at {rate}/s", f"keeps up: {shown} ms", rank=2)
         p95 = f"{figures.milliseconds(1000 * latency.p95_s)} at {rate}/s"
-        yield Fact("p95 below N", p95, is_line=False, is_column=True)
+        n_rps = capacity.rate_rps if capacity else None
+        if n_rps is not None and trial.rate_rps <= n_rps:
+            yield Fact("p95 below N", p95, is_line=False, is_column=True)
     if (found := edge(measurement)) is not None:
         yield Fact(f"at {figures.rate(found.rate_rps)}/s", _edge(found), rank=3)
 
@@ -151,6 +153,9 @@ def predicted(measurement: Measurement) -> Answer:
     said = prediction.headline(measurement)
     if found is None:
         return Answer("predicted N", figures.NOT_FOUND, "", said)
+    if prediction.unwatched(measurement):
+        bound = prediction.rate(found)
+        return Answer("predicted N", f"at most {bound}", "per second", said, found.rate_rps)
     return Answer(
         label="predicted N",
         text=prediction.rate(found),
@@ -170,6 +175,8 @@ def predicted_facts(measurement: Measurement) -> Iterator[Fact]:
         yield Fact("limited by", f"{found.limit}, at N", rank=1, is_column=True)
         at = figures.rate(found.at_rps)
         yield Fact("from", f"{found.requests:,} requests at {at}/s", rank=3)
+        if why := prediction.unwatched(measurement):
+            yield Fact("note", why, rank=2, tone="undecided")
     elif found is not None:
         text = f"{prediction.rate(found)} ({prediction.interval(found)}), from a low load"
         yield Fact("predicted", text, rank=6)

@@ -1,5 +1,6 @@
 """Sentences about a measurement, each built from the trials that carry it."""
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import assert_never
 
@@ -208,11 +209,31 @@ def errors(measurement: Measurement) -> Iterator[str]:
 
 
 def died(measurement: Measurement) -> Iterator[str]:
-    """Describe which processes of the service died, and in which trial."""
+    """Describe which processes of the service died, and in which trial.
+
+    Those of a trial with a fault are counted, since the fault may have ended them.
+    """
     for trial in measurement.trials:
         if trial.usage is not None:
             where = "under load" if len(measurement.trials) == 1 else f"in trial {trial.number}"
-            yield from (f"{where} {line}" for line in deaths(trial.usage))
+            if not trial.faults:
+                yield from (f"{where} {line}" for line in deaths(trial.usage))
+    yield from _died_of_faults(measurement)
+
+
+def _died_of_faults(measurement: Measurement) -> Iterator[str]:
+    counts: dict[str, list[int]] = {}
+    faulted = [one for one in measurement.trials if one.faults and one.usage is not None]
+    for trial in faulted:
+        ended = [one.part for one in trial.usage.ended if not one.is_elastic] if trial.usage else []
+        for part, count in Counter(ended).items():
+            counts.setdefault(part, []).append(count)
+    for part, each in counts.items():
+        least, most = min(each), max(each)
+        many = f"{least} to {most}" if least < most else str(most)
+        processes = "process" if most == 1 else "processes"
+        trials = f"{len(each)} of {len(faulted)} trials" if len(faulted) > 1 else "the trial"
+        yield f"{many} {processes} of {part} ended in {trials} with a fault"
 
 
 def protocol(measurement: Measurement) -> Iterator[str]:

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
+from loadstone.analysis.change_points import FEWEST_VALUES
 from loadstone.report import figures, history
 from loadstone.report.chart import Chart, ChartSeries, MarkedSpan, Tone, Xy
 from loadstone.report.history import CapacityTrend, Change
@@ -66,13 +67,13 @@ def _capacity(anchor: str, trend: CapacityTrend) -> Section:
             label="N",
             text=figures.n(found),
             unit="per second" if has_rate else "",
-            sentence=f"N of {trend.title}: {trend.latest}, latest of {len(trend.runs)} runs.",
+            sentence=f"N of {trend.title}: {trend.latest}, {_latest_of(len(trend.runs))}.",
             value=found.rate_rps if found else None,
             low=found.low_rps if found else None,
             high=found.high_rps if found else None,
             interval=figures.interval(found) if has_rate else "",
         ),
-        certainty=_certainty(trend.changes),
+        certainty=_certainty(trend.changes, trend.known),
         facts=(
             Fact("target", trend.subject, is_line=False, is_column=True),
             *_facts(len(trend.runs), history.sentences(trend.changes, trend.known, "N")),
@@ -99,10 +100,10 @@ def _workload(anchor: str, trend: Trend) -> Section:
             label="median",
             text=median,
             unit="s",
-            sentence=f"{trend.scenario}: median {median} s, latest of {len(trend.runs)} runs.",
+            sentence=f"{trend.scenario}: median {median} s, {_latest_of(len(trend.runs))}.",
             value=last.median_s,
         ),
-        certainty=_certainty(trend.changes),
+        certainty=_certainty(trend.changes, trend.known),
         facts=(
             Fact("load", load_of_spec(trend.spec), is_line=False, is_column=True),
             *_facts(len(trend.runs), history.sentences(trend.changes, trend.known, MEDIAN)),
@@ -117,12 +118,18 @@ def _workload(anchor: str, trend: Trend) -> Section:
     )
 
 
+def _latest_of(runs: int) -> str:
+    return f"latest of {runs} runs" if runs > 1 else "one run"
+
+
 def _facts(runs: int, sentences: Iterable[str]) -> tuple[Fact, ...]:
     count = Fact("runs", str(runs), is_line=False, is_column=True)
     return (count, *(Fact("change", line) for line in sentences))
 
 
-def _certainty(changes: Sequence[Change]) -> Certainty:
+def _certainty(changes: Sequence[Change], known: int) -> Certainty:
+    if not changes and known < FEWEST_VALUES:
+        return Certainty("undecided", "too few runs")
     if not changes:
         return Certainty("sustained", "no change")
     return Certainty("undecided", f"{len(changes)} change{'s' if len(changes) > 1 else ''}")

@@ -164,6 +164,8 @@ def load_in_words(measurement: Measurement) -> str:
     known = dict(measurement.parameters)
     if "iterations" in known and "at once" in known:
         return f"{int(known['iterations']):,} iterations, {known['at once']} at a time"
+    if measurement.policy == "turns":
+        return "in turns with another target, whose turns count as waiting"
     rate_rps = measurement.trial.rate_rps if measurement.trial else None
     return "fixed load" if rate_rps is None else f"{figures.rate(rate_rps)} per s"
 

@@ -1,0 +1,361 @@
+"""`loadstone bisect`: which version made it slower?"""
+
+import hashlib
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TextIO, Unpack
+
+import click
+
+from loadstone.cli.choose import backend_of
+from loadstone.cli.compare import (
+    LoadOptions,
+    comparison_of,
+    config_of,
+    load_options,
+    measure,
+    show_dry_comparison,
+    temporary,
+)
+from loadstone.cli.stored import JSON, STORE, OutputFile, open_to_read, write, write_json
+
+if TYPE_CHECKING:
+    from loadstone.compare.answer import MetricComparison
+    from loadstone.compare.bisect import Bisected, Step
+    from loadstone.compare.measure import Side
+    from loadstone.compare.section import Compared
+    from loadstone.lab.keystone.settings import LabSettings
+    from loadstone.report.section import Report
+    from loadstone.run.backend import Backend
+    from loadstone.store.location import StoreLocation
+
+FEWEST = 3  # versions
+
+
+class BisectOptions(LoadOptions):
+    """The values of the options."""
+
+    good: str | None
+    bad: str | None
+    releases: tuple[str, ...]
+    levels: tuple[str, ...]
+    base: tuple[str, ...]
+    is_faster: bool
+    is_resumed: bool
+    location: "StoreLocation"
+    to: TextIO | None
+    markdown: TextIO | None
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One of the versions, in their order."""
+
+    name: str
+    settings: "LabSettings"
+
+
+@click.command()
+@click.option("--good", metavar="RELEASE", help="Release that is fast, as --with release=.")
+@click.option("--bad", metavar="RELEASE", help="Later release that is slower.")
+@click.option(
+    "--release",
+    "releases",
+    metavar="RELEASE",
+    multiple=True,
+    help="Instead of --good and --bad: every version, in order.",
+)
+@click.option(
+    "--with",
+    "levels",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="Instead of releases: changes of settings, in order. Each version has one more of them.",
+)
+@click.option("--base", metavar="KEY=VALUE", multiple=True, help="Setting that all versions have.")
+@click.option(
+    "--faster",
+    "is_faster",
+    is_flag=True,
+    help="Find the first version that is faster, such as one with a fix. The last one is fast.",
+)
+@click.option(
+    "--resume",
+    "is_resumed",
+    is_flag=True,
+    help="Use the comparisons of an earlier, unfinished run of the same command.",
+)
+@load_options()
+@click.option("--markdown", type=OutputFile(), help="Write Markdown for a pull request comment.")
+@STORE
+@JSON
+@click.pass_context
+def bisect(ctx: click.Context, **options: Unpack[BisectOptions]) -> None:
+    """Find the first of several versions that is slower.
+
+    Compares the last version with the first, then halves the versions between them: each step
+    creates two deployments and compares one version with the first. At the end the first slow
+    version is compared with the one before it.
+
+    \b
+    loadstone bisect --good 24.0.0 --bad 25.0.0 --scenario validate-app-credential
+    loadstone bisect --good git+file://$PWD@v1 --bad git+file://$PWD@main --scenario validate
+    loadstone bisect --base workers=2 --with cache=memcached --with token=jws --with hash-rounds=13
+
+    \b
+    Exit codes:
+      0  the first slow version was found
+      4  the last version is not slower, or the comparisons do not decide
+      70 internal error of Loadstone
+    """
+    versions = _versions(options)
+    if options["is_faster"]:
+        versions.reverse()  # the last of these is slower, and the first slow one follows the fix
+    if options["is_dry"]:
+        sides = _sides(versions[0], versions[-1])
+        show_dry_comparison(sides, options, options["to"])
+        return
+    report = _Bisection(versions, options, backend_of(ctx)).report()
+    ctx.exit(_show(report, options))
+
+
+def _versions(options: BisectOptions) -> list[Version]:
+    from loadstone.lab.keystone import settings
+    from loadstone.lab.keystone.versions import between
+
+    good, bad = options["good"], options["bad"]
+    chosen = [bool(good or bad), bool(options["releases"]), bool(options["levels"])]
+    if sum(chosen) != 1 or bool(good) != bool(bad):
+        raise click.UsageError("give --good and --bad, or --release, or --with, for each version")
+    base = [settings.split(pair) for pair in options["base"]]
+    if options["levels"]:
+        changes = [settings.split(level) for level in options["levels"]]
+        names = ["as it is", *options["levels"]]
+        found = [
+            Version(name, settings.read([*base, *changes[:count]]))
+            for count, name in enumerate(names)
+        ]
+    else:
+        releases = options["releases"] or between(str(good), str(bad))
+        found = [Version(name, settings.read([*base, ("release", name)])) for name in releases]
+    if len(found) < FEWEST:
+        raise click.UsageError(
+            f"there is nothing between {found[0].name} and {found[-1].name}: "
+            "`loadstone compare` compares two versions"
+        )
+    return found
+
+
+def _sides(a: Version, b: Version) -> "tuple[Side, Side]":
+    return temporary(a.name, "a", a.settings), temporary(b.name, "b", b.settings)
+
+
+@dataclass(frozen=True, slots=True)
+class _Bisection:
+    versions: list[Version]
+    options: BisectOptions
+    backend: "Backend"
+
+    def report(self) -> "Report":
+        """Carry it out; return the report of its last comparison, with the steps."""
+        from loadstone.compare.bisect import bisect, slowest, step_of
+
+        last = len(self.versions) - 1
+        self._say(f"{len(self.versions)} versions; the last one compared with the first")
+        ends = self._compared(0, last)
+        [(_, rows)] = ends.metrics
+        whole = slowest(rows)
+        if whole is None:
+            return _without_slowdown(ends, self.versions, is_faster=self.options["is_faster"])
+
+        def compared(index: int) -> "Step":
+            self._say(f"{self.versions[index].name} compared with {self.versions[0].name}")
+            [(_, found)] = self._compared(0, index, whole).metrics
+            step = step_of(index, found, whole)
+            self._say(f"{self.versions[index].name}: {step.answer.value}")
+            return step
+
+        found = bisect(len(self.versions), compared)
+        if (found.last_good, found.first_bad) == (0, last):
+            return _with_steps(ends, found, whole, self)
+        self._say(
+            f"{self.versions[found.first_bad].name} compared with "
+            f"{self.versions[found.last_good].name}"
+        )
+        neighbours = self._compared(found.last_good, found.first_bad)
+        return _with_steps(neighbours, found, whole, self)
+
+    def _say(self, line: str) -> None:
+        click.echo(f"bisect: {line}", err=True)
+
+    def _compared(
+        self, one: int, other: int, whole: "MetricComparison | None" = None
+    ) -> "Compared":
+        """Compare two versions, or return what an earlier run found.
+
+        With `whole` only its metric is compared, until it is known to be on one side of the limit.
+        """
+        from loadstone.compare.bisect import limit
+
+        options, metric = self.options, None if whole is None else whole.metric
+        most_slower = None if whole is None else limit(whole)
+        parameters = (
+            (BISECTION, self._key),
+            (STEP, f"{one},{other},{'' if metric is None else metric.name}"),
+        )
+        if options["is_resumed"]:
+            known = _known(options["location"], parameters, most_slower)
+            if known is not None:
+                self._say("measured before")
+                return known
+        sides = _sides(self.versions[one], self.versions[other])
+        config = replace(
+            config_of(sides, options, most_slower, parameters),
+            metric=metric,
+            profiles=options["profiles"] and metric is None and one + 1 == other,
+        )
+        measured = measure(config, options["location"], self.backend)
+        return comparison_of(measured, options, most_slower)
+
+    @property
+    def _key(self) -> str:
+        """What makes two bisections the same: the versions, the scenario and its load."""
+        options = self.options
+        load = (options["scenario"], options["given"], options["concurrency"], options["rate_rps"])
+        pairs = [(one.name, one.settings.pairs()) for one in self.versions]
+        return hashlib.sha256(repr((pairs, load)).encode()).hexdigest()[:12]
+
+
+BISECTION = "bisection"  # parameter: the versions and the load of a bisection
+STEP = "bisection step"  # parameter: which two versions, and the metric if it is only one
+
+
+def _known(
+    location: "StoreLocation", parameters: tuple[tuple[str, str], ...], most_slower: float | None
+) -> "Compared | None":
+    """Return a comparison of an earlier run."""
+    from loadstone.compare.measure import ROLE
+    from loadstone.compare.stored import other_side, recorded
+
+    with open_to_read(location) as store:
+        for run_id, known in store.with_parameter(BISECTION):
+            if all(known.get(name) == value for name, value in parameters) and known[ROLE] == "A":
+                both = other_side(store.get(run_id), store)
+                if both is not None and both[1].status == "finished":
+                    return replace(recorded(*both, store.samples), most_slower=most_slower)
+    return None
+
+
+def _without_slowdown(ends: "Compared", versions: list[Version], *, is_faster: bool) -> "Report":
+    from loadstone.compare.section import report_of
+    from loadstone.errors import MeasurementInvalid
+    from loadstone.report.section import Statement
+
+    first, last = versions[0].name, versions[-1].name
+    said = (
+        f"{first} was not shown to be faster than {last}: there is no gain to find."
+        if is_faster
+        else f"{last} was not shown to be slower than {first}: there is no slowdown to find."
+    )
+    report = report_of(ends)
+    return replace(
+        report,
+        title=said,
+        statements=(Statement(said), *report.statements),
+        exit_code=MeasurementInvalid.exit_code,
+        data={**report.data, "bisection": {"sentence": said, "first_bad": None, "steps": []}},
+    )
+
+
+def _with_steps(
+    neighbours: "Compared",
+    found: "Bisected",
+    whole: "MetricComparison",
+    bisection: _Bisection,
+) -> "Report":
+    from loadstone.compare.bisect import slowdown, slowest
+    from loadstone.compare.section import report_of
+    from loadstone.errors import MeasurementInvalid
+    from loadstone.report.section import Column, Row, Statement, Table
+
+    names = [one.name for one in bisection.versions]
+    good, bad = names[found.last_good], names[found.first_bad]
+    # The versions of a search for a gain are in reverse: the fast one came after the slow one.
+    is_faster = bisection.options["is_faster"]
+    before, blamed, word = (bad, good, "faster") if is_faster else (good, bad, "slower")
+    [(_, rows)] = neighbours.metrics
+    is_confirmed = slowest(rows) is not None
+    times = f"{slowdown(whole):.3f} times in {whole.metric.name}"
+    if not found.is_found:
+        between = ", ".join(names[found.last_good + 1 : found.first_bad])
+        said = (
+            f"It became {word} ({times}) after {before} and at the latest with {blamed}; "
+            f"{between} could not be judged."
+        )
+    elif is_confirmed:
+        said = f"{blamed} is the first that is {word}."
+    else:
+        said = (
+            f"{blamed} is the first on the {word} side of half the difference ({times}), but "
+            f"compared with {before} it was not shown to be {word}: several versions may have a "
+            "part in it."
+        )
+    steps = Table(
+        f"Versions compared with {names[0]}",
+        (Column("version"), Column("B / A", is_number=True), Column("95 %"), Column("it is")),
+        tuple(
+            Row(
+                (
+                    names[step.index],
+                    f"{step.row.ratio:.3f}",
+                    f"{step.row.low:.3f} to {step.row.high:.3f}",
+                    step.answer.value,
+                )
+            )
+            for step in found.steps
+        ),
+        f"{whole.metric.name}; {names[-1]} has {whole.ratio:.3f}",
+    )
+    report = report_of(neighbours)
+    is_answered = found.is_found and is_confirmed
+    return replace(
+        report,
+        title=said,
+        statements=(Statement(said), *report.statements),
+        tables=(steps, *report.tables),
+        exit_code=0 if is_answered else MeasurementInvalid.exit_code,
+        data={
+            **report.data,
+            "bisection": {
+                "sentence": said,
+                "first_bad": blamed if is_answered else None,
+                "last_good": before,
+                "not_judged": names[found.last_good + 1 : found.first_bad],
+                "slowdown": slowdown(whole),
+                "metric": whole.metric.name,
+                "steps": [
+                    {
+                        "version": names[one.index],
+                        "answer": one.answer.value,
+                        "ratio": one.row.ratio,
+                    }
+                    for one in found.steps
+                ],
+            },
+        },
+    )
+
+
+def _show(report: "Report", options: BisectOptions) -> int:
+    from loadstone.report import data, terminal
+    from loadstone.report import markdown as as_markdown
+    from loadstone.report.console import console
+
+    to, markdown = options["to"], options["markdown"]
+    if to is not None:
+        write_json(data.as_data(report), to)
+    if markdown is not None:
+        write(as_markdown.render(report), markdown)
+    if all(one is None or one.name != "-" for one in (to, markdown)):
+        click.echo(report.title)
+        terminal.show(report, console())
+    return report.exit_code

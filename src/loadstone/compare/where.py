@@ -1,0 +1,117 @@
+"""Where a difference lies: the functions in which the workers of two services spend their time.
+
+Both services are profiled while they take turns, so that other work slows both alike. A function's
+time per request is that of its samples: from its call to its return, waiting included.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import sqrt
+
+from loadstone.analysis.model import Trial
+from loadstone.diagnosis.cpu_profile import Frame
+
+PROFILED = "profile, in turns, one at a time"  # purpose of the trial
+PROFILE_S = 24.0
+MOST = 8  # functions in the table
+WHOLE = "all workers"  # the root of a profile
+SURE = 3.0  # standard errors of a count of samples: fewer are chance
+CARRIES = 0.5  # share of the whole difference that a function has, to be named for it
+_OURS = re.compile(r"\(keystone/")  # functions that readers can change
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionTime:
+    """Time of a function per request of both services, in milliseconds."""
+
+    name: str
+    a_ms: float
+    b_ms: float
+    error_ms: float  # standard error of the difference
+
+    @property
+    def difference_ms(self) -> float:
+        """How much longer it takes in B."""
+        return self.b_ms - self.a_ms
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether the difference is more than chance."""
+        return abs(self.difference_ms) > SURE * self.error_ms
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """The times of a request's functions in both services."""
+
+    whole: FunctionTime
+    functions: tuple[FunctionTime, ...]  # those that differ, the most different first
+
+    @property
+    def carrier(self) -> FunctionTime | None:
+        """The smallest function that has most of the difference; None if none has."""
+        least_ms = CARRIES * self.whole.difference_ms
+        sign = 1 if least_ms > 0 else -1
+        carriers = [one for one in self.functions if sign * one.difference_ms >= sign * least_ms]
+        if not self.whole.is_sure or not carriers:
+            return None
+        return min(carriers, key=lambda one: max(one.a_ms, one.b_ms))
+
+
+def where(a: Trial, b: Trial) -> Where | None:
+    """Return where the time goes in two profiled trials; None if either has no profile."""
+    if a.profile is None or b.profile is None or not (a.stats.ok and b.stats.ok):
+        return None
+    profiles = (a.profile, b.profile)
+    sides = [_samples(profile.flame) for profile in profiles]
+    per_sample = [
+        1e3 / profile.rate_hz / trial.stats.ok
+        for profile, trial in zip(profiles, (a, b), strict=True)
+    ]
+    names = {*sides[0], *sides[1]}
+    times = [_time(name, sides, per_sample) for name in names]
+    [whole] = [one for one in times if one.name == WHOLE]
+    differ = [one for one in times if one.is_sure and _OURS.search(one.name)]
+    differ.sort(key=lambda one: -abs(one.difference_ms))
+    return Where(whole, tuple(differ))
+
+
+def _time(name: str, sides: Sequence[Counter[str]], per_sample: Sequence[float]) -> FunctionTime:
+    counts = [side[name] for side in sides]
+    a_ms, b_ms = (count * each for count, each in zip(counts, per_sample, strict=True))
+    variance = sum(max(count, 1) * each**2 for count, each in zip(counts, per_sample, strict=True))
+    return FunctionTime(name, a_ms, b_ms, sqrt(variance))
+
+
+def _samples(root: Frame) -> Counter[str]:
+    """Count the samples of each function, once where it calls itself."""
+    found: Counter[str] = Counter()
+    for name, samples in _walk(root, frozenset()):
+        found[name] += samples
+    return found
+
+
+def _walk(frame: Frame, above: frozenset[str]) -> Iterator[tuple[str, int]]:
+    if frame.name not in above:
+        yield frame.name, frame.samples
+    for child in frame.children:
+        yield from _walk(child, above | {frame.name})
+
+
+def sentence(found: Where) -> str:
+    """Say which function has most of the difference."""
+    whole = found.whole
+    times = f"{whole.a_ms:.1f} ms of a worker's time in A and {whole.b_ms:.1f} in B"
+    if not whole.is_sure:
+        return f"A request takes {times}: the profile shows no difference."
+    carrier = found.carrier
+    if carrier is None:
+        return (
+            f"A request takes {times}; no single function of Keystone has most of the difference."
+        )
+    return (
+        f"A request takes {times}: {carrier.difference_ms:+.1f} of {whole.difference_ms:+.1f} ms "
+        f"are in {carrier.name}."
+    )

@@ -1,0 +1,63 @@
+"""The functions in which a difference lies, from two profiles."""
+
+from dataclasses import replace
+
+import pytest
+from made_runs import SEARCHES
+
+from loadstone.analysis.model import Trial
+from loadstone.compare.where import sentence, where
+from loadstone.diagnosis.cpu_profile import CpuProfile, flame, parts
+
+ROOT = "application (keystone/server/wsgi.py)"
+ROLES = "list_role_assignments (keystone/assignment/core.py)"
+TOKEN = "issue_token (keystone/token/provider.py)"
+SQL = "execute (sqlalchemy/engine/base.py)"
+
+
+def trial(requests: int, stacks: dict[tuple[str, ...], int]) -> Trial:
+    profile = CpuProfile(10.0, 50, 1, sum(stacks.values()), parts(stacks), flame(stacks), 0.1)
+    plain = SEARCHES.measurements[0].trials[0]
+    total = replace(plain.stats.total, ok=requests)
+    return replace(plain, profile=profile, stats=replace(plain.stats, total=total))
+
+
+A = {(ROOT, TOKEN): 500, (ROOT, ROLES, SQL): 100}
+B = {(ROOT, TOKEN): 510, (ROOT, ROLES, SQL): 500}
+
+
+def test_the_smallest_function_with_most_of_the_difference_is_named() -> None:
+    found = where(trial(1000, A), trial(1000, B))
+    assert found is not None
+    assert found.carrier is not None
+    assert found.carrier.name == ROLES
+    # 20 ms of a sample at 50 Hz, over 1,000 requests.
+    assert found.carrier.difference_ms == pytest.approx(8.0)
+    assert found.whole.difference_ms == pytest.approx(8.2)
+    assert [one.name for one in found.functions] == [ROOT, ROLES]
+    assert f"+8.0 of +8.2 ms are in {ROLES}" in sentence(found)
+
+
+def test_times_are_of_a_request() -> None:
+    found = where(trial(1000, A), trial(2000, {stack: 2 * n for stack, n in A.items()}))
+    assert found is not None
+    assert found.whole.a_ms == found.whole.b_ms
+    assert found.functions == ()
+    assert "shows no difference" in sentence(found)
+
+
+def test_a_difference_of_a_few_samples_is_chance() -> None:
+    found = where(trial(1000, A), trial(1000, A | {(ROOT, ROLES, SQL): 112}))
+    assert found is not None
+    assert found.functions == ()
+
+
+def test_a_function_that_calls_itself_counts_once() -> None:
+    again = where(trial(100, {(ROOT, ROLES, ROLES): 50}), trial(100, {(ROOT, ROLES, ROLES): 200}))
+    assert again is not None
+    assert again.carrier is not None
+    assert again.carrier.b_ms == pytest.approx(40.0)
+
+
+def test_without_a_profile_there_is_nothing_to_say() -> None:
+    assert where(replace(trial(1, A), profile=None), trial(1, B)) is None

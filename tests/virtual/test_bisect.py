@@ -1,0 +1,96 @@
+"""`loadstone bisect` of simulated labs: the first slow version is found, or none is blamed."""
+
+from collections.abc import Callable, Mapping
+
+import pytest
+from simulator.service import Service
+from virtual import Ended, VirtualCommandLine
+
+VERSIONS = tuple(f"{major}.0.0" for major in range(20, 28))
+SHORT = ("--seconds=4", "--concurrency=6", "--pairs=12", "--users=0", "--json=-")
+
+
+def slow_since(first_bad: str, slower: float) -> Callable[[Mapping[str, str]], Service]:
+    def lab(settings: Mapping[str, str]) -> Service:
+        is_slow = VERSIONS.index(settings["release"]) >= VERSIONS.index(first_bad)
+        return Service(workers=2, capacity_rps=100.0 / (slower if is_slow else 1.0))
+
+    return lab
+
+
+def bisected(
+    loadstone: VirtualCommandLine, lab: Callable[[Mapping[str, str]], Service], *words: str
+) -> Ended:
+    releases = [f"--release={one}" for one in VERSIONS]
+    return loadstone("bisect", *releases, *SHORT, *words, lab=lab)
+
+
+@pytest.mark.parametrize("first_bad", [VERSIONS[1], VERSIONS[4], VERSIONS[7]])
+def test_the_first_slow_version_is_found(loadstone: VirtualCommandLine, first_bad: str) -> None:
+    ended = bisected(loadstone, slow_since(first_bad, 1.3))
+    found = ended.data["bisection"]
+    assert (ended.code, found["first_bad"]) == (0, first_bad), ended.stderr
+    assert found["last_good"] == VERSIONS[VERSIONS.index(first_bad) - 1]
+    assert found["slowdown"] == pytest.approx(1.3, rel=0.1)
+    assert 2 <= len(found["steps"]) <= 3
+    assert f"{first_bad} is the first that is slower" in found["sentence"]
+
+
+def test_without_a_slowdown_no_version_is_blamed(loadstone: VirtualCommandLine) -> None:
+    ended = bisected(loadstone, slow_since(VERSIONS[3], 1.0), "--same-within=15%")
+    assert ended.code == 4
+    assert ended.data["bisection"]["first_bad"] is None
+    assert "there is no slowdown to find" in ended.data["bisection"]["sentence"]
+
+
+def test_several_versions_that_share_a_slowdown_are_not_one(loadstone: VirtualCommandLine) -> None:
+    def lab(settings: Mapping[str, str]) -> Service:
+        slower = 1.03 ** VERSIONS.index(settings["release"])
+        return Service(workers=2, capacity_rps=100.0 / slower)
+
+    ended = bisected(loadstone, lab)
+    assert ended.data["bisection"]["first_bad"] is None or ended.code == 0
+
+
+def test_the_first_faster_version_is_found(loadstone: VirtualCommandLine) -> None:
+    ended = bisected(loadstone, slow_since(VERSIONS[5], 1 / 1.3), "--faster")
+    found = ended.data["bisection"]
+    assert (ended.code, found["first_bad"], found["last_good"]) == (0, VERSIONS[5], VERSIONS[4])
+    assert f"{VERSIONS[5]} is the first that is faster" in found["sentence"]
+
+
+def test_settings_are_added_one_by_one(loadstone: VirtualCommandLine) -> None:
+    def lab(settings: Mapping[str, str]) -> Service:
+        slower = 1.4 if settings.get("token") == "jws" else 1.0
+        return Service(workers=2, capacity_rps=100.0 / slower)
+
+    changes = ("--with=cache=memcached", "--with=token=jws", "--with=hash-rounds=10")
+    ended = loadstone("bisect", *changes, *SHORT, lab=lab)
+    assert (ended.code, ended.data["bisection"]["first_bad"]) == (0, "token=jws"), ended.stderr
+
+
+def test_an_earlier_run_is_resumed(loadstone: VirtualCommandLine) -> None:
+    lab = slow_since(VERSIONS[4], 1.3)
+    first = bisected(loadstone, lab)
+    again = bisected(loadstone, lab, "--resume")
+    assert again.data["bisection"] == first.data["bisection"]
+    assert again.code == first.code == 0
+    assert not again.engine.plans
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((), "give --good and --bad"),
+        (("--good=24.0.0",), "give --good and --bad"),
+        (("--release=24.0.0", "--release=25.0.0"), "there is nothing between"),
+        (("--good=24.0.0", "--bad=git+file:///nowhere@main"), "are not known"),
+        (("--good=/tmp/a-1.whl", "--bad=/tmp/a-2.whl"), "is not a wheel of Keystone"),
+    ],
+)
+def test_what_cannot_be_bisected_is_refused(
+    loadstone: VirtualCommandLine, words: tuple[str, ...], message: str
+) -> None:
+    ended = loadstone("bisect", *words)
+    assert ended.code == 2
+    assert message in ended.stderr
