@@ -58,6 +58,10 @@ def test_help_names_every_scenario():
             "it must begin with http:// or https://",
         ),
         (
+            ("--oidc", "http://u:hidden-pw@h/", "--client-id", "x", "--scenario", "oidc-discover"),
+            "--oidc: it must be only scheme, host, port and path",
+        ),
+        (
             ("--oidc", "http://192.0.2.1/", "--client-id", "x", "--scenario", "oidc-discover"),
             "add --yes-load-this-target",
         ),
@@ -68,6 +72,7 @@ def test_wrong_usage_is_one_line(loadstone, words, message):
     assert done.returncode == 2
     assert message in done.stderr
     assert "Traceback" not in done.stderr
+    assert "hidden-pw" not in done.stderr
 
 
 @pytest.mark.parametrize(
