@@ -10,6 +10,7 @@ import requests
 from command_line import CommandLine
 from lab_client import quietly, skipping_without_servers
 
+from loadstone.audit.lab import host as audit_host
 from loadstone.engine import gate
 from loadstone.engine.gate import Allowance
 from loadstone.engine.samples import Outcome
@@ -107,6 +108,8 @@ def test_what_measures_keystones_refuses_it(lab):
         connected(NamedTarget(lab.name), lambda _: None),
     ):
         pass
+    with pytest.raises(InvalidInput, match="the rules are Keystone's"):
+        audit_host(lab)
 
 
 def test_a_search_on_it_keeps_no_secret(lab, tmp_path, monkeypatch):

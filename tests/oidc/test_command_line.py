@@ -10,6 +10,9 @@ import pytest
 from command_line import CommandLine
 from oidc_service import CLIENT_ID, SECRET, oidc_service
 
+from loadstone.cli import oidc
+from loadstone.oidc.scenarios import SCENARIOS
+
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory):
@@ -27,6 +30,10 @@ def secret_file(tmp_path):
     path = tmp_path / "secret"
     path.write_text(f"{SECRET}\n")
     return path
+
+
+def test_help_names_every_scenario():
+    assert set(oidc.SCENARIOS) == set(SCENARIOS)
 
 
 @pytest.mark.parametrize(
@@ -51,6 +58,10 @@ def secret_file(tmp_path):
             "it must begin with http:// or https://",
         ),
         (
+            ("--oidc", "http://u:hidden-pw@h/", "--client-id", "x", "--scenario", "oidc-discover"),
+            "--oidc: it must be only scheme, host, port and path",
+        ),
+        (
             ("--oidc", "http://192.0.2.1/", "--client-id", "x", "--scenario", "oidc-discover"),
             "add --yes-load-this-target",
         ),
@@ -61,6 +72,7 @@ def test_wrong_usage_is_one_line(loadstone, words, message):
     assert done.returncode == 2
     assert message in done.stderr
     assert "Traceback" not in done.stderr
+    assert "hidden-pw" not in done.stderr
 
 
 @pytest.mark.parametrize(

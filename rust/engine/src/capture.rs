@@ -42,16 +42,16 @@ impl Source {
         matches!(self, Self::Json(_) | Self::Action(..) | Self::Hidden(_))
     }
 
-    fn in_header(&self, name: &str, value: &[u8]) -> Option<Vec<u8>> {
+    fn in_header<'a>(&self, name: &str, value: &'a [u8]) -> Option<&'a [u8]> {
         match self {
-            Self::Header(header) if name.eq_ignore_ascii_case(header) => Some(value.to_vec()),
+            Self::Header(header) if name.eq_ignore_ascii_case(header) => Some(value),
             Self::Link(header, site) if name.eq_ignore_ascii_case(header) => {
                 let link = str::from_utf8(value).ok()?;
-                site.path(link).map(|path| path.as_bytes().to_vec())
+                site.path(link).map(str::as_bytes)
             }
             Self::Parameter(header, parameter) if name.eq_ignore_ascii_case(header) => {
                 let link = str::from_utf8(value).ok()?;
-                page::parameter(link, parameter).map(|value| value.as_bytes().to_vec())
+                page::parameter(link, parameter).map(str::as_bytes)
             }
             _ => None,
         }
@@ -154,8 +154,10 @@ pub(crate) struct Listener<'a> {
 impl Listener<'_> {
     pub(crate) fn header(&mut self, name: &str, value: &[u8]) {
         for rule in self.rules {
-            if let Some(value) = rule.source.in_header(name, value) {
-                self.captured.values[rule.capture] = value;
+            if let Some(found) = rule.source.in_header(name, value) {
+                let kept = &mut self.captured.values[rule.capture];
+                kept.clear();
+                kept.extend_from_slice(found);
             }
         }
         if let Some(jar) = &mut self.captured.jar

@@ -1,12 +1,17 @@
 """A deployment of the lab as a host to collect from."""
 
 from loadstone.audit.transport import Host, local
+from loadstone.errors import InvalidInput
 from loadstone.lab.keystone.deployment import Deployment
 from loadstone.lab.state import secret_folder
 
 
 def host(deployment: Deployment) -> Host:
     """Return this machine, limited to the deployment's processes and files."""
+    if deployment.is_provider:
+        raise InvalidInput(
+            f"lab {deployment.name} is an OpenID provider, and the rules are Keystone's"
+        )
     leaders = (record.process for record in deployment.state.records)
     pids = (str(process.pid) for process in leaders if process is not None)
     folder = deployment.folder

@@ -25,7 +25,7 @@ from loadstone.cli.generator import (
     fleet_options,
     generator_options,
 )
-from loadstone.cli.oidc import OIDC, oidc_options, provider_of, wanted
+from loadstone.cli.oidc import OIDC, SCENARIOS_HELP, oidc_options, provider_of, wanted
 from loadstone.cli.output import TASK_ARGS, command_line, show
 from loadstone.cli.stored import JSON, STORE, OutputFile, open_store, write
 from loadstone.cli.task import arguments_text, template_options
@@ -128,7 +128,7 @@ def search_options(command: Command) -> Command:
     default="issue",
     help=f"{', '.join(sorted(SCENARIOS))}; a mix by weight, such as mix:issue=1,validate=9; or a "
     "scenario of task files, such as Authenticate.keystone, KeystoneBasic.create_user, "
-    "HttpRequests.check_request.",
+    f"HttpRequests.check_request.{SCENARIOS_HELP}",
 )
 @click.option(
     "--arg",

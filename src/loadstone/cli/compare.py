@@ -450,7 +450,7 @@ def _sides(options: CompareOptions) -> "tuple[Side, Side]":
 
 def _provider(name: str, provider: "OidcIssuer | None") -> "OidcIssuer":
     if provider is None:
-        raise click.UsageError(f"--lab {name} is a Keystone, and the other is an OpenID provider")
+        raise click.UsageError(f"--lab {name} is no OpenID provider, and the other one is")
     return provider
 
 

@@ -23,7 +23,7 @@ from loadstone.cli.generator import (
     fleet_options,
     generator_options,
 )
-from loadstone.cli.oidc import OIDC, oidc_options, provider_of, wanted
+from loadstone.cli.oidc import OIDC, SCENARIOS_HELP, oidc_options, provider_of, wanted
 from loadstone.cli.output import command_line, run_and_show
 from loadstone.cli.stored import JSON, STORE, write_json
 from loadstone.keystone.scenarios import SCENARIOS
@@ -93,7 +93,7 @@ class Options(TypedDict):
 @once(
     "--scenario",
     default="issue",
-    help=f"{', '.join(sorted(SCENARIOS))}; a mix; or a scenario of task files.",
+    help=f"{', '.join(sorted(SCENARIOS))}; a mix; or a scenario of task files.{SCENARIOS_HELP}",
 )
 @click.option(
     "--arg",

@@ -15,6 +15,12 @@ if TYPE_CHECKING:
     from loadstone.workload.services import Wanted
 
 Command = Callable[..., object]
+# Written here, because --help does not import the scenarios; a test compares them.
+SCENARIOS = (
+    *("oidc-client-credentials", "oidc-discover", "oidc-introspect", "oidc-login", "oidc-logout"),
+    *("oidc-password", "oidc-refresh", "oidc-userinfo"),
+)
+SCENARIOS_HELP = f" With --oidc: {', '.join(SCENARIOS)}, or a mix of them."
 _OF_OIDC = ("client_id", "secret_file", "users_file", "redirect_uri")
 # Options that choose users or a target of another kind.
 _OF_OTHERS = {"lab": "--lab", "cloud": "--cloud", "users": "--users", "given": "--arg",

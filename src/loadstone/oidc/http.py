@@ -2,16 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
-
-import requests
-from requests.adapters import HTTPAdapter
 
 from loadstone.cloud.body import BodyTooLong, CappedBody
 from loadstone.cloud.cloud import Endpoint, TlsFiles
-from loadstone.cloud.loopback import POOLS
 from loadstone.errors import EnvironmentUnusable
+
+if TYPE_CHECKING:
+    from requests.adapters import HTTPAdapter
 
 TIMEOUTS_S = (10.0, 60.0)  # to connect, and between two bytes of an answer
 
@@ -44,23 +43,29 @@ class Answer:
         return f"HTTP {self.status}: {': '.join(words)}" if words else f"HTTP {self.status}"
 
 
-class _Adapter(HTTPAdapter):
-    def __init__(self, *, loopback_only: bool) -> None:
-        super().__init__()
-        if loopback_only:
-            self.poolmanager.pool_classes_by_scheme = POOLS
+def _adapter(*, loopback_only: bool) -> "HTTPAdapter":
+    from requests.adapters import HTTPAdapter
+
+    adapter = HTTPAdapter()
+    if loopback_only:
+        from loadstone.cloud.loopback import POOLS
+
+        adapter.poolmanager.pool_classes_by_scheme = POOLS
+    return adapter
 
 
 class Http:
     """HTTP to one origin, without redirects, proxies, cookies or a netrc file."""
 
     def __init__(self, endpoint: Endpoint, tls: TlsFiles, *, loopback_only: bool) -> None:
+        import requests
+
         self._base = Endpoint(endpoint.scheme, endpoint.host, endpoint.port, "").url
         self._session = requests.Session()
         self._session.trust_env = False
         self._session.verify = tls.ca_file or tls.verify
         for scheme in ("http://", "https://"):
-            self._session.mount(scheme, _Adapter(loopback_only=loopback_only))
+            self._session.mount(scheme, _adapter(loopback_only=loopback_only))
 
     def get(self, path: str, headers: Mapping[str, str] | None = None) -> Answer:
         """Send GET to a path with its query."""
@@ -72,6 +77,8 @@ class Http:
         return self._send("POST", path, form | dict(headers or {}), body)
 
     def _send(self, method: str, path: str, headers: Mapping[str, str], body: str | None) -> Answer:
+        import requests
+
         where = f"{self._base}{urlsplit(path).path}"
         try:
             answer = self._session.request(

@@ -40,7 +40,8 @@ class OidcIssuer:
         try:
             endpoint = Endpoint.parse(self.url)
         except ValueError as wrong:
-            raise InvalidInput(f"--oidc {self.url}: {wrong}") from None
+            # The URL may hold a password.
+            raise InvalidInput(f"--oidc: {wrong}") from None
         who = f"client {self.client.id}"
         chosen = "--oidc" if self.lab is None else f"--lab {self.lab}"
         return Cloud(chosen, self.url, endpoint, who, NoAuth(), _tls())
