@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 import requests
 from command_line import CommandLine
-from lab_client import quietly, skipping_without_servers
+from lab_client import quietly
 
 from loadstone.audit.lab import host as audit_host
 from loadstone.engine import gate
@@ -40,9 +40,15 @@ GRANTS = {
 
 @pytest.fixture(scope="module")
 def lab(lab_home):  # noqa: ARG001 (it chooses the folder)
-    with skipping_without_servers():
-        chosen = settings.read([("service", "oidc-provider"), ("scrypt-n", "1024")])
+    chosen = settings.read([("service", "oidc-provider"), ("scrypt-n", "1024")])
+    try:
         started = deployment.up(NAME, chosen, quietly)
+    except EnvironmentUnusable as missing:
+        # Node is no Debian package of .ci/packages (Debian 12's is too old), and npm has a registry
+        # of its own: without them this is skipped in CI, too.
+        if "npm" not in str(missing) and "node" not in str(missing):
+            raise
+        pytest.skip(f"oidc-provider cannot be installed: {missing}")
     yield started
     deployment.down(NAME, purge=True)
     records = [record.process for record in started.state.records if record.process is not None]
