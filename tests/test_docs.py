@@ -114,8 +114,6 @@ def test_troubleshooting_has_messages_that_the_program_prints():
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_command_of_a_page_is_understood(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    # A plugin would stay loaded for the tests that follow.
-    monkeypatch.setattr("loadstone.rally.functions.plugin.load_plugins", lambda _: ())
     for line in documented_commands.commands(page.read_text(encoding="utf-8")):
         documented_commands.write_files(line, tmp_path)
         try:

@@ -13,7 +13,6 @@ COMMAND = re.compile(r"\s*(?:\$ )?(?:\S*/)?loadstone (.*)")
 # A comment, a pipe, a redirection, the background, the next command.
 END = re.compile(r"\s#\s|\s[|>&]|\s2>|;")
 FILE = re.compile(r"[\w.-]+\.(?:yaml|json|zip|py|hosts|ini|txt|csv)")
-EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 
 
 def commands(page: str) -> Iterator[str]:
@@ -30,6 +29,9 @@ def commands(page: str) -> Iterator[str]:
 def understand(line: str) -> None:
     """Parse a command as the command line does, without carrying it out; raises if it is wrong."""
     words = shlex.split(line)
+    if "--plugin" in words:  # it would be loaded, for all tests of this process
+        at = words.index("--plugin")
+        del words[at : at + 2]
     # `loadstone audit` is short for `loadstone audit check`.
     if words[0] == "audit" and (words[1:2] == [] or words[1][0] == "-" or "." in words[1]):
         words = ["audit", "check", *words[1:]]
@@ -45,5 +47,4 @@ def understand(line: str) -> None:
 def write_files(line: str, folder: Path) -> None:
     """Write the files that a command names, since options check that they exist."""
     for name in FILE.findall(line):
-        example = EXAMPLES / name
-        (folder / name).write_text(example.read_text() if example.exists() else "{}")
+        (folder / name).write_text("{}")
