@@ -87,7 +87,7 @@ def constant_errors(trials: Sequence[Trial], allowed: float) -> ConstantErrors |
     calm = counted([trial for trial in valid if trial.stats.throughput_rps <= calm_rps])
     busy = counted([trial for trial in valid if trial.stats.throughput_rps > calm_rps])
     is_too_much = chance_of(calm.failed, calm.requests * allowed) < TOO_MUCH
-    if calm.failed < LEAST_FAILED or not is_too_much or busy.share > MOST_SHARE:
+    if calm.failed < LEAST_FAILED or not is_too_much or counted(valid).share > MOST_SHARE:
         return None
     return None if calm.differs(busy) or _vary(valid) else ConstantErrors(calm, busy, calm_rps)
 

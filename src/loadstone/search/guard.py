@@ -4,7 +4,7 @@ import math
 from dataclasses import replace
 
 from loadstone.analysis.model import Cause
-from loadstone.search import errors, fit
+from loadstone.search import fit
 from loadstone.search.model import Capacity, CapacityKind, Strategy
 from loadstone.search.session import (
     NOT_MET,
@@ -29,14 +29,13 @@ def guarded(session: Session, body: Strategy) -> Strategy:
     except GeneratorWasLimit as limit:
         found = _generator_was_limit(session, limit)
         return replace(found, words=(*found.words, *session.changes))
-    except OnlyErrors as only:
-        found = _only_errors(session, only)
+    except OnlyErrors as errors:
+        found = _only_errors(session, errors)
         return replace(found, words=(*found.words, *session.changes))
     agreed = _met(session, session.evidence.agreed(found))
     agreed = fit.checked(
         session.trials, agreed, session.since_s, is_by_queue=session.is_slowed_by_queue
     )
-    agreed = errors.checked(session.trials, agreed, session.settings.error_share)
     is_noted = any(CHANGED in note for note in agreed.words)
     changes = () if is_noted else session.changes
     return replace(agreed, words=(*agreed.words, *changes, *session.notes))

@@ -15,7 +15,7 @@ from loadstone.plan.load import ClosedLoad
 from loadstone.search.bracket import Bracket, Part
 from loadstone.search.curve import with_curve
 from loadstone.search.depth import DEEP, SHALLOW, Depths, LevelChanged, RequestsRefused
-from loadstone.search.errors import ask, doubted
+from loadstone.search.errors import ask, checked, doubted
 from loadstone.search.guard import at_least, guarded
 from loadstone.search.model import Capacity, Strategy
 from loadstone.search.ramp import Knee, ramp
@@ -83,7 +83,13 @@ class Lengths:
 def meter(settings: SearchSettings) -> Strategy:
     """Search by metering saturation, confirmed by a trial on either side."""
     session = Session(settings, doubts_errors=True)
-    return with_curve(session, guarded(session, _search(session)))
+    return with_curve(session, _without_errors(session, guarded(session, _search(session))))
+
+
+def _without_errors(session: Session, body: Strategy) -> Strategy:
+    """Withhold N if more errors than allowed come at any rate."""
+    found = yield from body
+    return checked(session.trials, found, session.settings.error_share)
 
 
 def _search(session: Session) -> Strategy:
