@@ -68,7 +68,8 @@ def _of_search(measurement: Measurement) -> Iterator[Shortfall]:
         yield from _of_floor(measurement)
         return
     causes = {trial.verdict.cause for trial in measurement.trials}
-    causes |= {Cause.ERRORS} & set(found.causes if found is not None else ())
+    if found is not None and any(trial.stats.failed for trial in measurement.trials):
+        causes |= {Cause.ERRORS} & set(found.causes)
     is_bounded = found is not None and (found.low_rps is not None or found.high_rps is not None)
     reason = f"{_bounds(found)}, not confirmed" if is_bounded else "no N was found"
     reason = found.words[0] if found is not None and found.words else reason
