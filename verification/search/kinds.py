@@ -82,8 +82,9 @@ def row(family: str, group: list[Outcome]) -> str:
     silent = sum(one.is_silently_wrong for one in known)
     misfits = sum(one.is_misfit for one in group)
     load_s = np.median([one.load_s for one in group])
+    wrong = sum(abs(one.error) > WRONG for one in known)
     return (
-        f"| {family} | {figures} | {covered} of {len(known)} | {misfits} of {len(group)} | "
+        f"| {family} | {figures} | {wrong} | {covered} of {len(known)} | {misfits} of {len(group)} | "
         f"{len(group) - len(known)} | {silent} | {load_s:.0f} s |"
     )
 
@@ -102,10 +103,10 @@ def main() -> None:
     with multiprocessing.Pool(options.processes) as pool:
         outcomes = pool.map(play, jobs, chunksize=4)
     print(
-        "| family | median error | 95 % tail | interval holds N | do not fit | no number | "
-        "silently wrong | load |"
+        "| family | median error | 95 % tail | off by over 3 % | interval holds N | do not fit | "
+        "no number | silently wrong | load |"
     )
-    print("|---|---|---|---|---|---|---|---|")
+    print("|---|---|---|---|---|---|---|---|---|")
     for family in families:
         print(row(family, [one for one in outcomes if one.family == family]))
     silent = sum(one.is_silently_wrong for one in outcomes)
