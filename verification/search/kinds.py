@@ -84,8 +84,8 @@ def row(family: str, group: list[Outcome]) -> str:
     load_s = np.median([one.load_s for one in group])
     wrong = sum(abs(one.error) > WRONG for one in known)
     return (
-        f"| {family} | {figures} | {wrong} | {covered} of {len(known)} | {misfits} of {len(group)} | "
-        f"{len(group) - len(known)} | {silent} | {load_s:.0f} s |"
+        f"| {family} | {figures} | {wrong} | {covered} of {len(known)} | "
+        f"{misfits} of {len(group)} | {len(group) - len(known)} | {silent} | {load_s:.0f} s |"
     )
 
 
