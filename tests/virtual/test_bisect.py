@@ -69,6 +69,13 @@ def test_settings_are_added_one_by_one(loadstone: VirtualCommandLine) -> None:
     assert (ended.code, ended.data["bisection"]["first_bad"]) == (0, "token=jws"), ended.stderr
 
 
+def test_a_dry_run_says_how_many_comparisons_it_takes(loadstone: VirtualCommandLine) -> None:
+    ended = bisected(loadstone, slow_since(VERSIONS[4], 1.3), "--dry-run")
+    assert ended.code == 0
+    assert "about 5 such comparisons, of 8 versions" in ended.stderr
+    assert not ended.engine.plans
+
+
 def test_an_earlier_run_is_resumed(loadstone: VirtualCommandLine) -> None:
     lab = slow_since(VERSIONS[4], 1.3)
     first = bisected(loadstone, lab)

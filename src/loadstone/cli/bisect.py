@@ -113,6 +113,9 @@ def bisect(ctx: click.Context, **options: Unpack[BisectOptions]) -> None:
     if options["is_dry"]:
         sides = _sides(versions[0], versions[-1])
         show_dry_comparison(sides, options, options["to"])
+        # The ends, the steps between them, and the first slow version beside the one before it.
+        count = 2 + (len(versions) - 2).bit_length()
+        click.echo(f"about {count} such comparisons, of {len(versions)} versions", err=True)
         return
     report = _Bisection(versions, options, backend_of(ctx)).report()
     ctx.exit(_show(report, options))
