@@ -68,8 +68,9 @@ class _Server:
     """The process that forks, and the pipes to it."""
 
     def __init__(self) -> None:
+        # Unbuffered: `select` does not see a line that a buffer has read already.
         self.process = subprocess.Popen(
-            [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
         )
         atexit.register(self.end)
 

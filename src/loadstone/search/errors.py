@@ -21,6 +21,7 @@ MOST_LEFT = 0.4  # of the time that is left, for that trial
 MOST_SHARE = 0.2  # of requests that fail: with more, the service is down or refuses
 LEAST_RPS = 1.0
 LEAST_TRIAL_S = 4.0
+REST_S = 10.0  # before that trial: what a limiter counts of the load before would refuse in it
 DOUBTFUL = 0.001  # chance of so many errors if no more than the allowed share fails
 TOO_MUCH = 0.05  # chance of so many errors at little load
 VARYING = 0.001  # chance at which shares of trials count as different
@@ -112,6 +113,12 @@ def _vary(trials: Sequence[Trial]) -> bool:
     return squares > chi_square(len(each) - 1, VARYING)
 
 
+def depend_on_load(trials: Sequence[Trial]) -> bool:
+    """Whether the share of errors differs between trials, or is that of a service that refuses."""
+    valid = [trial for trial in trials if trial.verdict.state is not TrialState.INVALID]
+    return counted(valid).share > MOST_SHARE or _vary(valid)
+
+
 def ask(session: Session, refused: Trial) -> Generator[TrialRequest, Trial, bool]:
     """Say whether errors come at little load, too; where it may be, a trial there tells."""
     allowed = session.settings.error_share
@@ -128,7 +135,8 @@ def ask(session: Session, refused: Trial) -> Generator[TrialRequest, Trial, bool
     load = OpenLoad(rate_rps, max(LEAST_TRIAL_S, seconds))
     names = [name for name, _ in refused.stats.errors]
     refusals = Refusals(names[0] if names else "an error", are_tolerated=True)
-    yield from session.run_trial(load, "as many errors at half the load?", refusals=refusals)
+    purpose = "as many errors at half the load?"
+    yield from session.run_trial(load, purpose, pause_s=REST_S, refusals=refusals)
     return constant_errors(session.trials, allowed) is not None
 
 

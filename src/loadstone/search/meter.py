@@ -9,15 +9,17 @@
 """
 
 import contextlib
+from collections.abc import Generator
 from dataclasses import dataclass, replace
 
+from loadstone.analysis.model import Trial
 from loadstone.plan.load import ClosedLoad
 from loadstone.search.bracket import Bracket, Part
 from loadstone.search.curve import with_curve
 from loadstone.search.depth import DEEP, SHALLOW, Depths, LevelChanged, RequestsRefused
-from loadstone.search.errors import ask, checked, doubted
+from loadstone.search.errors import ask, checked, depend_on_load, doubted
 from loadstone.search.guard import at_least, guarded
-from loadstone.search.model import Capacity, Strategy
+from loadstone.search.model import Capacity, Strategy, TrialRequest
 from loadstone.search.ramp import Knee, ramp
 from loadstone.search.refusal import is_refusal, refusal
 from loadstone.search.rest import Slowing, why_slower
@@ -103,7 +105,9 @@ def _search(session: Session) -> Strategy:
         except RequestsRefused as error:
             refused = error.trial
     if (yield from ask(session, refused)):
-        return (yield from metered.without_errors())
+        found = yield from metered.without_errors()
+        if found is not None:
+            return found
     return (yield from refusal(session, refused, knee))
 
 
@@ -138,8 +142,11 @@ class _Meter:
             except SlowedByQueue:
                 return (yield from self._with_a_queue())
 
-    def without_errors(self) -> Strategy:
-        """Meter on where errors do not depend on the load: there is nothing to confirm."""
+    def without_errors(self) -> Generator[TrialRequest, Trial, Capacity | None]:
+        """Meter on where errors do not depend on the load: there is nothing to confirm.
+
+        None: they do, as the metering shows.
+        """
         session = self._session
         session.tolerates_errors = True
         while session.left_s > self._lengths.chunk_s + session.drain_s and (
@@ -147,6 +154,9 @@ class _Meter:
         ):
             with contextlib.suppress(LevelChanged, RequestsRefused):
                 yield from self._depths.meter(session, self._lengths.chunk_s)
+            if depend_on_load(session.trials):
+                session.tolerates_errors = False
+                return None
         return self._state()
 
     def _rest(self) -> Part:
