@@ -175,15 +175,25 @@ except EnvironmentUnusable as error:
 """
 
 
+# The C library ends a process in which no memory is left for a thread's local data. Whether that
+# comes before the thread that cannot be started is chance, and no matter of the engine.
+NO_THREAD_LOCAL_MEMORY = 127
+TRIES = 20
+
+
 def test_a_thread_that_cannot_be_started_ends_the_run() -> None:
     """Each of the threads needs an address space of 2 MB for its stack; there is room for few."""
     support = Path(__file__).parents[1] / "support"
-    ended = subprocess.run(
-        [sys.executable, "-c", WITHOUT_MEMORY],
-        env={"PYTHONPATH": str(support)},
-        capture_output=True,
-        text=True,
-        timeout=500,
-        check=True,
-    )
+    for _ in range(TRIES):
+        ended = subprocess.run(
+            [sys.executable, "-c", WITHOUT_MEMORY],
+            env={"PYTHONPATH": str(support)},
+            capture_output=True,
+            text=True,
+            timeout=500,
+            check=False,
+        )
+        if ended.returncode != NO_THREAD_LOCAL_MEMORY:
+            break
+    assert ended.returncode == 0, ended.stderr
     assert "of 4000 cannot be started: Resource temporarily unavailable" in ended.stdout
