@@ -172,7 +172,7 @@ def test_metadata_that_leads_elsewhere_is_refused(loadstone, secret_file, metada
 
 
 @pytest.mark.long
-def test_n_of_logins_is_found_and_no_secret_is_anywhere(loadstone, service, secret_file, tmp_path):
+def test_a_search_of_logins_leaves_no_secret_anywhere(loadstone, service, secret_file, tmp_path):
     words = ("--oidc", service.issuer, "--client-id", CLIENT_ID, "--oidc-users", service.users)
     secret = ("--client-secret-file", secret_file, "--budget", "40s", "--json", "-")
     done = loadstone("capacity", *map(str, (*words, *secret)))

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from loadstone.compare.answer import Answer, MetricComparison, Pair, compare
-from loadstone.compare.bisect import Step, bisect, limit, slowest, step_of
+from loadstone.compare.bisect import JudgedVersion, bisect, limit, slowest, step_of
 from loadstone.compare.metrics import REQUEST_TIME
 from loadstone.compare.pairs import GuardOutcome, verdict
 from loadstone.compare.turns import time
@@ -71,7 +71,7 @@ def outcome(machine: Machine) -> str:
     if whole is None:
         return "no slowdown shown"
 
-    def compared(index: int) -> Step:
+    def compared(index: int) -> JudgedVersion:
         ratio = slower if index >= first_bad else 1.0
         return step_of(index, [machine.compared(ratio, limit(whole))], whole)
 

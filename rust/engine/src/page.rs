@@ -35,7 +35,8 @@ impl Site {
     }
 }
 
-/// What follows the origin's name; a longer name or port is another origin.
+/// The rest of a link after the origin's name. None for another origin, also one with a longer name
+/// or port.
 fn strip_name<'a>(link: &'a str, name: &str) -> Option<&'a str> {
     let start = link.get(..name.len())?;
     let rest = &link[name.len()..];
@@ -107,7 +108,7 @@ fn find(text: &str, word: &str) -> Option<usize> {
     text.as_bytes().windows(word.len()).position(|part| part.eq_ignore_ascii_case(word.as_bytes()))
 }
 
-/// What follows a tag's beginning; `<formula` is not `<form`.
+/// The text after a tag's name; `<formula` is not `<form`.
 fn after<'a>(text: &'a str, word: &str) -> Option<&'a str> {
     let mut rest = text;
     loop {

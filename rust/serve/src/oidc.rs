@@ -42,7 +42,7 @@ pub(crate) struct Oidc {
     pub(crate) grants: BTreeMap<&'static str, u64>,
 }
 
-/// What a client asks of a login.
+/// The parameters of an authorization request.
 #[derive(Clone)]
 struct Asked {
     redirect_uri: String,
@@ -58,7 +58,7 @@ struct Code {
     session: u128,
 }
 
-/// What a login begins. Its refresh token is the session's key and `current`.
+/// A session, which begins with a login. Its refresh token is the session's key and `current`.
 struct Session {
     user: Arc<str>,
     scope: String,
@@ -66,7 +66,7 @@ struct Session {
     current: u128,
 }
 
-/// What an access token opens: without a user, it is the client's own.
+/// The user and the session of an access token; a client's own token has neither.
 struct Access {
     user: Option<Arc<str>>,
     session: Option<u128>,
@@ -198,7 +198,7 @@ impl Oidc {
         Reply::page(200, login_page(login, "")).with("set-cookie", cookie_of(LOGIN_COOKIE, login))
     }
 
-    /// What the login page posts.
+    /// Handles the form that the login page posts.
     fn log_in(&mut self, call: &Call<'_>) -> Reply {
         let given = Form::of_body(call);
         let login = cookie(call, LOGIN_COOKIE).and_then(stamp::from_hex);

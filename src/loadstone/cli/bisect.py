@@ -20,7 +20,7 @@ from loadstone.cli.stored import JSON, STORE, OutputFile, open_to_read, write, w
 
 if TYPE_CHECKING:
     from loadstone.compare.answer import MetricComparison
-    from loadstone.compare.bisect import Bisected, Step
+    from loadstone.compare.bisect import Bisected, JudgedVersion
     from loadstone.compare.measure import Side
     from loadstone.compare.section import Compared
     from loadstone.lab.keystone.settings import LabSettings
@@ -117,7 +117,7 @@ def bisect(ctx: click.Context, **options: Unpack[BisectOptions]) -> None:
         count = 2 + (len(versions) - 2).bit_length()
         click.echo(f"about {count} such comparisons, of {len(versions)} versions", err=True)
         return
-    report = _Bisection(versions, options, backend_of(ctx)).report()
+    report = _VersionBisection(versions, options, backend_of(ctx)).report()
     ctx.exit(_show(report, options))
 
 
@@ -153,7 +153,7 @@ def _sides(a: Version, b: Version) -> "tuple[Side, Side]":
 
 
 @dataclass(frozen=True, slots=True)
-class _Bisection:
+class _VersionBisection:
     versions: list[Version]
     options: BisectOptions
     backend: "Backend"
@@ -170,7 +170,7 @@ class _Bisection:
         if whole is None:
             return _without_slowdown(ends, self.versions, is_faster=self.options["is_faster"])
 
-        def compared(index: int) -> "Step":
+        def compared(index: int) -> "JudgedVersion":
             self._say(f"{self.versions[index].name} compared with {self.versions[0].name}")
             [(_, found)] = self._compared(0, index, whole).metrics
             step = step_of(index, found, whole)
@@ -273,7 +273,7 @@ def _with_steps(
     neighbours: "Compared",
     found: "Bisected",
     whole: "MetricComparison",
-    bisection: _Bisection,
+    bisection: _VersionBisection,
 ) -> "Report":
     from loadstone.compare.bisect import slowdown, slowest
     from loadstone.compare.section import report_of

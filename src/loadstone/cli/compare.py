@@ -106,13 +106,13 @@ def _add_load_options(
          "and remove at the end. 0: create nothing and use the given credentials."),
         ("--concurrency", "concurrency", click.IntRange(1, 10_000), 8, "Iterations in flight, in "
          "a closed loop. Throughput is compared. In turns, also the time of single requests."),
-        ("--seconds", "seconds", Number(1.0, 600.0), BLOCK_S, "Duration of each trial; in turns "
-         "half as long."),
+        ("--seconds", "seconds", Number(1.0, 600.0), BLOCK_S, "Duration of each trial; the "
+         "default is for blocks, in turns it is half."),
         ("--pairs", "pairs", click.IntRange(4, 1000), pairs, "Maximum number of pairs of trials; "
-         "in turns twice as many."),
+         "the default is for blocks, in turns it is twice as many."),
         ("--pairs-at-least", "fewest_pairs", click.IntRange(2, 1000), fewest_pairs,
-         "Minimum number of pairs; in turns twice as many. More make the interval narrower if the "
-         "answer is known early."),
+         "Minimum number of pairs; the default is for blocks, in turns it is twice as many. More "
+         "make the interval narrower if the answer is known early."),
         ("--same-within", "same_within", ShareParam(), "3%", "Ratios this close to 1 "
          "count as the same."),
     )  # fmt: skip

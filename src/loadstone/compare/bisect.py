@@ -23,8 +23,8 @@ class StepAnswer(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """A version that was compared with the first."""
+class JudgedVersion:
+    """A version that was compared with the first, and the answer."""
 
     index: int
     answer: StepAnswer
@@ -37,7 +37,7 @@ class Bisected:
 
     last_good: int
     first_bad: int
-    steps: tuple[Step, ...]
+    steps: tuple[JudgedVersion, ...]
 
     @property
     def is_found(self) -> bool:
@@ -61,7 +61,7 @@ def limit(whole: MetricComparison) -> float:
     return sqrt(slowdown(whole)) - 1
 
 
-def step_of(index: int, rows: Sequence[MetricComparison], whole: MetricComparison) -> Step:
+def step_of(index: int, rows: Sequence[MetricComparison], whole: MetricComparison) -> JudgedVersion:
     """Judge a version by its comparison with the first."""
     [row] = [one for one in rows if one.metric == whole.metric]
     answer = {
@@ -69,10 +69,10 @@ def step_of(index: int, rows: Sequence[MetricComparison], whole: MetricCompariso
         GuardOutcome.FAILED: StepAnswer.BAD,
         GuardOutcome.UNDECIDED: StepAnswer.UNDECIDED,
     }[verdict(row, limit(whole))]
-    return Step(index, answer, row)
+    return JudgedVersion(index, answer, row)
 
 
-def bisect(count: int, compare: Callable[[int], Step]) -> Bisected:
+def bisect(count: int, compare: Callable[[int], JudgedVersion]) -> Bisected:
     """Halve the versions between the first, which is good, and the last, which is slower.
 
     A version that cannot be judged is left out, and its neighbours are tried.

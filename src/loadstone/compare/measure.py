@@ -180,7 +180,7 @@ def run_config(
 def measure(
     config: ComparisonConfig, store: Store, display: Display, backend: Backend = REAL
 ) -> MeasuredComparison:
-    """Measure pair after pair until the primary metric has its answer.
+    """Measure pair after pair until every metric that decides has its answer.
 
     Raises MeasurementInvalid if the load generator was the limit or iterations failed; the trials
     so far are in the store.
@@ -206,7 +206,7 @@ class _Session:
     display: Display
     backend: Backend
     found: PairComparison | None = field(default=None, init=False)
-    runs: tuple[RunConfig, ...] = field(default=(), init=False)
+    configs: tuple[RunConfig, ...] = field(default=(), init=False)  # of the runs, A first
     where: Where | None = field(default=None, init=False)
 
     def measure(self) -> MeasuredComparison:
@@ -232,7 +232,7 @@ class _Session:
 
     def _run(self, number: int, carry: Callable[[Measure], None], engine: Engine) -> Run:
         run = run_config(self.config, number, carry)
-        self.runs += (run,)
+        self.configs += (run,)
         backend = replace(self.backend, engine=engine)
         return run_on(self.targets[number], run, self.store, self.display, backend)
 
@@ -287,7 +287,7 @@ class _Session:
         return [one for one in loads if _metric(one) in open_metrics]
 
     def _samples(self, trials: Sequence[Trial]) -> list[Samples]:
-        runs = zip(self.runs, trials, strict=True)
+        runs = zip(self.configs, trials, strict=True)
         return [self.store.samples(run.run_id, trial) for run, trial in runs]
 
     def _slowest_s(self, trials: Sequence[Trial]) -> float:

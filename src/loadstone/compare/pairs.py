@@ -33,11 +33,6 @@ class PairComparison:
     criteria: Criteria
     statements: tuple[str, ...] = ()  # on the way in which it was measured
 
-    @property
-    def deciding(self) -> MetricComparison:
-        """The metric that decides."""
-        return deciding(self.metrics)
-
 
 def leading(rows: Sequence[MetricComparison]) -> list[MetricComparison]:
     """Return the metrics that can answer which service is faster, the most important one first."""

@@ -59,9 +59,9 @@ class Pair:
     _carried: Spilled | None = None  # of the first side
 
     @property
-    def sides(self) -> "tuple[FirstSide, SecondSide]":
-        """The engine of each run."""
-        return FirstSide(self), SecondSide(self)
+    def sides(self) -> "tuple[Side, Side]":
+        """The engine of each run, the first side's first."""
+        return Side(self.engine, self._offer), Side(self.engine, self._carry_out)
 
     def measure(self, first: Callable[[], T], second: Callable[[], T]) -> tuple[T, T]:
         """Measure a trial of each run, whose loads take turns; each calls its engine once.
@@ -81,12 +81,12 @@ class Pair:
                     self._released.set_result(self._carried)
             return self._first.result(), of_second
 
-    def offer(self, load: _Load) -> Spilled:
+    def _offer(self, load: _Load) -> Spilled:
         """Offer the load of the first side; return what it measured once the second has ended."""
         self._offered.set_result(load)
         return self._released.result()
 
-    def carry_out(self, load: _Load) -> Spilled:
+    def _carry_out(self, load: _Load) -> Spilled:
         """Carry out the loads of both sides; return what the second measured."""
         wait((self._offered, self._first), return_when=FIRST_COMPLETED)
         if not self._offered.done():
@@ -102,28 +102,25 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class _Side:
-    pair: Pair
+class Side:
+    """The engine of one of the two runs."""
+
+    engine: PairEngine  # of both
+    carry: "Callable[[_Load], Spilled]"
 
     @property
     def clock(self) -> Clock:
         """The clock in which loads take place."""
-        return self.pair.engine.clock
+        return self.engine.clock
 
     def failure(self) -> str | None:
         """Return why no more load can be sent, or None."""
-        return self.pair.engine.failure()
+        return self.engine.failure()
 
     def run(self, _: "Plan", __: "OnProgress | None" = None) -> LoadResult:
         """Refuse: the samples of turns go to files."""
         raise AssertionError("loads in turns are kept in files")
 
-
-class FirstSide(_Side):
-    """The engine of the first run."""
-
-    __slots__ = ()
-
     def run_to_file(
         self,
         plan: "Plan",
@@ -131,33 +128,13 @@ class FirstSide(_Side):
         on_progress: "OnProgress | None" = None,
         on_samples: "Callable[[Samples], None] | None" = None,
     ) -> Spilled:
-        """Send a plan in turns with the second side's."""
-        return _shown(self.pair.offer(_Load(plan, path, on_progress or _go_on)), on_samples)
-
-
-class SecondSide(_Side):
-    """The engine of the second run."""
-
-    __slots__ = ()
-
-    def run_to_file(
-        self,
-        plan: "Plan",
-        path: Path,
-        on_progress: "OnProgress | None" = None,
-        on_samples: "Callable[[Samples], None] | None" = None,
-    ) -> Spilled:
-        """Send a plan in turns with the first side's."""
-        return _shown(self.pair.carry_out(_Load(plan, path, on_progress or _go_on)), on_samples)
+        """Send a plan in turns with the other side's; `on_samples` gets the samples at the end."""
+        measured = self.carry(_Load(plan, path, on_progress or _go_on))
+        if on_samples is not None:
+            for rows in measured.file.groups():
+                on_samples(rows)
+        return measured
 
 
 def _go_on(_: "Progress") -> bool:
     return True
-
-
-def _shown(measured: Spilled, on_samples: "Callable[[Samples], None] | None") -> Spilled:
-    """Pass the samples on to those that read them, after the load."""
-    if on_samples is not None:
-        for rows in measured.file.groups():
-            on_samples(rows)
-    return measured

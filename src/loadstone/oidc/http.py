@@ -16,7 +16,7 @@ TIMEOUTS_S = (10.0, 60.0)  # to connect, and between two bytes of an answer
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HttpAnswer:
     """An answer of the provider, read to its end."""
 
     status: int
@@ -67,16 +67,18 @@ class Http:
         for scheme in ("http://", "https://"):
             self._session.mount(scheme, _adapter(loopback_only=loopback_only))
 
-    def get(self, path: str, headers: Mapping[str, str] | None = None) -> Answer:
+    def get(self, path: str, headers: Mapping[str, str] | None = None) -> HttpAnswer:
         """Send GET to a path with its query."""
         return self._send("GET", path, headers or {}, None)
 
-    def post(self, path: str, body: str, headers: Mapping[str, str] | None = None) -> Answer:
+    def post(self, path: str, body: str, headers: Mapping[str, str] | None = None) -> HttpAnswer:
         """Post a form, encoded already."""
         form = {"Content-Type": "application/x-www-form-urlencoded"}
         return self._send("POST", path, form | dict(headers or {}), body)
 
-    def _send(self, method: str, path: str, headers: Mapping[str, str], body: str | None) -> Answer:
+    def _send(
+        self, method: str, path: str, headers: Mapping[str, str], body: str | None
+    ) -> HttpAnswer:
         import requests
 
         where = f"{self._base}{urlsplit(path).path}"
@@ -108,7 +110,7 @@ class Http:
         except requests.exceptions.RequestException as error:
             raise EnvironmentUnusable(f"{where}: {type(error).__name__}") from None
         self._session.cookies.clear()
-        return Answer(
+        return HttpAnswer(
             answer.status_code,
             text,
             answer.headers.get("Location", ""),

@@ -5,7 +5,7 @@ from urllib.parse import parse_qs, urlencode, urljoin, urlsplit
 
 from loadstone.cloud.cloud import Endpoint
 from loadstone.errors import EnvironmentUnusable
-from loadstone.oidc.http import Answer
+from loadstone.oidc.http import HttpAnswer
 from loadstone.oidc.page import Form, read_page
 from loadstone.oidc.pkce import ProofKey
 from loadstone.oidc.provider import HTTP_OK, SCOPE, Provider, Tokens, new_state
@@ -91,7 +91,7 @@ class _Browser:
         )
         return Login(self._exchange(code), way)
 
-    def _form(self, answer: Answer) -> Form:
+    def _form(self, answer: HttpAnswer) -> Form:
         page = read_page(answer.text)
         if answer.status != HTTP_OK:
             said = answer.error if answer.json else f"HTTP {answer.status}: {page.shown}"
@@ -149,7 +149,7 @@ class _Browser:
         }
         return self.provider.grant(form, f"exchange of the code of user {self.user.name}")
 
-    def _refuse_error(self, answer: Answer) -> None:
+    def _refuse_error(self, answer: HttpAnswer) -> None:
         """Refuse a redirect that brings an error (RFC 6749, 4.1.2.1)."""
         query = parse_qs(urlsplit(answer.location).query)
         if self._is_back(answer.location) and "error" in query:
@@ -177,12 +177,12 @@ class _Browser:
                                    "measured")  # fmt: skip
         return f"{parts.path or '/'}{f'?{parts.query}' if parts.query else ''}"
 
-    def _get(self, path: str) -> Answer:
+    def _get(self, path: str) -> HttpAnswer:
         answer = self.provider.http.get(path, self._cookies(path))
         self._keep(answer)
         return answer
 
-    def _keep(self, answer: Answer) -> None:
+    def _keep(self, answer: HttpAnswer) -> None:
         for header in answer.set_cookies:
             pair, _, attributes = header.partition(";")
             name, equals, value = pair.partition("=")

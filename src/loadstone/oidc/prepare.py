@@ -25,7 +25,7 @@ from loadstone.oidc.scenarios import (
     VERIFIER,
     Need,
     OidcScenario,
-    Way,
+    ProviderWay,
 )
 from loadstone.oidc.users import OidcUser
 from loadstone.plan.load import Load
@@ -100,7 +100,7 @@ def prepare(scenario: OidcScenario, provider: Provider, say: Say) -> PreparedOid
         provider.require_secret(scenario.name)
     if Need.USERS in scenario.needs:
         provider.require_users(scenario.name)
-    way = Way()
+    way = ProviderWay()
     for part in scenario.parts or (scenario,):
         tried = _TRIALS.get(part.name)
         if tried is not None:
@@ -111,11 +111,11 @@ def prepare(scenario: OidcScenario, provider: Provider, say: Say) -> PreparedOid
     return PreparedOidc(scenario, provider, steps, mix, _columns(provider), say)
 
 
-def _try_login(provider: Provider, way: Way) -> Way:
+def _try_login(provider: Provider, way: ProviderWay) -> ProviderWay:
     return replace(way, login=log_in(provider, provider.users[0]).way)
 
 
-def _try_logout(provider: Provider, way: Way) -> Way:
+def _try_logout(provider: Provider, way: ProviderWay) -> ProviderWay:
     done = log_in(provider, provider.users[0])
     where = f"{provider.url}: logout"
     if done.tokens.id_token is None:
@@ -134,24 +134,24 @@ def _try_logout(provider: Provider, way: Way) -> Way:
     return replace(way, login=done.way, logout_status=answer.status)
 
 
-def _try_client_credentials(provider: Provider, way: Way) -> Way:
+def _try_client_credentials(provider: Provider, way: ProviderWay) -> ProviderWay:
     _client_tokens(provider)
     return way
 
 
-def _try_password(provider: Provider, way: Way) -> Way:
+def _try_password(provider: Provider, way: ProviderWay) -> ProviderWay:
     provider.password_tokens(provider.users[0])
     return way
 
 
-def _try_refresh(provider: Provider, way: Way) -> Way:
+def _try_refresh(provider: Provider, way: ProviderWay) -> ProviderWay:
     tokens = _user_tokens(provider, provider.users[:1])[0]
     form = {"grant_type": "refresh_token", "refresh_token": _refresh_token(provider, tokens)}
     provider.grant(form, "refresh")
     return way
 
 
-def _try_introspect(provider: Provider, way: Way) -> Way:
+def _try_introspect(provider: Provider, way: ProviderWay) -> ProviderWay:
     provider.require_secret("oidc-introspect")
     [tokens, *_] = _access_tokens(provider, first_only=True)
     path = provider.require("introspection", "oidc-introspect")
@@ -171,7 +171,7 @@ def _try_introspect(provider: Provider, way: Way) -> Way:
     return way
 
 
-def _try_userinfo(provider: Provider, way: Way) -> Way:
+def _try_userinfo(provider: Provider, way: ProviderWay) -> ProviderWay:
     tokens = _user_tokens(provider, provider.users[:1])[0]
     path = provider.require("userinfo", "oidc-userinfo")
     answer = provider.http.get(path, {"Authorization": f"Bearer {tokens.access}"})
@@ -183,7 +183,7 @@ def _try_userinfo(provider: Provider, way: Way) -> Way:
     return way
 
 
-_TRIALS: Mapping[str, Callable[[Provider, Way], Way]] = {
+_TRIALS: Mapping[str, Callable[[Provider, ProviderWay], ProviderWay]] = {
     "oidc-client-credentials": _try_client_credentials,
     "oidc-password": _try_password,
     "oidc-login": _try_login,

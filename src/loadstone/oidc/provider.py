@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from loadstone.cloud.cloud import Endpoint, TlsFiles
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.oidc.client import Client
-from loadstone.oidc.http import Answer, Http
+from loadstone.oidc.http import Http, HttpAnswer
 from loadstone.oidc.metadata import Metadata
 from loadstone.oidc.users import OPTION, OidcUser
 
@@ -28,7 +28,7 @@ class Tokens:
     id_token: str | None = field(default=None, repr=False)
 
     @classmethod
-    def of(cls, answer: Answer, what: str) -> "Tokens":
+    def of(cls, answer: HttpAnswer, what: str) -> "Tokens":
         """Return the tokens of an answer; EnvironmentUnusable says why there are none."""
         said = answer.json
         if answer.status != HTTP_OK or not isinstance(said.get("access_token"), str):
@@ -103,7 +103,7 @@ class Provider:
                 "LOADSTONE_OIDC_CLIENT_SECRET"
             )
 
-    def post(self, path: str, form: Mapping[str, str]) -> Answer:
+    def post(self, path: str, form: Mapping[str, str]) -> HttpAnswer:
         """Post a form as the client."""
         header = self.client.header
         headers = {} if header is None else {"Authorization": header}

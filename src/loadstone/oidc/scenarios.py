@@ -49,14 +49,14 @@ class Need(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class ProviderWay:
     """How this provider does what it may do in several ways; found by trying it once."""
 
     login: LoginWay | None = None
     logout_status: int = 302
 
 
-Build = Callable[[Provider, Way], Steps]
+Build = Callable[[Provider, ProviderWay], Steps]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,9 @@ class OidcScenario:
     parts: tuple["OidcScenario", ...] = ()  # of a mix
     weights: tuple[float, ...] = ()
 
-    def steps(self, provider: Provider, way: Way) -> tuple[Steps, tuple[WeightedScript, ...]]:
+    def steps(
+        self, provider: Provider, way: ProviderWay
+    ) -> tuple[Steps, tuple[WeightedScript, ...]]:
         """Return the steps at a provider, and the mix."""
         if not self.parts:
             return self.build(provider, way), ()
@@ -98,7 +100,7 @@ def named(name: str) -> OidcScenario:
     )
 
 
-def _no_build(_provider: Provider, _way: Way) -> Steps:
+def _no_build(_provider: Provider, _way: ProviderWay) -> Steps:
     raise AssertionError("a mix is built from its parts")
 
 
@@ -149,7 +151,7 @@ def _token_step(provider: Provider, action: str, body: Template, *captures: Capt
     return _post(provider, action, provider.require("token", action), body, *captured)
 
 
-def _discover(provider: Provider, _: Way) -> Steps:
+def _discover(provider: Provider, _: ProviderWay) -> Steps:
     metadata = provider.metadata
     issuer = JsonCapture("issuer", "/issuer", equals=metadata.issuer)
     steps = [Step("oidc.discover", "GET", text(metadata.discovery), (_ACCEPT,), captures=(issuer,))]
@@ -159,33 +161,33 @@ def _discover(provider: Provider, _: Way) -> Steps:
     return tuple(steps)
 
 
-def _client_credentials(provider: Provider, _: Way) -> Steps:
+def _client_credentials(provider: Provider, _: ProviderWay) -> Steps:
     body = _form(provider, grant_type="client_credentials")
     return (_token_step(provider, "oidc.client_credentials", body),)
 
 
-def _password(provider: Provider, _: Way) -> Steps:
+def _password(provider: Provider, _: ProviderWay) -> Steps:
     body = _form(
         provider, grant_type="password", username=USER_NAME, password=PASSWORD, scope=SCOPE
     )
     return (_token_step(provider, "oidc.password", body),)
 
 
-def _refresh(provider: Provider, _: Way) -> Steps:
+def _refresh(provider: Provider, _: ProviderWay) -> Steps:
     body = _form(provider, grant_type="refresh_token", refresh_token=Captured(CHAIN))
     # A provider that does not rotate refresh tokens brings none.
     renewed = JsonCapture(CHAIN, "/refresh_token", optional=True, encoded=True)
     return (_token_step(provider, "oidc.refresh", body, renewed),)
 
 
-def _introspect(provider: Provider, _: Way) -> Steps:
+def _introspect(provider: Provider, _: ProviderWay) -> Steps:
     path = provider.require("introspection", "oidc-introspect")
     active = JsonCapture("active", "/active", equals="true")
     body = _form(provider, token=ACCESS_TOKEN_FORM)
     return (_post(provider, "oidc.introspect", path, body, active),)
 
 
-def _userinfo(provider: Provider, _: Way) -> Steps:
+def _userinfo(provider: Provider, _: ProviderWay) -> Steps:
     path = provider.require("userinfo", "oidc-userinfo")
     headers = (_ACCEPT, ("Authorization", (Text("Bearer "), ACCESS_TOKEN)))
     captures = (JsonCapture("sub", "/sub"),)
@@ -195,7 +197,7 @@ def _userinfo(provider: Provider, _: Way) -> Steps:
 _HTML = ("Accept", text("text/html"))
 
 
-def _login(provider: Provider, way: Way) -> Steps:
+def _login(provider: Provider, way: ProviderWay) -> Steps:
     login = _of(way)
     form: tuple[Capture, ...] = (FormCapture("form_action", login.form),)
     if login.has_hidden:
@@ -215,7 +217,7 @@ def _login(provider: Provider, way: Way) -> Steps:
     )
 
 
-def _of(way: Way) -> LoginWay:
+def _of(way: ProviderWay) -> LoginWay:
     if way.login is None:
         raise AssertionError("a login is tried before")
     return way.login
@@ -276,7 +278,7 @@ def _send_form(login: LoginWay) -> Steps:
     return tuple(steps)
 
 
-def _logout(provider: Provider, way: Way) -> Steps:
+def _logout(provider: Provider, way: ProviderWay) -> Steps:
     path = provider.require("end_session", "oidc-logout")
     back = quote(provider.client.redirect_uri, safe="")
     query: Template = (

@@ -12,7 +12,7 @@ pub(crate) struct Course {
     /// For each step; 0 where it was left out, or without an answer.
     statuses: Vec<u16>,
     has_failed: bool,
-    /// What was taken of chains: which capture and chain, and the value.
+    /// Values taken from chains, each with its capture and its chain.
     held: Vec<Held>,
     /// The service refused the last request for the time being, without carrying it out.
     is_put_off: bool,
