@@ -3,11 +3,17 @@
 import os
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 from random import Random
 
 import pytest
+from dead_owner import dead_owner
 
 from loadstone.compare.cores import shared_cores
+from loadstone.faults.cores import BoundProcesses
+from loadstone.faults.journal import FaultTarget, Undo, UndoJournal
+from loadstone.faults.undo import undo_pending
+from loadstone.lab import processes
 from loadstone.monitor.service import Members, ServiceProcess
 
 pytestmark = pytest.mark.processes
@@ -25,35 +31,61 @@ def sides() -> Iterator[tuple[Members, Members]]:
         one.wait()
 
 
+@pytest.fixture
+def journals(tmp_path: Path) -> tuple[UndoJournal, ...]:
+    """Journals of two labs."""
+    return tuple(UndoJournal(tmp_path / name, FaultTarget(tmp_path / name)) for name in "ab")
+
+
 @needs_cores
 def test_workers_share_their_cores_and_get_all_of_them_back(
-    sides: tuple[Members, Members],
+    sides: tuple[Members, Members], journals: tuple[UndoJournal, ...]
 ) -> None:
     pids = [[one.pid for one in side() or ()] for side in sides]
     before = {pid: os.sched_getaffinity(pid) for side in pids for pid in side}
-    with shared_cores(sides) as shared:
+    with shared_cores(sides, journals) as shared:
         assert shared is not None
+        assert [step.description for one in journals for step in one.steps()] == [
+            "give the service's processes all their cores"
+        ] * 2
         for seed in range(4):
             shared.deal(Random(seed))
             cores = [[os.sched_getaffinity(pid) for pid in side] for side in pids]
             assert cores[0] == cores[1]
             assert all(len(one) == 1 for one in cores[0])
             assert cores[0][0] != cores[0][1]
+    assert not any(one.steps() for one in journals)
     assert {pid: os.sched_getaffinity(pid) for pid in before} == before
 
 
 @needs_cores
+def test_workers_get_their_cores_back_if_the_comparison_was_killed(
+    sides: tuple[Members, Members], journals: tuple[UndoJournal, ...]
+) -> None:
+    worker = processes.identify(next(one.pid for one in sides[0]() or ()))
+    before = os.sched_getaffinity(worker.pid)
+    bound = BoundProcesses(tuple(before), (worker,))
+    journals[0].note(Undo.CORES, bound.to_json(), dead_owner())
+    processes.bind(worker, (min(before),))
+    assert undo_pending(journals[0]).failed == ()
+    assert os.sched_getaffinity(worker.pid) == before
+    assert journals[0].steps() == ()
+
+
+@needs_cores
 def test_workers_that_may_not_use_the_same_cores_are_left_alone(
-    sides: tuple[Members, Members],
+    sides: tuple[Members, Members], journals: tuple[UndoJournal, ...]
 ) -> None:
     [first, *_] = sides[0]() or ()
     [core, *_] = os.sched_getaffinity(0)
     os.sched_setaffinity(first.pid, {core})
-    with shared_cores(sides) as shared:
+    with shared_cores(sides, journals) as shared:
         assert shared is None
     assert os.sched_getaffinity(first.pid) == {core}
 
 
-def test_a_service_elsewhere_has_no_workers_to_place(sides: tuple[Members, Members]) -> None:
-    with shared_cores((sides[0], lambda: None)) as shared:
+def test_a_service_elsewhere_has_no_workers_to_place(
+    sides: tuple[Members, Members], journals: tuple[UndoJournal, ...]
+) -> None:
+    with shared_cores((sides[0], lambda: None), journals) as shared:
         assert shared is None

@@ -11,14 +11,14 @@ SECONDS = 10
 def observed(requests=100, setup=None, **series):
     """Observe 10 s in which counters grew evenly and gauges stayed.
 
-    Names are source__metric; @ and / are written as _at_ and _in_.
+    Names are source__metric; @, / and - are written as _at_, _in_ and _.
     """
     recorder = Recorder()
     for second in range(SECONDS + 1):
         rows = []
         for name, value in series.items():
             source, metric = name.split("__")
-            source = source.replace("_at_", "@").replace("_in_", "/")
+            source = source.replace("_at_", "@").replace("_in_", "/").replace("_", "-")
             grown = value * second / SECONDS if metric.endswith("_total") else value
             rows.append(Reading(source, metric, grown))
         recorder.add(1000.0 + second, rows)
@@ -63,6 +63,17 @@ def test_what_neither_service_nor_generator_used_is_other_work():
     assert seen.figure("others_cores") == pytest.approx(0.4)
     # It is no cost of a request: 100 of them took 5 s of CPU, whatever else ran.
     assert seen.use(BottleneckKind.CPU, "machine").demand_s == pytest.approx(0.05)
+
+
+def test_the_other_side_of_a_comparison_in_turns_is_no_other_work():
+    seen = observed(
+        machine_in_cpu0__cpu_busy_seconds_total=9.0,
+        keystone__cpu_seconds_total=4.0,
+        other_side__cpu_seconds_total=4.5,
+        generator__cpu_seconds_total=0.5,
+    )
+    assert seen.figure("others_cores") == pytest.approx(0.0)
+    assert seen.use(BottleneckKind.CPU, "machine").demand_s == pytest.approx(0.045)
 
 
 def test_statements_per_request_come_from_the_databases_own_counters():

@@ -9,6 +9,7 @@ import psutil
 import pytest
 
 from loadstone.monitor.service import ServiceCpu, ServiceProcess
+from loadstone.monitor.usage import Meter
 
 PROGRAM = Path(__file__).parent.parent / "support" / "burning_tree.py"
 TICK_S = 0.01  # the kernel counts in /proc in hundredths
@@ -87,6 +88,19 @@ def test_processes_that_live_and_die_between_two_looks_are_counted_once(
     cpu.sample(3.0)
     assert cpu.cpu_s == about(spent_s, 6)
     assert cpu.ended == ()
+
+
+def test_the_other_side_of_a_comparison_is_counted_apart(tree: Callable[..., Tree]) -> None:
+    one, other = tree(), tree()
+    meter = Meter(one.members, other.members)
+    spent_s = one.do("spend", SPENT_S)[0]
+    other_s = other.do("spend", 2 * SPENT_S)[0]
+    usage = meter.usage()
+    assert usage.service_cpu_s == about(spent_s, 1)
+    assert usage.other_side_cpu_s == about(other_s, 1)
+    assert usage.others_busy is not None
+    used = usage.machine_busy - usage.generator_busy - usage.others_busy
+    assert used * usage.wall_s * usage.cores == about(spent_s + other_s, 2)
 
 
 def test_many_short_processes_lose_nothing_to_the_clock_of_proc(tree: Callable[..., Tree]) -> None:

@@ -163,3 +163,14 @@ def test_a_late_generator_ends_a_comparison(loadstone: VirtualCommandLine) -> No
     assert ended.code == 4
     assert "the load generator was the limit 3 times in a row" in ended.stderr
     assert json.loads(ended.stdout)["exit_code"] == 4
+
+
+def test_a_service_that_is_too_slow_for_its_pairs_is_refused_with_the_way_out(
+    loadstone: VirtualCommandLine,
+) -> None:
+    slow = Service(workers=2, capacity_rps=2.6)
+    [ended] = compared(
+        loadstone, A, slow, 1, "--seconds=3", "--concurrency=6", "--pairs=4", "--pairs-at-least=4"
+    )
+    assert ended.code == 4
+    assert "do not fit into 78 s of load; raise --pairs" in ended.stderr

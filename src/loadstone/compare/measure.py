@@ -9,6 +9,7 @@ reproduced.
 
 import secrets
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import cast
@@ -18,6 +19,7 @@ from loadstone.compare.answer import Criteria, Metric
 from loadstone.compare.cores import SharedCores, shared_cores
 from loadstone.compare.memory import memory_mb
 from loadstone.compare.metrics import REQUEST_TIME, THROUGHPUT
+from loadstone.compare.other_side import knowing_each_other
 from loadstone.compare.pairs import (
     MOST_INVALID,
     PairComparison,
@@ -35,7 +37,8 @@ from loadstone.engine.fleet.address import FleetAddress
 from loadstone.engine.gate import Engine
 from loadstone.engine.samples import Samples
 from loadstone.errors import MeasurementInvalid
-from loadstone.faults.pending import undone_target
+from loadstone.faults.journal import UndoJournal
+from loadstone.faults.pending import fault_target, undone_target
 from loadstone.keystone.target import Target, TargetChoice
 from loadstone.plan.load import ClosedLoad, OpenLoad
 from loadstone.plan.model import Limits, Placement
@@ -100,6 +103,19 @@ class ComparisonConfig:
         return self.takes_turns and not self.is_paced and self.fleet is None
 
     @property
+    def load_s(self) -> float:
+        """Seconds of load on each side, at most."""
+        profile_s = PROFILE_S if self.profiles else 0.0
+        return (self.load.duration_s or 0.0) * self.most_trials + profile_s
+
+    @property
+    def most_trials(self) -> int:
+        """Trials on each side, at most; one whose result is not usable is repeated."""
+        trials = self.criteria.most_pairs * MOST_INVALID
+        # In turns, a pair has two trials of each side. One more warms up, and one is profiled.
+        return 2 * trials + 2 if self.is_in_turns else trials
+
+    @property
     def guard(self) -> tuple[tuple[str, str], ...]:
         """The limit of --fail-if-slower as a parameter."""
         return () if self.most_slower is None else ((MOST_SLOWER, f"{self.most_slower:g}"),)
@@ -153,17 +169,16 @@ def run_config(
             ("HTTP", config.placement.http),
         ),
     )
-    most = config.criteria.most_pairs * MOST_INVALID
     placement = config.placement
     if config.is_in_turns:
-        most = 2 * most + 2  # a round has two trials of each side, one warms up, one profiles
         placement = replace(placement, threads=1, cores=placement.cores[:1])
+    request = TrialRequest(config.load, purpose=side.name)
     measurement = MeasurementConfig(
         record=record,
         generator=searched.generator(limits, placement),
-        policy=Interleaved(carry, TrialRequest(config.load, purpose=side.name), most, PROFILED),
+        policy=Interleaved(carry, request, config.most_trials, PROFILED),
         heading=f"{side.name}: {scenario.title}: {scenario.request}",
-        budget_s=(config.load.duration_s or 0.0) * most + (PROFILE_S if config.profiles else 0.0),
+        budget_s=config.load_s,
     )
     group = MeasurementGroup((measurement,), searched.contexts, searched.most_existing)
     return RunConfig(
@@ -195,7 +210,9 @@ def measure(
             hidden(known, store, display) as hiding,
             backend.sending_from(config.fleet, (a, b), display.say) as sending,
         ):
-            return _Session(config, (a, b), hiding, display, sending).measure()
+            in_turns = knowing_each_other(a, b) if config.is_in_turns else nullcontext((a, b))
+            with in_turns as sides:
+                return _Session(config, sides, hiding, display, sending).measure()
 
 
 @dataclass(slots=True)
@@ -237,7 +254,9 @@ class _Session:
         return run_on(self.targets[number], run, self.store, self.display, backend)
 
     def _take_turns(self, pair: gate.Pair, measure_a: Measure, measure_b: Measure) -> None:
-        with shared_cores([target.members for target in self.targets]) as shared:
+        members = [target.members for target in self.targets]
+        journals = [UndoJournal.of(fault_target(target)) for target in self.targets]
+        with shared_cores(members, journals) as shared:
             self._measure_rounds(pair, (measure_a, measure_b), shared)
 
     def _measure_rounds(
@@ -259,9 +278,19 @@ class _Session:
         warm = replace(load, turn=load.workers)
         warmed = usable(partial(both, warm, WARM_UP), names)
         loads = list(_loads_in_turns(load, self._slowest_s(warmed)))
+        left_s = config.load_s - (warm.duration_s or 0.0)
+        _require_time(loads, config, left_s)
         duets: list[Duet] = []
         for _ in range(config.criteria.most_pairs):
-            for one in self._undecided(loads):
+            wanted = self._undecided(loads)
+            left_s -= _lasts_s(wanted)
+            if left_s < 0:
+                self.display.say(
+                    f"  the {config.load_s:.0f} s of load are used up after {len(duets)} pairs; "
+                    "raise --pairs to go on for longer"
+                )
+                break
+            for one in wanted:
                 trials = usable(partial(both, one, _purpose(one)), names)
                 duets.append(duet(trials, self._samples(trials)))
             self.found = of_turns(duets, config.criteria)
@@ -334,6 +363,21 @@ def _metric(load: ClosedLoad) -> Metric:
 
 def _purpose(load: ClosedLoad) -> str:
     return f"in turns of {load.turn}" if load.workers > 1 else "in turns, one at a time"
+
+
+def _lasts_s(loads: Sequence[ClosedLoad]) -> float:
+    return sum(one.duration_s or 0.0 for one in loads)
+
+
+def _require_time(loads: Sequence[ClosedLoad], config: ComparisonConfig, left_s: float) -> None:
+    """Raise MeasurementInvalid if the fewest pairs that give an answer take too long."""
+    fewest = config.criteria.fewest_pairs
+    if fewest * _lasts_s(loads) > left_s:
+        raise MeasurementInvalid(
+            f"the service is slow: a pair of trials takes {_lasts_s(loads):.0f} s, so the {fewest} "
+            f"pairs that an answer needs do not fit into {config.load_s:.0f} s of load; raise "
+            "--pairs, or lower --concurrency"
+        )
 
 
 def _loads_in_turns(load: ClosedLoad, slowest_s: float) -> Iterator[ClosedLoad]:

@@ -354,7 +354,10 @@ class _View:
         yield "swap_bytes_per_s", sum(v for v in swapped if v is not None) if heads else None
         yield "listen_overflows_per_s", self.total(heads, "listen_overflows_total")
         busy = self.total(cores, "cpu_busy_seconds_total")
-        roles = [self.total(self.heads(role.value), "cpu_seconds_total") for role in NAMES]
+        roles = [
+            self.total(self.heads(role.value), "cpu_seconds_total")
+            for role in (*NAMES, Role.OTHER_SIDE)
+        ]
         if busy is not None and any(value is not None for value in roles):
             known = sum(value for value in roles if value is not None)
             yield "others_cores", max(busy - known, 0.0)

@@ -41,6 +41,7 @@ class Undo(StrEnum):
     CONF = "keystone.conf"  # as it was, and the nodes restarted
     UPGRADE = "finish the upgrade"  # there is no way back from a migrated schema
     END = "end"  # processes that load the machine, or a command of the user's file in progress
+    CORES = "cores"  # of processes that are bound to some of them
     COMMAND = "command"  # of the user's file, on a host
 
 
@@ -91,6 +92,8 @@ class UndoStep:
                 return f"{masked(command.command)} ({command.host})"
             case Undo.END:
                 return "end what was started"
+            case Undo.CORES:
+                return "give the service's processes all their cores"
             case Undo.START:
                 return f"{self.undo} {self.what.partition(' ')[0]}"
             case _:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from loadstone.cloud.cloud import Endpoint
 from loadstone.errors import EnvironmentUnusable, InvalidInput
+from loadstone.faults.cores import BoundProcesses
 from loadstone.faults.host import HERE, HostCommand
 from loadstone.faults.journal import (
     FaultTarget,
@@ -239,6 +240,10 @@ def _by_hand(journal: UndoJournal, step: UndoStep) -> str:
             return f"rm {Path(step.what)}"
         case Undo.UPGRADE, Path(name=name):
             return f"loadstone lab up {name} --with release={step.what}, then {UNDO} --lab {name}"
+        case Undo.CORES, _:
+            bound = BoundProcesses.from_json(step.what)
+            cores = ",".join(map(str, bound.cores))
+            return "; ".join(f"taskset -acp {cores} {one.pid}" for one in bound.processes)
         case _, Path(name=name):
             return f"loadstone lab down {name}"
         case _:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from loadstone.errors import EnvironmentUnusable
 from loadstone.faults import balancer, database, filling, keys, parts, rolling
+from loadstone.faults.cores import BoundProcesses
 from loadstone.faults.host import HostCommand
 from loadstone.faults.journal import Undo, UndoJournal, UndoStep
 from loadstone.lab import processes, state
@@ -72,6 +73,9 @@ def undo(step: UndoStep, lab: Path | None) -> None:
             processes.end(processes.with_variable(FAULT, step.what), grace_s=GRACE_S)
     elif step.undo is Undo.FREE:
         filling.free(Path(step.what))
+    elif step.undo is Undo.CORES:
+        if step.owner.boot == processes.boot_id():
+            BoundProcesses.from_json(step.what).unbind()
     elif lab is not None and lab.exists():  # else it was removed with all that was broken in it
         _undo_in_lab(step, lab)
 

@@ -120,6 +120,8 @@ class Target:
     facts: tuple[tuple[str, str], ...] = ()
     # Its processes; None: they are not on this machine.
     members: Members = field(default=lambda: None)
+    # Those of the service that is loaded in turns with this one; None: there is none, or elsewhere.
+    other_side: Members = field(default=lambda: None)
     # One line with the log that explains it, once a part of the service has died.
     failure: Callable[[], str | None] = field(default=lambda: None)
     # Sentences about the service for the report, besides the trials.

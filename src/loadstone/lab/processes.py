@@ -8,6 +8,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -233,6 +234,16 @@ def identify(pid: int) -> Process:
     """Return the process that has this PID at present."""
     stat = _read(pid)
     return Process(pid, stat.started_ticks if stat else 0)
+
+
+def bind(process: Process, cores: Iterable[int]) -> None:
+    """Let all threads of a process use these cores only; one that has ended is left out."""
+    if not alive(process):
+        return
+    with suppress(OSError):
+        for thread in Path(f"/proc/{process.pid}/task").iterdir():
+            with suppress(OSError):
+                os.sched_setaffinity(int(thread.name), set(cores))
 
 
 def boot_id() -> str:

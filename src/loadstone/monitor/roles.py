@@ -13,6 +13,7 @@ class Role(StrEnum):
     BALANCER = "balancer"
     DIRECTORY = "directory"
     GENERATOR = "generator"
+    OTHER_SIDE = "other-side"  # the service whose load takes turns with the measured one's
     OTHER = "other"
 
 

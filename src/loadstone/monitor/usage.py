@@ -24,6 +24,8 @@ class Usage:
     service_cpu_s: float | None
     generator_cpu_s: float  # of this process: engine and monitoring
     ended: tuple[EndedProcess, ...] = ()  # ended processes of the service, in that order
+    # Of the service whose load took turns with this one's; 0 where no load did.
+    other_side_cpu_s: float = 0.0
 
     @property
     def service_busy(self) -> float | None:
@@ -39,10 +41,14 @@ class Usage:
 
     @property
     def others_busy(self) -> float | None:
-        """Share of all cores that neither used; None where the service is elsewhere."""
+        """Share of all cores that no part of the measurement used.
+
+        None where the service is elsewhere.
+        """
         if self.service_busy is None:
             return None
-        return self.machine_busy - self.service_busy - self.generator_busy
+        other_side_busy = self.other_side_cpu_s / (self.wall_s * self.cores)
+        return self.machine_busy - self.service_busy - self.generator_busy - other_side_busy
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +79,13 @@ def deaths(usage: Usage) -> Iterator[str]:
 
 
 class Meter:
-    """Measures CPU usage of machine, service and load generator, from its creation to `usage`."""
+    """Measures CPU usage of machine, service and load generator, from its creation to `usage`.
 
-    def __init__(self, members: Members) -> None:
-        is_here = members() is not None
-        self._service = ServiceCpu(lambda: members() or ()) if is_here else None
+    `other_side` are the processes of a service whose load takes turns with this one's.
+    """
+
+    def __init__(self, members: Members, other_side: Members = lambda: None) -> None:
+        self._service, self._other_side = _service_cpu(members), _service_cpu(other_side)
         self._before = _snapshot()
         self._sampled_s = self._before.at_s
 
@@ -87,12 +95,16 @@ class Meter:
         if self._service is not None and now_s - self._sampled_s >= SAMPLE_EVERY_S:
             self._sampled_s = now_s
             self._service.sample(now_s - self._before.at_s)
+            if self._other_side is not None:
+                self._other_side.sample(now_s - self._before.at_s)
 
     def usage(self) -> Usage:
         """Return the usage since the start."""
-        before, after, service = self._before, _snapshot(), self._service
-        if service is not None:
-            service.sample(after.at_s - before.at_s)
+        before, after = self._before, _snapshot()
+        service, other_side = self._service, self._other_side
+        for one in (service, other_side):
+            if one is not None:
+                one.sample(after.at_s - before.at_s)
         total = max(after.total_s - before.total_s, 1e-9)
         return Usage(
             wall_s=after.at_s - before.at_s,
@@ -102,7 +114,13 @@ class Meter:
             service_cpu_s=None if service is None else service.cpu_s,
             generator_cpu_s=after.own_s - before.own_s,
             ended=() if service is None else service.ended,
+            other_side_cpu_s=0.0 if other_side is None else other_side.cpu_s,
         )
+
+
+def _service_cpu(members: Members) -> ServiceCpu | None:
+    """Return the account of processes; None if they are not on this machine."""
+    return None if members() is None else ServiceCpu(lambda: members() or ())
 
 
 def _snapshot() -> Snapshot:

@@ -45,7 +45,9 @@ def run_trial(request: TrialRequest, load: Load, conditions: Conditions) -> tupl
     began_s = clock.monotonic_s()
     for observer in observers:
         observer.on_trial_begin(request)
-    watch = _Watch(conditions, _alarm(request, conditions.config), Meter(conditions.target.members))
+    target = conditions.target
+    meter = Meter(target.members, target.other_side)
+    watch = _Watch(conditions, _alarm(request, conditions.config), meter)
     reads = [observer for observer in observers if observer.reads_samples]
 
     def on_samples(samples: Samples, actions: tuple[str, ...]) -> None:

@@ -156,6 +156,28 @@ class Processes:
                 yield Reading(source, "threads", one.threads)
 
 
+@dataclass(slots=True)
+class OtherSide:
+    """The CPU time of a service whose load takes turns with the measured one's."""
+
+    members: Members
+    name: ClassVar[str] = "the service of the other side"
+    is_remote: ClassVar[bool] = False
+    _cpu: ServiceCpu = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._cpu = ServiceCpu(lambda: self.members() or ())
+
+    def read(self) -> Iterator[Reading]:
+        """Read its CPU time."""
+        self._cpu.sample(time.monotonic())
+        total_s = sum(self._cpu.parts_s.values())
+        yield Reading(Role.OTHER_SIDE.value, "cpu_seconds_total", total_s, "s")
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
 def _update(detail: _Detail, process: "psutil.Process") -> None:
     import psutil
 
