@@ -12,8 +12,8 @@ from loadstone.audit.extract import extract
 from loadstone.cloud.cloud import Endpoint
 from loadstone.errors import MeasurementInvalid
 from loadstone.keystone.scenarios import is_named
-from loadstone.keystone.target import NamedTarget
 from loadstone.lab.keystone import settings
+from loadstone.target.choice import NamedTarget
 
 LAB = (("workers", "2"), ("port", "5000"), ("cache", "local"))
 PROVABLE = [rule for rule in rules.every() if rule.proof]

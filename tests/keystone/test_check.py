@@ -10,7 +10,7 @@ from fake_keystone import PASSWORD
 from loadstone.cli import loadstone
 from loadstone.cloud.cloud import Endpoint
 from loadstone.errors import InvalidInput
-from loadstone.keystone.target import reserved
+from loadstone.target.reservation import reserved
 
 pytestmark = pytest.mark.processes
 

@@ -14,7 +14,6 @@ import pytest
 from documents import workloads
 
 from loadstone.engine.progress import Progress
-from loadstone.keystone.target import NamedTarget, connected_lab
 from loadstone.lab.deployment import Deployment
 from loadstone.monitor.service import ServiceProcess
 from loadstone.report.sections import statements
@@ -25,6 +24,8 @@ from loadstone.store.store import Store
 from loadstone.study.cell import steps_group
 from loadstone.study.model import ClosedLoopStep, Figure, StepsMeasurement
 from loadstone.system.redaction import Redaction
+from loadstone.target.choice import NamedTarget
+from loadstone.target.connect import connected_lab
 from loadstone.workload.model import RunConfig
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(900)]

@@ -15,7 +15,6 @@ from loadstone.engine import gate
 from loadstone.engine.gate import Allowance
 from loadstone.engine.samples import Outcome
 from loadstone.errors import EnvironmentUnusable, InvalidInput
-from loadstone.keystone.target import NamedTarget, connected, issuer_of_lab
 from loadstone.lab import deployment
 from loadstone.lab.keystone import settings
 from loadstone.lab.processes import alive
@@ -25,6 +24,8 @@ from loadstone.oidc.scenarios import SCENARIOS, named
 from loadstone.oidc.users import read_users
 from loadstone.plan.load import ClosedLoad
 from loadstone.plan.model import Limits, Placement
+from loadstone.target.choice import NamedTarget
+from loadstone.target.connect import connected, issuer_of_lab
 
 pytestmark = pytest.mark.live
 NAME, ITERATIONS = "oidc-provider", 30

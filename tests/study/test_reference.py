@@ -4,7 +4,7 @@ import pytest
 
 from loadstone.keystone.contexts.existing import own_user
 from loadstone.keystone.contexts.tokens import issue_tokens
-from loadstone.keystone.target import reference_target
+from loadstone.target.connect import reference_target
 
 
 def test_it_issues_tokens_and_has_gone_afterwards():

@@ -6,7 +6,6 @@ from study_files import TWO_BY_TWO, limited, result_of, stretch_of
 
 from loadstone.analysis.model import Cause
 from loadstone.errors import EnvironmentUnusable, InvalidInput
-from loadstone.keystone.target import OwnLab
 from loadstone.search.model import Capacity
 from loadstone.store.store import Store
 from loadstone.study import journal
@@ -18,6 +17,7 @@ from loadstone.study.read import StudySource
 from loadstone.study.run import carry_out
 from loadstone.study.table import rows
 from loadstone.study.wording import beside_reference, cells
+from loadstone.target.choice import OwnLab
 
 
 class Laboratory:

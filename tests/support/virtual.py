@@ -27,15 +27,10 @@ from loadstone.audit.kept import Kept
 from loadstone.cli import main
 from loadstone.cloud import Access, from_clouds_yaml, from_environment
 from loadstone.cloud.cloud import Cloud
-from loadstone.keystone.target import (
-    NamedTarget,
-    OwnLab,
-    ReferenceService,
-    Say,
-    Target,
-    TargetChoice,
-)
 from loadstone.run.backend import Backend
+from loadstone.target.choice import NamedTarget, OwnLab, ReferenceService, TargetChoice
+from loadstone.target.connect import Say
+from loadstone.target.target import Target
 
 FIRST_PORT = 5000
 

@@ -23,7 +23,6 @@ from pathlib import Path
 from scipy import stats
 
 from loadstone.engine.progress import Progress
-from loadstone.keystone.target import NamedTarget, connected_lab, watching
 from loadstone.lab import deployment
 from loadstone.lab.deployment import Deployment
 from loadstone.lab.keystone import settings
@@ -35,6 +34,9 @@ from loadstone.store.store import Store
 from loadstone.study.cell import steps_group
 from loadstone.study.model import ClosedLoopStep, Figure, StepsMeasurement
 from loadstone.system.redaction import Redaction
+from loadstone.target.choice import NamedTarget
+from loadstone.target.connect import connected_lab
+from loadstone.target.watch import watching
 from loadstone.workload.model import RunConfig
 
 SETTINGS = ("workers=2", "hash-rounds=10", "database=mariadb", "cache=memcached")

@@ -14,7 +14,7 @@ from loadstone.audit.rule import format_value, select
 from loadstone.audit.transport import Host, collect, local
 from loadstone.cloud.cloud import Endpoint
 from loadstone.diagnosis.finding import AuditFinding
-from loadstone.keystone.target import NamedTarget, OwnLab, TargetChoice, place_of
+from loadstone.target.choice import NamedTarget, OwnLab, TargetChoice, place_of
 
 TIMEOUT_S = 10.0
 QUICK = {"AUDIT_QUICK": "1"}  # skips slow sections that hold no setting

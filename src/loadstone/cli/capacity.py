@@ -33,8 +33,8 @@ from loadstone.keystone.scenarios import SCENARIOS
 from loadstone.plan.model import Http
 
 if TYPE_CHECKING:
-    from loadstone.keystone.target import TargetChoice
     from loadstone.store.location import StoreLocation
+    from loadstone.target.choice import TargetChoice
     from loadstone.workload.capacity import SearchTerms
     from loadstone.workload.searchable import Searchable
 
@@ -188,9 +188,9 @@ def capacity(ctx: click.Context, **options: Unpack[CapacityOptions]) -> None:
       4  RATE lies between the two bounds
     """
     from loadstone.cli.screen import Screen
-    from loadstone.keystone.target import NamedTarget
     from loadstone.run.exit_code import exit_code, leftovers
     from loadstone.run.flow import run
+    from loadstone.target.choice import NamedTarget
     from loadstone.workload.capacity import search_group
     from loadstone.workload.model import RunConfig
 

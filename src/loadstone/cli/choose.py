@@ -13,8 +13,8 @@ from loadstone.cli import defaults as defaults_
 
 if TYPE_CHECKING:
     from loadstone.faults.model import FaultCommands
-    from loadstone.keystone.target import Target
     from loadstone.run.backend import Backend
+    from loadstone.target.target import Target
 
 Command = Callable[..., object]
 
@@ -173,7 +173,8 @@ UNDONE_ANYWAY = click.option(
 @contextmanager
 def connected_target(lab: str | None, cloud: str | None, yes: bool) -> "Iterator[Target]":
     """Connect to the chosen target; one that is not loopback needs `yes`."""
-    from loadstone.keystone.target import NamedTarget, connected
+    from loadstone.target.choice import NamedTarget
+    from loadstone.target.connect import connected
 
     with connected(NamedTarget(lab, cloud, yes), lambda line: click.echo(line, err=True)) as target:
         yield target

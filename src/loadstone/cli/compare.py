@@ -419,8 +419,8 @@ def comparison_of(
 
 def _sides(options: CompareOptions) -> "tuple[Side, Side]":
     from loadstone.compare.measure import Side
-    from loadstone.keystone.target import NamedTarget
     from loadstone.lab.keystone import settings
+    from loadstone.target.choice import NamedTarget
 
     ctx = click.get_current_context()
     if options["issuers"]:
@@ -459,6 +459,6 @@ def temporary(name: str, side: str, settings: "LabSettings") -> "Side":
     import secrets
 
     from loadstone.compare.measure import Side
-    from loadstone.keystone.target import OwnLab
+    from loadstone.target.choice import OwnLab
 
     return Side(name, OwnLab(f"compare-{secrets.token_hex(3)}-{side}", settings, is_purged=True))

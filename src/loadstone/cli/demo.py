@@ -47,12 +47,12 @@ def demo(
     per core, measures it and stops it. Prints the path of the HTML report last.
     """
     from loadstone.cli.screen import Screen
-    from loadstone.keystone.target import OwnLab
     from loadstone.lab.keystone.settings import LabSettings
     from loadstone.report import html
     from loadstone.report.sections.run import report_of
     from loadstone.run.exit_code import exit_code, leftovers
     from loadstone.run.flow import run
+    from loadstone.target.choice import OwnLab
     from loadstone.workload.capacity import SearchTerms, by_name, search_group
     from loadstone.workload.model import RunConfig
 

@@ -80,9 +80,9 @@ def of_target(lab: str | None, cloud: str | None) -> Iterator[Requirement]:
     from loadstone.cloud import from_environment
     from loadstone.errors import InvalidInput
     from loadstone.faults import pending
-    from loadstone.keystone.check import check_target
-    from loadstone.keystone.target import NamedTarget, cloud_of
     from loadstone.lab import deployment
+    from loadstone.target.check import check_target
+    from loadstone.target.choice import NamedTarget, cloud_of
 
     if lab is not None and cloud is not None:
         raise InvalidInput("give --lab or --cloud, not both")

@@ -206,7 +206,7 @@ def _undo(options: Options) -> None:
     from loadstone.errors import EnvironmentUnusable
     from loadstone.faults import pending
     from loadstone.faults.undo import undo_pending
-    from loadstone.keystone.target import NamedTarget
+    from loadstone.target.choice import NamedTarget
 
     target = None
     if options["lab"] is not None or options["cloud"] is not None:
@@ -240,8 +240,8 @@ def _show_undone(undone: list[dict[str, str]]) -> None:
 
 
 def _config(ctx: click.Context, options: Options) -> "RunConfig":
-    from loadstone.keystone.target import NamedTarget
     from loadstone.plan.model import Placement
+    from loadstone.target.choice import NamedTarget
     from loadstone.workload.fault import FaultTerms, fault_groups, most_load_s
     from loadstone.workload.model import RunConfig
     from loadstone.workload.services import searchable

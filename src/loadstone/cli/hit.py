@@ -169,8 +169,8 @@ def hit(ctx: click.Context, **options: Unpack[HitOptions]) -> None:
 
 
 def _config(options: HitOptions) -> "RunConfig":
-    from loadstone.keystone.target import WebService
     from loadstone.system.redaction import secrets_in
+    from loadstone.target.choice import WebService
     from loadstone.workload.hit import hit_group
     from loadstone.workload.model import RunConfig
 

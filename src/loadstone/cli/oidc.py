@@ -92,7 +92,7 @@ def of_lab(name: str, options: Any, watched: tuple[str, ...] = ()) -> "OidcIssue
     """Return the provider that a lab is; None if it is a Keystone."""
     from dataclasses import replace
 
-    from loadstone.keystone.target import issuer_of_lab
+    from loadstone.target.connect import issuer_of_lab
 
     found = issuer_of_lab(name)
     if found is None:

@@ -194,10 +194,10 @@ def run(ctx: click.Context, **options: Unpack[RunOptions]) -> None:
 
 def _config(checked: "Checked", options: RunOptions) -> "RunConfig":
     from loadstone.errors import InvalidInput
-    from loadstone.keystone.target import NamedTarget
     from loadstone.plan.model import Placement
     from loadstone.rally.steps import rising_load
     from loadstone.rally.task.at_most import at_most, reduced
+    from loadstone.target.choice import NamedTarget
     from loadstone.workload.model import RunConfig
     from loadstone.workload.task import TaskTerms, task_groups
 

@@ -39,7 +39,6 @@ from loadstone.engine.samples import Samples
 from loadstone.errors import MeasurementInvalid
 from loadstone.faults.journal import UndoJournal
 from loadstone.faults.pending import fault_target, undone_target
-from loadstone.keystone.target import Target, TargetChoice
 from loadstone.plan.load import ClosedLoad, OpenLoad
 from loadstone.plan.model import Limits, Placement
 from loadstone.result.model import Measurement, Run, Tags
@@ -49,6 +48,8 @@ from loadstone.run.flow import hidden, run_on
 from loadstone.search.model import Measure, TrialRequest
 from loadstone.store.store import Store
 from loadstone.system.redaction import secrets_of_environment
+from loadstone.target.choice import TargetChoice
+from loadstone.target.target import Target
 from loadstone.workload.model import MeasurementConfig, MeasurementGroup, RunConfig
 from loadstone.workload.policy import Interleaved
 from loadstone.workload.searchable import Searchable

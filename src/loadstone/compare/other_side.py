@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
-from loadstone.keystone.target import Target
 from loadstone.monitor.service import Members, ServiceProcess
 from loadstone.monitor.sources.processes import OtherSide
+from loadstone.target.target import Target
 
 
 @contextmanager

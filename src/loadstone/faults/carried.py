@@ -16,9 +16,9 @@ from loadstone.faults.journal import Owner, UndoJournal
 from loadstone.faults.model import FaultCommands, FaultRecord, Planned
 from loadstone.faults.observer import Faults, Injector
 from loadstone.faults.sentence import Fault, Verb, read
-from loadstone.keystone.target import Target
 from loadstone.plan.hooks import FaultInjection, Hook
 from loadstone.system.clock import SYSTEM, Clock
+from loadstone.target.target import Target
 
 Say = Callable[[str], None]
 HELD_S = 3600.0  # longer than any measurement

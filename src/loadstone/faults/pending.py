@@ -21,18 +21,18 @@ from loadstone.faults.journal import (
     journal_paths,
 )
 from loadstone.faults.model import FaultCommands
-from loadstone.keystone.target import (
+from loadstone.oidc.target import OidcIssuer
+from loadstone.result.model import LAB, LAB_HOST, Run
+from loadstone.target.choice import (
     NamedTarget,
     OwnLab,
-    Target,
     TargetChoice,
     WebService,
     cloud_of,
-    measured_target,
     place_of,
 )
-from loadstone.oidc.target import OidcIssuer
-from loadstone.result.model import LAB, LAB_HOST, Run
+from loadstone.target.measured import measured_target
+from loadstone.target.target import Target
 
 Say = Callable[[str], None]
 UNDO = "loadstone fault --undo"

@@ -10,8 +10,10 @@ from loadstone.audit.kept import Kept, audited
 from loadstone.cloud.cloud import Endpoint
 from loadstone.engine import gate
 from loadstone.engine.gate import Engine
-from loadstone.keystone.target import Target, TargetChoice, measured_target
 from loadstone.system.clock import Clock
+from loadstone.target.choice import TargetChoice
+from loadstone.target.measured import measured_target
+from loadstone.target.target import Target
 
 if TYPE_CHECKING:
     from loadstone.engine.fleet.address import FleetAddress

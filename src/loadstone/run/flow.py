@@ -24,7 +24,6 @@ from loadstone.keystone.contexts.workload import Actors, contexts
 from loadstone.keystone.identity import Unreachable
 from loadstone.keystone.journal import JOURNAL
 from loadstone.keystone.resources import User
-from loadstone.keystone.target import NamedTarget, Target, TargetChoice, secrets_of
 from loadstone.monitor import machine
 from loadstone.observers.profile import require_profiler
 from loadstone.report.so_far import capacity_so_far
@@ -38,6 +37,8 @@ from loadstone.search.repeats import combined
 from loadstone.store.store import Store
 from loadstone.system.clock import Clock
 from loadstone.system.redaction import secrets_of_environment
+from loadstone.target.choice import NamedTarget, TargetChoice, secrets_of
+from loadstone.target.target import Target
 from loadstone.workload.generator import Load
 from loadstone.workload.model import MeasurementConfig, MeasurementGroup, RunConfig
 

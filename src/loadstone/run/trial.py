@@ -13,11 +13,11 @@ from loadstone.engine.parquet import SampleFile
 from loadstone.engine.progress import Progress
 from loadstone.engine.samples import Samples
 from loadstone.errors import EnvironmentUnusable
-from loadstone.keystone.target import Target
 from loadstone.monitor.usage import Meter, deaths
 from loadstone.result.observer import TrialObserver
 from loadstone.search.model import TrialRequest
 from loadstone.system.clock import Clock
+from loadstone.target.target import Target
 from loadstone.workload.generator import Load, Loaded, LoadTerms
 from loadstone.workload.model import MeasurementConfig
 

@@ -9,7 +9,6 @@ from loadstone.engine.parquet import SampleFile
 from loadstone.engine.samples import Samples
 from loadstone.errors import MeasurementInvalid
 from loadstone.faults.carried import FaultRunner
-from loadstone.keystone.target import Target
 from loadstone.observers.hooks import Hooks
 from loadstone.observers.identity_requests import IdentityWatch, capacities
 from loadstone.observers.profile import WorkerProfile
@@ -21,6 +20,7 @@ from loadstone.run.trial import Conditions, require_alive, run_trial
 from loadstone.search.model import TrialRequest
 from loadstone.search.profiling import PURPOSE
 from loadstone.store.store import Store
+from loadstone.target.target import Target
 from loadstone.workload.generator import Load
 from loadstone.workload.model import MeasurementConfig, RunConfig
 from loadstone.workload.policy import Interleaved, LoadPolicy, Search, Steps

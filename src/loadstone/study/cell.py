@@ -6,7 +6,6 @@ from dataclasses import replace
 from loadstone.analysis.goal import Goal
 from loadstone.keystone.contexts.workload import evenly
 from loadstone.keystone.scenarios import named
-from loadstone.keystone.target import OwnLab, ReferenceService, TargetChoice
 from loadstone.lab.keystone import settings
 from loadstone.lab.keystone.settings import Service
 from loadstone.plan.load import ClosedLoad
@@ -27,6 +26,7 @@ from loadstone.study.model import (
     Tasks,
 )
 from loadstone.study.order import Turn
+from loadstone.target.choice import OwnLab, ReferenceService, TargetChoice
 from loadstone.workload.capacity import SearchTerms, by_name, search_group
 from loadstone.workload.fault import fault_groups
 from loadstone.workload.model import MeasurementConfig, MeasurementGroup, RunConfig

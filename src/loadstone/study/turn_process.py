@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 
 from loadstone.errors import LoadstoneError
-from loadstone.keystone.target import LabOnHost, OwnLab
 from loadstone.result.model import Tags
 from loadstone.result.observer import Display
 from loadstone.run.flow import hidden, run
@@ -23,6 +22,7 @@ from loadstone.study.order import turns
 from loadstone.study.placing import LabSlot
 from loadstone.system import crash
 from loadstone.system.redaction import Redaction
+from loadstone.target.choice import LabOnHost, OwnLab
 
 
 @dataclass(frozen=True, slots=True)

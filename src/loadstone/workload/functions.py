@@ -14,12 +14,12 @@ from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.keystone.contexts.workload import Actors
 from loadstone.keystone.journal import Journal
 from loadstone.keystone.resources import iteration_prefix, of_iterations
-from loadstone.keystone.target import Target
 from loadstone.plan.json_value import Json
 from loadstone.plan.load import BandLoad, ClosedLoad
 from loadstone.rally.functions.actor import rows, settings
 from loadstone.rally.functions.catalogue import service_of, sweep_of
 from loadstone.search.model import TrialRequest
+from loadstone.target.target import Target
 from loadstone.workload.generator import GeneratorPreview, Load, Loaded, LoadTerms, Say
 
 SWEEPERS = 8  # users whose leftovers are removed in parallel

@@ -15,9 +15,9 @@ from loadstone.engine.parquet import SampleFile
 from loadstone.engine.progress import OnProgress
 from loadstone.engine.samples import Samples
 from loadstone.keystone.contexts.workload import Actors
-from loadstone.keystone.target import Target
 from loadstone.plan.model import Limits
 from loadstone.search.model import TrialRequest
+from loadstone.target.target import Target
 
 Say = Callable[[str], None]
 

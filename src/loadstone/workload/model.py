@@ -13,9 +13,9 @@ from loadstone.engine.fleet.address import FleetAddress
 from loadstone.faults.model import FaultCommands, Planned
 from loadstone.faults.sentence import Fault
 from loadstone.keystone.contexts.model import Context
-from loadstone.keystone.target import TargetChoice
 from loadstone.plan.hooks import Hook, has_faults
 from loadstone.result.model import Measurement, Tags
+from loadstone.target.choice import TargetChoice
 from loadstone.workload.generator import LoadGenerator
 from loadstone.workload.policy import LoadPolicy
 

@@ -8,7 +8,6 @@ from loadstone.analysis.criteria import SlaRule
 from loadstone.errors import InvalidInput
 from loadstone.keystone.contexts.model import Context
 from loadstone.keystone.contexts.workload import Actors
-from loadstone.keystone.target import Target
 from loadstone.oidc.client import VARIABLE
 from loadstone.oidc.prepare import prepare
 from loadstone.oidc.provider import Provider
@@ -17,6 +16,7 @@ from loadstone.oidc.target import OidcIssuer
 from loadstone.oidc.users import OPTION
 from loadstone.plan.model import Limits, Placement
 from loadstone.search.model import TrialRequest
+from loadstone.target.target import Target
 from loadstone.workload.generator import (
     GeneratorPreview,
     Load,

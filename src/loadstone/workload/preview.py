@@ -15,7 +15,11 @@ from loadstone.keystone.contexts.model import (
     Roles,
     Users,
 )
-from loadstone.keystone.target import (
+from loadstone.oidc.target import OidcIssuer
+from loadstone.plan.load import BandLoad, ClosedLoad, Load, peak_rps
+from loadstone.search.low_load import LOAD_S
+from loadstone.search.model import TrialRequest
+from loadstone.target.choice import (
     LabOnHost,
     NamedTarget,
     OwnLab,
@@ -25,10 +29,6 @@ from loadstone.keystone.target import (
     cloud_of,
     place_of,
 )
-from loadstone.oidc.target import OidcIssuer
-from loadstone.plan.load import BandLoad, ClosedLoad, Load, peak_rps
-from loadstone.search.low_load import LOAD_S
-from loadstone.search.model import TrialRequest
 from loadstone.workload.model import MeasurementConfig, MeasurementGroup, RunConfig
 from loadstone.workload.policy import Fixed, Interleaved, LowLoad, Repeats, Search, Steps
 

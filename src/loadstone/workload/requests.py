@@ -15,13 +15,13 @@ from loadstone.keystone.identity import Identity
 from loadstone.keystone.prepared import prepare, require_permitted
 from loadstone.keystone.scenarios.build_context import BuildContext
 from loadstone.keystone.scenarios.model import Scenario
-from loadstone.keystone.target import Target
 from loadstone.plan.json_value import Json
 from loadstone.plan.load import ClosedLoad
 from loadstone.plan.model import Limits, Placement, Plan, Retries
 from loadstone.plan.script import Step, Text
 from loadstone.rally.scenarios import with_look_ups
 from loadstone.search.model import TrialRequest
+from loadstone.target.target import Target
 from loadstone.workload.generator import GeneratorPreview, Load, Loaded, LoadTerms, Say
 
 LATE = (Outcome.WRITE_TIMEOUT, Outcome.FIRST_BYTE_TIMEOUT, Outcome.BODY_TIMEOUT)

@@ -1,15 +1,15 @@
 """The kinds of identity services, by the target that the user chose.
 
 A kind of service gives the rest of Loadstone four things: a choice of target and how it is
-connected to (`keystone/target.py`), scenarios by name, a `Searchable` of one of them, and the
+connected to (`target/`), scenarios by name, a `Searchable` of one of them, and the
 `LoadGenerator` that this returns. Everything else (searches, comparisons, faults, reports) knows
 only these.
 """
 
 from dataclasses import dataclass
 
-from loadstone.keystone.target import TargetChoice
 from loadstone.oidc.target import OidcIssuer
+from loadstone.target.choice import TargetChoice
 from loadstone.workload.capacity import by_name
 from loadstone.workload.oidc import of_provider
 from loadstone.workload.searchable import Searchable

@@ -8,9 +8,9 @@ import pytest
 
 from loadstone.cloud.cloud import Endpoint
 from loadstone.errors import EnvironmentUnusable
-from loadstone.keystone.target import reserved
 from loadstone.lab.measurement import FOLDER
 from loadstone.system import paths
+from loadstone.target.reservation import reserved
 
 # Nothing listens there. Reservations are seen by all users of the machine, so also by other tests.
 PORT = 20_000 + os.getpid() % 40_000

@@ -12,7 +12,7 @@ from loadstone.cloud.permission import FLAG, is_loopback
 from loadstone.errors import EnvironmentUnusable, LoadstoneError
 from loadstone.keystone.identity import Identity
 from loadstone.keystone.resources import ResourceKind
-from loadstone.keystone.target import measured_by
+from loadstone.target.reservation import measured_by
 
 LOGINS = 3
 SOON_DAYS = 14.0  # a certificate that is valid for less is named

@@ -7,8 +7,8 @@ import psutil
 import pytest
 
 from loadstone.cloud.cloud import Endpoint
-from loadstone.keystone.local_service import members_at
 from loadstone.monitor.service import ServiceProcess
+from loadstone.target.local_service import members_at
 
 URL = Endpoint.parse("http://localhost:5000/v3")
 

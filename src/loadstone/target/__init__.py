@@ -1,0 +1,1 @@
+"""Targets: how one is chosen, connected to, reserved and watched."""

@@ -1,0 +1,59 @@
+"""Reads resources of a target and its machine while it is measured."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from loadstone.cloud.cloud import Endpoint
+from loadstone.cloud.permission import is_loopback
+from loadstone.diagnosis.demand import Setup
+from loadstone.diagnosis.resources import Watch
+from loadstone.monitor.sampler import Monitor
+from loadstone.monitor.service import Members
+from loadstone.monitor.source import Source
+from loadstone.monitor.sources.open import open_sources
+from loadstone.target.local_service import members_at
+
+if TYPE_CHECKING:
+    from loadstone.lab.deployment import Deployment
+
+Say = Callable[[str], None]
+
+
+@contextmanager
+def watching(lab: "Deployment | None", say: Say, more: tuple[str, ...] = ()) -> Iterator[Watch]:
+    """Read resources of this machine and of a lab until the end; say what cannot be read."""
+    if lab is None:
+        sources, setup = open_sources(lambda: None, (), more), Setup()
+    else:
+        from loadstone.lab import deployment
+
+        # Read each time: parts may have been restarted.
+        name = lab.name
+        sources, setup = (
+            open_sources(lambda: deployment.load(name).members(), lab.statistics(), more),
+            lab.setup(),
+        )
+    with watching_sources(sources, setup, say) as watch:
+        yield watch
+
+
+@contextmanager
+def watching_service(
+    endpoint: Endpoint, say: Say, more: tuple[str, ...]
+) -> Iterator[tuple[Members, Watch]]:
+    """Read resources of this machine and of a service that was not chosen as a lab."""
+    members = members_at(endpoint)
+    setup = Setup(is_elsewhere=not is_loopback(endpoint.host, endpoint.port))
+    with watching_sources(open_sources(members, (), more), setup, say) as watch:
+        yield members, watch
+
+
+@contextmanager
+def watching_sources(sources: Sequence[Source], setup: Setup, say: Say) -> Iterator[Watch]:
+    """Read sources until the end; say what cannot be read."""
+    with Monitor(sources) as monitor:
+        monitor.sample()
+        for source in monitor.missing:
+            say(str(source))
+        yield Watch(monitor, setup)
