@@ -5,7 +5,6 @@ append-only, and each line is synced to disk before the next turn begins.
 """
 
 import hashlib
-import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,7 +18,7 @@ from loadstone.store.codec import dumps, loads
 from loadstone.store.location import StoreLocation
 from loadstone.study.model import Study
 from loadstone.study.read import StudySource
-from loadstone.system import locks
+from loadstone.system import files, locks
 
 T = TypeVar("T")
 
@@ -125,7 +124,7 @@ class StudyJournal:
 
     def add(self, result: TurnResult) -> None:
         """Append the result of a turn."""
-        _append(self.path, dumps(result))
+        files.append_line(self.path, dumps(result))
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -153,7 +152,7 @@ def begin(
         path.parent.mkdir(parents=True)
     except OSError as problem:
         raise EnvironmentUnusable(f"{path.parent}: {problem.strerror}") from problem
-    _append(path, dumps(masked))
+    files.append_line(path, dumps(masked))
     return StudyJournal(path, masked, StoreLocation.of(store))
 
 
@@ -199,21 +198,3 @@ def _record(kind: type[T], line: str, path: Path, number: int) -> T:
         return loads(kind, line)
     except ValueError as problem:
         raise InvalidInput(f"{path}:{number}: not a line of a study's journal: {problem}") from None
-
-
-def _append(path: Path, line: str) -> None:
-    """Append a line and sync it to disk; a last line that was cut short is replaced."""
-    try:
-        with path.open("a+b") as file:
-            file.seek(0)
-            file.truncate(file.read().rfind(b"\n") + 1)
-            file.write(line.encode() + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
-    except OSError as problem:
-        raise EnvironmentUnusable(f"{path} cannot be written: {problem.strerror}") from problem

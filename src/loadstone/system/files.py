@@ -1,4 +1,4 @@
-"""Atomic writes."""
+"""Atomic writes, and lines that are on disk once they are written."""
 
 import os
 import secrets
@@ -52,6 +52,20 @@ def write(path: Path, text: str, mode: int = AS_USUAL) -> None:
     """Write a text file atomically."""
     with replaced(path, mode) as temporary:
         temporary.write_text(text, encoding="utf-8")
+
+
+def append_line(path: Path, line: str) -> None:
+    """Append a line and sync it to disk; a last line that was cut short is replaced."""
+    try:
+        with path.open("a+b") as file:
+            file.seek(0)
+            file.truncate(file.read().rfind(b"\n") + 1)
+            file.write(line.encode() + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+        _settle(path.parent)
+    except OSError as problem:
+        raise EnvironmentUnusable(f"{path} cannot be written: {problem.strerror}") from problem
 
 
 def _settle(path: Path) -> None:

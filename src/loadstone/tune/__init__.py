@@ -1,0 +1,1 @@
+"""Searches the settings of a service for a gain, and proves it apart from the search."""

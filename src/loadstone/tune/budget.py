@@ -1,0 +1,107 @@
+"""How a tuning spends its time: what comparisons cost, and how many there is time for."""
+
+from dataclasses import dataclass, field
+from math import ceil, log
+
+from loadstone.compare.sequential import pairs_needed
+from loadstone.tune.evidence import Evidence
+from loadstone.tune.model import Outcome, Terms
+
+CHECK_PAIRS = 6  # of the default with itself
+FIRST_PAIRS = 4  # of a combination's first round; each further round has twice as many
+MOST_ROUNDS = 3  # of a race: 4, 8 and 16 pairs
+KEPT = 0.5  # share of the combinations that a round keeps
+MOST_TRIED = 64  # combinations; a longer budget goes into more pairs
+FEWEST_TRIED = 2  # combinations that a search is worth beginning for
+FEWEST_PROOF, MOST_PROOF = 8, 64  # pairs; with 7 degrees of freedom t is 2.8 times the error
+SEARCH_SHARE = 0.5  # of the budget
+PROOF_SHARE = 0.4  # of what is left after the search, when an ablation and a second proof follow
+ABLATION_SHARE = 0.5  # of what is left after the proof
+FEWEST_ABLATION = 6  # pairs of each setting
+TRADE_SHARE = 0.2  # of the budget, with --with-trades
+TRADE_PAIRS = 8
+# The gain that was seen while searching is larger than the true one; half of it must be found.
+EXPECTED = 0.5
+
+
+@dataclass(slots=True)
+class Costs:
+    """Seconds of a comparison, learned from those that were made."""
+
+    terms: Terms
+    spent_s: float = 0.0
+    _starts_s: list[float] = field(default_factory=list)
+    _loads_s: list[tuple[float, int]] = field(default_factory=list)
+
+    def add(self, outcome: Outcome, pairs: int) -> None:
+        """Count a comparison."""
+        self.spent_s += outcome.took_s
+        if outcome.evidence is not None and outcome.load_s > 0:
+            self._starts_s.append(outcome.took_s - outcome.load_s)
+            self._loads_s.append((outcome.load_s, pairs))
+
+    @property
+    def start_s(self) -> float:
+        """Seconds until the first pair."""
+        known = self._starts_s
+        return sum(known) / len(known) if known else self.terms.start_s
+
+    @property
+    def pair_s(self) -> float:
+        """Seconds of a pair of trials."""
+        known = self._loads_s
+        if not known:
+            return self.terms.pair_s
+        return sum(load_s for load_s, _ in known) / sum(pairs for _, pairs in known)
+
+    def of(self, pairs: int) -> float:
+        """Return the seconds of a comparison of so many pairs."""
+        return self.start_s + pairs * self.pair_s
+
+    def pairs_in(self, seconds: float) -> int:
+        """Return how many pairs a comparison has time for; negative if not even for the start."""
+        return int((seconds - self.start_s) / self.pair_s)
+
+    @property
+    def left_s(self) -> float:
+        """Seconds that are left of the budget."""
+        return self.terms.budget_s - self.spent_s
+
+
+def least_s(terms: Terms) -> float:
+    """Return the shortest budget that can prove a gain of one setting."""
+    costs = Costs(terms)
+    search_s = FEWEST_TRIED * costs.of(FIRST_PAIRS)
+    # The check is a part of the search's share.
+    return max(
+        (costs.of(CHECK_PAIRS) + search_s) / SEARCH_SHARE,
+        costs.of(CHECK_PAIRS) + search_s + costs.of(FEWEST_PROOF),
+    )
+
+
+def combinations(costs: Costs, seconds: float) -> int:
+    """Return how many combinations a race has time for."""
+    for count in range(MOST_TRIED, FEWEST_TRIED, -1):
+        if _race_s(costs, count) <= seconds:
+            return count
+    return FEWEST_TRIED
+
+
+def _race_s(costs: Costs, count: int) -> float:
+    total, pairs = 0.0, FIRST_PAIRS
+    for _ in range(MOST_ROUNDS):
+        total += count * costs.of(pairs)
+        count, pairs = ceil(count * KEPT), 2 * pairs
+    return total
+
+
+def proof_pairs(costs: Costs, seconds: float, seen: Evidence, alpha: float) -> int:
+    """Return the pairs of a proof; fewer than FEWEST_PROOF if there is no time for it.
+
+    As many as it takes to find half of the gain that was seen, with 80 % power.
+    """
+    expected = max(EXPECTED * seen.mean, log(1.005))
+    needed = MOST_PROOF
+    if seen.deviation > 0:
+        needed = pairs_needed(seen.deviation, expected, alpha)
+    return min(max(needed, FEWEST_PROOF), MOST_PROOF, costs.pairs_in(seconds))

@@ -1,0 +1,71 @@
+"""What pairs of trials say of a gain: how many times better B is than A, as a logarithm."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import exp, inf, isfinite, sqrt
+
+from loadstone.analysis import student
+
+FEWEST = 2  # pairs for an interval
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A gain and its interval, as ratios: 1.1 is 10 % better."""
+
+    gain: float
+    low: float
+    high: float
+
+    @property
+    def shows_gain(self) -> bool:
+        """Whether all of it is better."""
+        return self.low > 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Mean and standard deviation of the pairs' log ratios; above 0 is better."""
+
+    mean: float
+    deviation: float
+    pairs: int
+
+    def interval(self, alpha: float) -> Interval:
+        """Return the interval of Student's t, which misses the true gain with chance `alpha`."""
+        if self.pairs < FEWEST or not isfinite(self.deviation):
+            return Interval(exp(self.mean), 0.0, inf)
+        half = student.quantile(1 - alpha / 2, self.pairs - 1) * self.error
+        return Interval(exp(self.mean), exp(self.mean - half), _exp(self.mean + half))
+
+    @property
+    def error(self) -> float:
+        """Standard error of the mean."""
+        return self.deviation / sqrt(self.pairs)
+
+    @property
+    def p_no_gain(self) -> float:
+        """Return the chance of such a mean, or a higher one, if there is no gain (one-sided)."""
+        if self.pairs < FEWEST or not isfinite(self.deviation):
+            return 1.0
+        if self.error == 0:
+            return 0.0 if self.mean > 0 else 1.0
+        both = student.two_sided_p(self.mean / self.error, self.pairs - 1)
+        return both / 2 if self.mean > 0 else 1 - both / 2
+
+
+def pooled(found: Iterable[Evidence]) -> Evidence:
+    """Return the evidence of all these pairs together."""
+    known = [one for one in found if one.pairs]
+    count = sum(one.pairs for one in known)
+    mean = sum(one.mean * one.pairs for one in known) / count
+    squares = sum(
+        one.pairs * (one.mean - mean) ** 2 + (one.pairs - 1) * one.deviation**2
+        for one in known
+        if isfinite(one.deviation)
+    )
+    return Evidence(mean, sqrt(squares / (count - 1)) if count > 1 else inf, count)
+
+
+def _exp(logarithm: float) -> float:
+    return exp(logarithm) if logarithm < 700 else inf

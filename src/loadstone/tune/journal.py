@@ -1,0 +1,146 @@
+"""Journal of a tuning: `tunings/ID/comparisons.jsonl` beside the results.
+
+The first line says how the tuning began, every further line is a comparison that has ended. Each
+line is on disk before its result is shown. A tuning is resumed by giving it the same outcomes
+again: its decisions follow from them.
+"""
+
+import secrets
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from loadstone.errors import EnvironmentUnusable, InvalidInput
+from loadstone.store.codec import dumps, loads
+from loadstone.store.location import StoreLocation
+from loadstone.system import files, locks
+from loadstone.tune.model import Comparison, Measure, Objective, Outcome
+from loadstone.tune.space import Pairs
+
+FOLDER = "tunings"
+FILE = "comparisons.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What is sent in each comparison."""
+
+    scenario: str
+    arguments: tuple[str, ...]
+    users: int
+    concurrency: int
+    seconds: float  # of a trial
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A tuning as it was when it began."""
+
+    space: str  # name of a built-in space, or the path of a file
+    default: Pairs  # all settings of the default
+    kept: Pairs
+    suggested: tuple[tuple[Pairs, str], ...]
+    load: Load
+    objective: Objective
+    budget_s: float
+    seed: int
+    with_trades: bool
+    cpus: int
+    command: str
+    started_at: str  # ISO 8601, UTC
+    start_s: float  # expected of a comparison
+    pair_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    comparison: Comparison
+    outcome: Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class TuningJournal:
+    """The journal of one tuning."""
+
+    path: Path
+    begun: Begun
+
+    @property
+    def tuning_id(self) -> str:
+        """The tuning's id: what `--resume` takes."""
+        return self.path.parent.name
+
+    def recorded(self, measure: Measure) -> Measure:
+        """Return a measure that gives outcomes of the journal first, and records new ones."""
+        known: dict[Comparison, deque[Outcome]] = {}
+        for one in self._ended():
+            known.setdefault(one.comparison, deque()).append(one.outcome)
+
+        def measured(comparison: Comparison) -> Outcome:
+            if known.get(comparison):
+                return known[comparison].popleft()
+            outcome = measure(comparison)
+            files.append_line(self.path, dumps(_Ended(comparison, outcome)))
+            return outcome
+
+        return measured
+
+    def _ended(self) -> list[_Ended]:
+        _, *lines = _lines(self.path)
+        try:
+            return [loads(_Ended, line) for line in lines]
+        except ValueError as problem:
+            raise InvalidInput(f"{self.path}: not the journal of a tuning: {problem}") from None
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Lock the tuning against other processes."""
+        busy = f"tuning {self.tuning_id} is being run by another loadstone"
+        lock = self.path.parent / "lock"
+        try:
+            lock.touch()
+        except OSError as problem:
+            raise EnvironmentUnusable(f"{lock} cannot be written: {problem.strerror}") from problem
+        with locks.held(lock, busy=busy):
+            yield
+
+
+def begin(store: StoreLocation, begun: Begun) -> TuningJournal:
+    """Create the journal of a new tuning."""
+    tuning_id = f"{datetime.now(UTC):%Y%m%d-%H%M}-{secrets.token_hex(3)}"
+    path = store.folder / FOLDER / tuning_id / FILE
+    try:
+        path.parent.mkdir(parents=True)
+    except OSError as problem:
+        raise EnvironmentUnusable(f"{path.parent}: {problem.strerror}") from problem
+    files.append_line(path, dumps(begun))
+    return TuningJournal(path, begun)
+
+
+def find(store: StoreLocation, tuning_id: str) -> TuningJournal:
+    """Return the journal of a tuning by its id or a unique prefix."""
+    paths = sorted((store.folder / FOLDER).glob(f"*/{FILE}"))
+    known = [one.parent.name for one in paths]
+    matching = [one for one in known if one.startswith(tuning_id)]
+    if len(matching) != 1:
+        listed = ", ".join(matching or known[-4:]) or "none yet"
+        raise InvalidInput(f"no tuning {tuning_id!r} has begun; there are: {listed}")
+    path = store.folder / FOLDER / matching[0] / FILE
+    lines = _lines(path)
+    if not lines:
+        raise InvalidInput(f"tuning {matching[0]} was killed before it began; begin it again")
+    try:
+        return TuningJournal(path, loads(Begun, lines[0]))
+    except ValueError as problem:
+        raise InvalidInput(f"{path}:1: not the journal of a tuning: {problem}") from None
+
+
+def _lines(path: Path) -> list[str]:
+    """Return the complete lines, without a last line that a kill cut short."""
+    try:
+        return path.read_text(encoding="utf-8").split("\n")[:-1]
+    except OSError as problem:
+        raise EnvironmentUnusable(f"{path}: {problem.strerror}") from problem

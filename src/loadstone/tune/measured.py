@@ -1,0 +1,117 @@
+"""Compares two combinations on labs: both are started anew, take turns, and are removed."""
+
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from math import log
+
+from loadstone.compare.answer import Criteria, Metric, MetricComparison
+from loadstone.compare.measure import WARM_UP, ComparisonConfig, MeasuredComparison, Side, measure
+from loadstone.compare.metrics import CPU, P99, THROUGHPUT
+from loadstone.errors import EnvironmentUnusable, MeasurementInvalid
+from loadstone.keystone.target import OwnLab, Target, TargetChoice
+from loadstone.lab.keystone import settings
+from loadstone.plan.load import ClosedLoad
+from loadstone.result.observer import Display
+from loadstone.run.backend import Backend, Say
+from loadstone.store.store import Store
+from loadstone.tune.evidence import Evidence
+from loadstone.tune.journal import TuningJournal
+from loadstone.tune.model import Comparison, Objective, Outcome
+from loadstone.tune.space import Pairs, words
+from loadstone.workload.services import Wanted, searchable
+
+TUNING, PHASE = "tuning", "tuning phase"  # parameters of both runs of a comparison
+METRICS: dict[Objective, Metric] = {
+    Objective.N: THROUGHPUT,
+    Objective.CPU: CPU,
+    Objective.P99: P99,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class LabMeasure:
+    """Measures comparisons of a tuning on deployments of the lab."""
+
+    journal: TuningJournal
+    store: Store
+    display: Display
+    backend: Backend
+
+    def __call__(self, comparison: Comparison) -> Outcome:
+        """Compare; a combination that does not start or does not serve is an outcome, too.
+
+        Raises EnvironmentUnusable if it is the default that does not start.
+        """
+        began_s = self.backend.clock.monotonic_s()
+        starts = _Starts(self.backend)
+        try:
+            found = measure(
+                self.config(comparison),
+                self.store,
+                self.display,
+                replace(self.backend, connected=starts.connected),
+            )
+        except (EnvironmentUnusable, MeasurementInvalid) as problem:
+            failed = comparison.a if starts.succeeded == 0 else comparison.b
+            line = str(problem).splitlines()[0]
+            if not failed and isinstance(problem, EnvironmentUnusable):
+                raise EnvironmentUnusable(f"the default does not start: {problem}") from None
+            return Outcome(None, line, self.backend.clock.monotonic_s() - began_s)
+        return self._outcome(found, self.backend.clock.monotonic_s() - began_s)
+
+    def config(self, comparison: Comparison) -> ComparisonConfig:
+        """Return the comparison to measure."""
+        load, criteria = self.journal.begun.load, Criteria(comparison.pairs, comparison.pairs)
+        sides = (self._side("a", comparison.a), self._side("b", comparison.b))
+        wanted = Wanted(load.scenario, False, load.users, load.arguments)
+        return ComparisonConfig(
+            sides=sides,
+            searched=searchable(sides[0].target, wanted),
+            load=ClosedLoad(load.concurrency, duration_s=load.seconds),
+            criteria=criteria,
+            command=self.journal.begun.command,
+            metric=THROUGHPUT,  # CPU and latencies come from the same trials
+            parameters=((TUNING, self.journal.tuning_id), (PHASE, comparison.phase.value)),
+        )
+
+    def _side(self, letter: str, changes: Pairs) -> Side:
+        begun = self.journal.begun
+        name = f"tune-{secrets.token_hex(3)}-{letter}"
+        chosen = settings.read([*begun.default, *changes])
+        return Side(words(changes), OwnLab(name, chosen, is_purged=True))
+
+    def _outcome(self, found: MeasuredComparison, took_s: float) -> Outcome:
+        metric = METRICS[self.journal.begun.objective]
+        rows = [row for row in found.comparison.metrics if row.metric == metric]
+        if not rows:
+            return Outcome(None, f"{metric.name} was not measured", took_s)
+        load_s = sum(
+            trial.planned_s
+            for one in found.runs[0].measurements
+            for trial in one.trials
+            if trial.purpose != WARM_UP
+        )
+        ids = (found.runs[0].run_id, found.runs[1].run_id)
+        return Outcome(evidence_of(rows[0]), "", took_s, load_s, ids, rows[0].a, rows[0].b)
+
+
+def evidence_of(row: MetricComparison) -> Evidence:
+    """Return the evidence that B is better than A in a metric."""
+    sign = 1.0 if row.metric.is_higher_better else -1.0
+    return Evidence(sign * log(row.ratio), row.deviation, row.pairs)
+
+
+@dataclass(slots=True)
+class _Starts:
+    """Counts the targets that could be connected to, A first."""
+
+    backend: Backend
+    succeeded: int = field(default=0, init=False)
+
+    @contextmanager
+    def connected(self, choice: TargetChoice, say: Say) -> Iterator[Target]:
+        with self.backend.connected(choice, say) as target:
+            self.succeeded += 1
+            yield target

@@ -1,0 +1,148 @@
+"""A tuning: what is compared, what came of it, and what is stated."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from loadstone.tune.evidence import Evidence, Interval
+from loadstone.tune.space import Pairs
+
+
+class Phase(StrEnum):
+    """Why two combinations are compared."""
+
+    CHECK = "check"  # the default with itself: does it start, and how much do pairs scatter?
+    SEARCH = "search"
+    PROOF = "proof"
+    ABLATION = "ablation"  # one changed setting put back
+    PROOF_AGAIN = "proof again"  # of the winner without the settings that carry nothing
+    TRADE = "trade"
+
+
+class Objective(StrEnum):
+    """What is to become better."""
+
+    N = "N"
+    CPU = "cpu"
+    P99 = "p99"
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two combinations to compare in fresh pairs of trials; each is changes of the default."""
+
+    phase: Phase
+    a: Pairs
+    b: Pairs
+    pairs: int
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a comparison: evidence that B is better than A, or why there is none."""
+
+    evidence: Evidence | None
+    failure: str = ""  # one line
+    took_s: float = 0.0  # with starting both services
+    load_s: float = 0.0  # of the pairs alone
+    runs: tuple[str, ...] = ()  # in the store
+    a: float = 0.0  # the metric of A, its mean
+    b: float = 0.0
+
+
+Measure = Callable[[Comparison], Outcome]
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What the user asked for."""
+
+    budget_s: float
+    seed: int = 1
+    with_trades: bool = False
+    start_s: float = 45.0  # of two services with their warm-up, until it was measured
+    pair_s: float = 4.0  # of a pair of trials, until it was measured
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A combination that the search tried, with all its evidence."""
+
+    changes: Pairs
+    origin: str  # who proposed it: "audit KS-01", "search"
+    evidence: Evidence | None = None
+    failure: str = ""
+    rounds: int = 1  # of the race that it was in
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What one changed setting carries: the winner beside the winner without it."""
+
+    change: tuple[str, str]
+    evidence: Evidence | None
+    p: float | None  # adjusted by Holm's method; None: not measured
+    failure: str = ""  # without it the service did not start
+
+    @property
+    def carries(self) -> bool:
+        """Whether the setting is shown to carry a part of the gain, or is needed to start."""
+        return bool(self.failure) or (self.p is not None and self.p < SIGNIFICANT)
+
+
+SIGNIFICANT = 0.05  # of all tests of an ablation together (Holm)
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """Fresh pairs of the default and one combination."""
+
+    changes: Pairs
+    outcome: Outcome
+    interval: Interval | None  # None: it failed
+
+    @property
+    def shows_gain(self) -> bool:
+        """Whether the whole interval is better than the default."""
+        return self.interval is not None and self.interval.shows_gain
+
+
+@dataclass(frozen=True, slots=True)
+class Trade:
+    """What a trade is worth beside the stated combination. It is never a gain."""
+
+    change: tuple[str, str]
+    evidence: Evidence | None
+    interval: Interval | None
+    failure: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Tuned:
+    """All that a tuning found."""
+
+    check: Outcome
+    trials: tuple[Trial, ...]
+    winner: Trial | None = None  # of the search; None: nothing was better than the default
+    proof: Proof | None = None
+    ablation: tuple[Share, ...] = ()
+    proof_again: Proof | None = None
+    trades: tuple[Trade, ...] = ()
+    spent_s: float = 0.0
+    cut_short: tuple[str, ...] = ()  # what the budget left no time for
+
+    @property
+    def stated(self) -> Proof | None:
+        """The proof whose gain is stated: of the reduced winner if that shows one."""
+        again = self.proof_again
+        return again if again is not None and again.shows_gain else self.proof
+
+    @property
+    def has_gain(self) -> bool:
+        """Whether a gain is shown."""
+        return self.stated is not None and self.stated.shows_gain
+
+    @property
+    def changes(self) -> Pairs:
+        """The settings to change; none if no gain is shown."""
+        return self.stated.changes if self.stated is not None and self.has_gain else ()

@@ -1,0 +1,324 @@
+"""Spaces: the settings that a tuning may change, read from a YAML file."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from loadstone.audit.facts import MissingFact, Value
+from loadstone.audit.rule import filled
+from loadstone.errors import InvalidInput
+from loadstone.lab.keystone import settings as lab_settings
+from loadstone.system import yaml_file
+from loadstone.system.redaction import is_secret_option
+
+Pairs = tuple[tuple[str, str], ...]  # KEY, VALUE as `lab up --with` takes them
+
+BUILTIN = Path(__file__).parent / "spaces"
+LAB = "lab"  # the built-in space
+MOST_SETTINGS = 100
+MOST_LEVELS = 100  # of a setting
+
+
+class Kind(StrEnum):
+    """Whether a setting costs something that load does not show."""
+
+    GAIN = "gain"
+    TRADE = "trade"  # lowers security or correctness; never called a gain
+
+
+class Change(StrEnum):
+    """What it takes to change a setting."""
+
+    RESTART = "restart"
+    REBUILD = "rebuild"  # another program
+    DATA = "data"  # data that exist stay as they are, or must be made anew
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting with its levels."""
+
+    name: str  # a key of `lab up --with`
+    levels: tuple[str, ...]
+    kind: Kind
+    change: Change
+    price: str  # what it costs: memory, risk; empty: nothing that is known
+    source: str
+    when: tuple[tuple[str, tuple[str, ...]], ...] = ()  # values that other settings must have
+
+    def applies(self, values: Mapping[str, str]) -> bool:
+        """Return whether its condition holds."""
+        return all(values.get(name) in allowed for name, allowed in self.when)
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """The settings that may change, and those of the default."""
+
+    title: str
+    settings: tuple[Setting, ...]  # gains
+    trades: tuple[Setting, ...]
+    default: Pairs  # all settings of the default deployment
+
+    def values(self, changes: Pairs) -> dict[str, str]:
+        """Return the value of each setting of the default with these changes."""
+        return {**dict(self.default), **dict(changes)}
+
+    def setting(self, name: str, value: str) -> Setting:
+        """Return the setting to which a change belongs."""
+        named = [one for one in (*self.settings, *self.trades) if one.name == name]
+        return next((one for one in named if value in one.levels), named[0])
+
+    def choices(self, setting: Setting, values: Mapping[str, str]) -> tuple[str | None, ...]:
+        """Return the levels to choose from, in order; None leaves the default.
+
+        A setting whose condition does not hold has no choice.
+        """
+        if not setting.applies(values):
+            return (None,)
+        usual = dict(self.default).get(setting.name)
+        if usual in setting.levels:
+            return tuple(None if level == usual else level for level in setting.levels)
+        return (None, *setting.levels)
+
+    def is_possible(self, changes: Pairs) -> bool:
+        """Return whether the lab accepts the combination."""
+        try:
+            lab_settings.read([*self.default, *changes])
+        except InvalidInput:
+            return False
+        return True
+
+    def in_order(self, changes: Pairs) -> Pairs:
+        """Return the changes that can be chosen, in the order of the space."""
+        wanted, found = dict(changes), list[tuple[str, str]]()
+        for one in self.settings:
+            choices = self.choices(one, self.values(tuple(found)))
+            if wanted.get(one.name) in choices and one.name in wanted:
+                found.append((one.name, wanted[one.name]))
+        return tuple(found)
+
+    def applying(self, changes: Sequence[tuple[str, str]]) -> Pairs:
+        """Return changes without those whose condition does not hold; of a name the last counts."""
+        last = dict(changes)
+        values = self.values(tuple(last.items()))
+        return tuple(
+            (name, level)
+            for name, level in last.items()
+            if self.setting(name, level).applies(values)
+        )
+
+    @property
+    def combinations(self) -> int:
+        """Return how many combinations there are, at most: conditions make them fewer."""
+        total = 1
+        for one in self.settings:
+            total *= len(set(one.levels) | {dict(self.default).get(one.name)})
+        return total
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class _Range(_Strict):
+    low: int
+    high: int
+    times: int | None = Field(default=None, ge=2)  # each level is so many times the one before
+    step: int | None = Field(default=None, ge=1)
+
+    @model_validator(mode="after")
+    def _has_levels(self) -> Self:
+        if (self.times is None) == (self.step is None):
+            raise ValueError("give step or times")
+        if self.low >= self.high:
+            raise ValueError(f"low must be below high, not {self.low} and {self.high}")
+        if self.times and self.low < 1:
+            raise ValueError("low must be 1 or more with times")
+        if self.step and (self.high - self.low) // self.step > MOST_LEVELS:
+            raise ValueError(f"at most {MOST_LEVELS} levels")
+        return self
+
+    def levels(self) -> list[str]:
+        """Return the levels from low to high."""
+        if self.step:
+            return [str(one) for one in range(self.low, self.high + 1, self.step)]
+        found = [self.low]
+        while found[-1] * (self.times or 2) <= self.high:
+            found.append(found[-1] * (self.times or 2))
+        return [str(one) for one in found]
+
+
+_Scalar = bool | int | float | str
+
+
+class _SettingFile(_Strict):
+    name: str
+    levels: tuple[_Scalar, ...] = Field(default=(), max_length=MOST_LEVELS)
+    range: _Range | None = None
+    when: dict[str, tuple[_Scalar, ...]] = Field(default_factory=dict)
+    kind: Kind = Kind.GAIN
+    change: Change = Change.RESTART
+    price: str = ""
+    source: str = ""
+
+    @model_validator(mode="after")
+    def _has_levels(self) -> Self:
+        if bool(self.levels) == (self.range is not None):
+            raise ValueError("give levels or range")
+        return self
+
+
+class _SpaceFile(_Strict):
+    title: str = ""
+    settings: tuple[_SettingFile, ...] = Field(max_length=MOST_SETTINGS)
+
+
+def find(name: str, default: Pairs, kept: Pairs = (), cpus: int | None = None) -> Space:
+    """Return the built-in space of this name, or the space in this file.
+
+    `default` are all settings of the default, `kept` those that no candidate changes. Raises
+    InvalidInput with the place of the first mistake.
+    """
+    path = BUILTIN / f"{name}.yaml"
+    is_builtin = path.parent == BUILTIN and path.exists()
+    if not is_builtin:
+        path = Path(name).expanduser()
+        if not path.exists():
+            known = ", ".join(sorted(one.stem for one in BUILTIN.glob("*.yaml")))
+            raise InvalidInput(f"--space {name}: no such file; built in is {known}")
+    place = name if is_builtin else str(path)
+    reader = _Reader(place, dict(default), cpus or os.cpu_count() or 1)
+    return reader.space(yaml_file.read(path, "--space"), default, kept, is_builtin=is_builtin)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    place: str
+    default: dict[str, str]
+    cpus: int
+
+    def space(self, tree: object, default: Pairs, kept: Pairs, *, is_builtin: bool) -> Space:
+        try:
+            read = _SpaceFile.model_validate(tree)
+        except ValidationError as wrong:
+            first = wrong.errors()[0]
+            field = ".".join(str(part) for part in first["loc"])
+            what = first["msg"].removeprefix("Value error, ")
+            where = f" {field}:" if field else ""
+            raise InvalidInput(f"--space {self.place}:{where} {what}") from None
+        names = {name for name, _ in kept}
+        found = [self._setting(number, one) for number, one in enumerate(read.settings)]
+        self._require_order(found)
+        free = [one for one in found if one.name not in names]
+        if is_builtin:
+            free = [one for one in free if self._differs(one)]
+        gains = tuple(one for one in free if one.kind is Kind.GAIN)
+        if not gains:
+            why = "all its settings are kept" if found and names else "it has no setting"
+            raise InvalidInput(
+                f"--space {self.place}: there is nothing to search: {why} of kind gain"
+            )
+        for one in free:
+            self._require_choice(one)
+        trades = tuple(one for one in free if one.kind is Kind.TRADE)
+        space = Space(read.title or self.place, gains, trades, default)
+        for one in gains:
+            self._require_possible(space, one)
+        return space
+
+    def _fail(self, name: str, problem: str) -> InvalidInput:
+        return InvalidInput(f"--space {self.place}: {name}: {problem}")
+
+    def _setting(self, number: int, read: _SettingFile) -> Setting:
+        where = f"settings.{number}"
+        if read.name in lab_settings.OF_ITS_OWN:
+            raise self._fail(where, f"{read.name} is an address, not a setting to tune")
+        if read.name.startswith("conf.") and is_secret_option(read.name):
+            raise self._fail(where, f"{read.name} is a secret")
+        written = read.range.levels() if read.range else [self._filled(one) for one in read.levels]
+        levels = [self._normal(read.name, one) for one in written]
+        when = tuple(
+            (name, tuple(self._normal(name, _word(one)) for one in allowed))
+            for name, allowed in read.when.items()
+        )
+        return Setting(
+            read.name,
+            tuple(dict.fromkeys(levels)),
+            read.kind,
+            read.change,
+            read.price,
+            read.source,
+            when,
+        )
+
+    def _filled(self, level: _Scalar) -> str:
+        def lookup(name: str) -> Value:
+            if name != "host.cpus":
+                raise MissingFact(name, "a space knows the processors only")
+            return self.cpus
+
+        return filled(_word(level), lookup)
+
+    def _normal(self, name: str, value: str) -> str:
+        """Return a value as the lab writes it; InvalidInput for what it does not know."""
+        try:
+            read = lab_settings.values([(name, value)])
+        except InvalidInput as wrong:
+            raise InvalidInput(f"--space {self.place}: {wrong}") from None
+        if name.startswith("conf."):
+            return value
+        return str(read[name.replace("-", "_")])
+
+    def _differs(self, setting: Setting) -> bool:
+        return bool(set(setting.levels) - {self.default.get(setting.name)})
+
+    def _require_choice(self, setting: Setting) -> None:
+        if setting.kind is Kind.GAIN and len(setting.levels) < 2:
+            raise self._fail(
+                setting.name,
+                f"has one level, {setting.levels[0]}; give two or more, the default's among them",
+            )
+        if not self._differs(setting):
+            raise self._fail(setting.name, f"has one level, the default's ({setting.levels[0]})")
+
+    def _require_order(self, settings: list[Setting]) -> None:
+        """Refuse a condition on a setting that is chosen later, and a name that stands twice."""
+        places: dict[tuple[str, Kind], int] = {}
+        for number, one in enumerate(settings):
+            if (one.name, one.kind) in places:
+                raise self._fail(one.name, "stands twice")
+            places[one.name, one.kind] = number
+        for number, one in enumerate(settings):
+            for name, _ in one.when:
+                if number < places.get((name, Kind.GAIN), -1):
+                    raise self._fail(one.name, f"its condition needs {name}, which must come first")
+
+    def _require_possible(self, space: Space, setting: Setting) -> None:
+        """Refuse a setting without a level that the lab accepts beside the default."""
+        if not setting.applies(self.default):
+            return
+        levels = [one for one in setting.levels if one != self.default.get(setting.name)]
+        for level in levels:
+            if space.is_possible(((setting.name, level),)):
+                return
+        try:
+            lab_settings.read([*space.default, (setting.name, levels[0])])
+        except InvalidInput as wrong:
+            raise self._fail(setting.name, str(wrong)) from None
+
+
+def words(changes: Pairs) -> str:
+    """Return changes as `KEY=VALUE KEY=VALUE`."""
+    return " ".join(f"{name}={value}" for name, value in changes) or "the default"
+
+
+def _word(value: _Scalar) -> str:
+    if isinstance(value, bool):  # YAML reads true and on as a truth value
+        return "true" if value else "false"
+    return str(value)
