@@ -39,6 +39,7 @@ COMMANDS = {
     "size": "Compute how many cores, workers, nodes and connections a load needs.",
     "study": "Measure many Keystone configurations, one after the other.",
     "task": "Check Rally task files before any load.",
+    "tune": "Search for settings that lift a service, and prove the gain.",
 }
 
 

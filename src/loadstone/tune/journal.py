@@ -17,8 +17,8 @@ from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.store.codec import dumps, loads
 from loadstone.store.location import StoreLocation
 from loadstone.system import files, locks
-from loadstone.tune.model import Comparison, Measure, Objective, Outcome
-from loadstone.tune.space import Pairs
+from loadstone.tune.model import Comparison, Measure, Objective, Outcome, Terms
+from loadstone.tune.space import Pairs, Space
 
 FOLDER = "tunings"
 FILE = "comparisons.jsonl"
@@ -39,8 +39,8 @@ class Load:
 class Begun:
     """A tuning as it was when it began."""
 
-    space: str  # name of a built-in space, or the path of a file
-    default: Pairs  # all settings of the default
+    space_name: str  # of a built-in space, or the path of a file
+    space: Space  # with all settings of the default
     kept: Pairs
     suggested: tuple[tuple[Pairs, str], ...]
     load: Load
@@ -48,11 +48,14 @@ class Begun:
     budget_s: float
     seed: int
     with_trades: bool
-    cpus: int
     command: str
     started_at: str  # ISO 8601, UTC
-    start_s: float  # expected of a comparison
-    pair_s: float
+    pair_s: float  # expected of a pair of trials
+
+    @property
+    def terms(self) -> Terms:
+        """What decides how the budget is spent."""
+        return Terms(self.budget_s, self.seed, self.with_trades, pair_s=self.pair_s)
 
 
 @dataclass(frozen=True, slots=True)

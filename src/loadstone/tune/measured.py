@@ -16,13 +16,15 @@ from loadstone.plan.load import ClosedLoad
 from loadstone.result.observer import Display
 from loadstone.run.backend import Backend, Say
 from loadstone.store.store import Store
+from loadstone.tune.budget import CHECK_PAIRS
 from loadstone.tune.evidence import Evidence
-from loadstone.tune.journal import TuningJournal
-from loadstone.tune.model import Comparison, Objective, Outcome
+from loadstone.tune.journal import Begun, TuningJournal
+from loadstone.tune.model import Comparison, Objective, Outcome, Phase
 from loadstone.tune.space import Pairs, words
 from loadstone.workload.services import Wanted, searchable
 
 TUNING, PHASE = "tuning", "tuning phase"  # parameters of both runs of a comparison
+DEFAULT_BESIDE_ITSELF = Comparison(Phase.CHECK, (), (), CHECK_PAIRS)
 METRICS: dict[Objective, Metric] = {
     Objective.N: THROUGHPUT,
     Objective.CPU: CPU,
@@ -48,7 +50,7 @@ class LabMeasure:
         starts = _Starts(self.backend)
         try:
             found = measure(
-                self.config(comparison),
+                config_of(self.journal.begun, self.journal.tuning_id, comparison),
                 self.store,
                 self.display,
                 replace(self.backend, connected=starts.connected),
@@ -60,27 +62,6 @@ class LabMeasure:
                 raise EnvironmentUnusable(f"the default does not start: {problem}") from None
             return Outcome(None, line, self.backend.clock.monotonic_s() - began_s)
         return self._outcome(found, self.backend.clock.monotonic_s() - began_s)
-
-    def config(self, comparison: Comparison) -> ComparisonConfig:
-        """Return the comparison to measure."""
-        load, criteria = self.journal.begun.load, Criteria(comparison.pairs, comparison.pairs)
-        sides = (self._side("a", comparison.a), self._side("b", comparison.b))
-        wanted = Wanted(load.scenario, False, load.users, load.arguments)
-        return ComparisonConfig(
-            sides=sides,
-            searched=searchable(sides[0].target, wanted),
-            load=ClosedLoad(load.concurrency, duration_s=load.seconds),
-            criteria=criteria,
-            command=self.journal.begun.command,
-            metric=THROUGHPUT,  # CPU and latencies come from the same trials
-            parameters=((TUNING, self.journal.tuning_id), (PHASE, comparison.phase.value)),
-        )
-
-    def _side(self, letter: str, changes: Pairs) -> Side:
-        begun = self.journal.begun
-        name = f"tune-{secrets.token_hex(3)}-{letter}"
-        chosen = settings.read([*begun.default, *changes])
-        return Side(words(changes), OwnLab(name, chosen, is_purged=True))
 
     def _outcome(self, found: MeasuredComparison, took_s: float) -> Outcome:
         metric = METRICS[self.journal.begun.objective]
@@ -95,6 +76,28 @@ class LabMeasure:
         )
         ids = (found.runs[0].run_id, found.runs[1].run_id)
         return Outcome(evidence_of(rows[0]), "", took_s, load_s, ids, rows[0].a, rows[0].b)
+
+
+def config_of(begun: Begun, tuning_id: str, comparison: Comparison) -> ComparisonConfig:
+    """Return a comparison to measure."""
+    load, criteria = begun.load, Criteria(comparison.pairs, comparison.pairs)
+    sides = (_side(begun, "a", comparison.a), _side(begun, "b", comparison.b))
+    wanted = Wanted(load.scenario, False, load.users, load.arguments)
+    return ComparisonConfig(
+        sides=sides,
+        searched=searchable(sides[0].target, wanted),
+        load=ClosedLoad(load.concurrency, duration_s=load.seconds),
+        criteria=criteria,
+        command=begun.command,
+        metric=THROUGHPUT,  # CPU and latencies come from the same trials
+        parameters=((TUNING, tuning_id), (PHASE, comparison.phase.value)),
+    )
+
+
+def _side(begun: Begun, letter: str, changes: Pairs) -> Side:
+    name = f"tune-{secrets.token_hex(3)}-{letter}"
+    chosen = settings.read([*begun.space.default, *changes])
+    return Side(words(changes), OwnLab(name, chosen, is_purged=True))
 
 
 def evidence_of(row: MetricComparison) -> Evidence:

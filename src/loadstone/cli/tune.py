@@ -1,0 +1,332 @@
+"""`loadstone tune`: which settings lift it?"""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO, TypedDict, Unpack
+
+import click
+
+from loadstone.cli.choose import UNDONE_ANYWAY, backend_of, once
+from loadstone.cli.dry_run import DRY_RUN, show_dry_run
+from loadstone.cli.duration import Number, Span
+from loadstone.cli.output import command_line
+from loadstone.cli.stored import JSON, STORE, OutputFile, open_store, write, write_json
+from loadstone.keystone.scenarios import SCENARIOS
+
+if TYPE_CHECKING:
+    from loadstone.report.section import Report
+    from loadstone.run.backend import Backend
+    from loadstone.store.location import StoreLocation
+    from loadstone.tune.journal import Begun, TuningJournal
+    from loadstone.tune.space import Pairs, Space
+
+PAIR_OVERHEAD_S = 1.0  # between two trials: samples are written and read
+
+
+class TuneOptions(TypedDict):
+    """The values of the options."""
+
+    lab: str | None
+    changes: tuple[str, ...]
+    kept: tuple[str, ...]
+    space: str
+    scenario: str
+    given: tuple[str, ...]
+    objective: str
+    budget_s: float
+    with_trades: bool
+    users: int
+    concurrency: int
+    seconds: float
+    seed: int
+    resume: str | None
+    anyway: bool
+    is_dry: bool
+    location: "StoreLocation"
+    to: TextIO | None
+    markdown: TextIO | None
+    page: Path | None
+
+
+@click.command()
+@click.option("--lab", metavar="NAME", help="Lab deployment whose settings are the default.")
+@click.option(
+    "--with",
+    "changes",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="Setting of the default, as of `loadstone lab up`; may be repeated.",
+)
+@click.option(
+    "--keep",
+    "kept",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="Setting of the default that is not changed; may be repeated.",
+)
+@click.option(
+    "--space",
+    metavar="NAME|FILE",
+    default="lab",
+    show_default=True,
+    help="Settings to search, with their levels: a built-in space or a YAML file.",
+)
+@once(
+    "--scenario",
+    default="issue",
+    help=f"{', '.join(sorted(SCENARIOS))}; a mix; or a scenario of task files.",
+)
+@click.option(
+    "--arg", "given", metavar="NAME=VALUE", multiple=True, help="Argument of the scenario."
+)
+@click.option(
+    "--objective",
+    type=click.Choice(["N", "cpu", "p99"]),
+    default="N",
+    show_default=True,
+    help="What is to become better: throughput of a full service, which decides N; CPU per "
+    "request; or p99 latency.",
+)
+@click.option(
+    "--budget",
+    "budget_s",
+    type=Span(),
+    default="1h",
+    show_default=True,
+    metavar="TIME",
+    help="Time for everything, with starting deployments.",
+)
+@click.option(
+    "--with-trades",
+    is_flag=True,
+    help="Measure also what lowers security or correctness. It is shown apart, never as a gain.",
+)
+@click.option(
+    "--users",
+    type=click.IntRange(0, 10_000),
+    default=10,
+    show_default=True,
+    help="Users to create on each deployment.",
+)
+@click.option(
+    "--concurrency",
+    type=click.IntRange(2, 10_000),
+    default=8,
+    show_default=True,
+    help="Iterations in flight.",
+)
+@click.option(
+    "--seconds",
+    type=Number(1.0, 600.0),
+    default=3.0,
+    show_default=True,
+    help="Duration of each pair of trials; longer if the service is slow.",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(0, 2**31 - 1),
+    default=1,
+    show_default=True,
+    help="Random seed of the search.",
+)
+@click.option("--resume", metavar="ID", help="Go on with a tuning, or show one that has ended.")
+@click.option(
+    "--html",
+    "page",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write an HTML page with all trials.",
+)
+@click.option("--markdown", type=OutputFile(), help="Write Markdown.")
+@UNDONE_ANYWAY
+@DRY_RUN
+@STORE
+@JSON
+@click.pass_context
+def tune(ctx: click.Context, **options: Unpack[TuneOptions]) -> None:
+    """Search for settings that lift a service, and prove the gain.
+
+    Compares combinations of settings with the default, in turns, and keeps the better ones. The
+    best is then compared with the default anew, in pairs that the search has not seen: only this
+    gain is stated. Settings that carry no part of it are dropped. Creates two deployments for each
+    comparison and removes them.
+
+    \b
+    loadstone tune --lab demo --scenario validate --budget 2h
+    loadstone tune --with database=mariadb --keep web=uwsgi --with-trades
+    loadstone tune --resume 20261125-2012-a1b2c3
+
+    Exit code 0 with an answer, also if it is that no gain is shown; 2 for an invalid space or too
+    small a budget; 3 if the default does not start; 70 after an internal error.
+    """
+    from loadstone.tune import journal as journals
+    from loadstone.tune.propose import require_optuna
+
+    require_optuna()
+    if options["resume"] is not None:
+        if options["lab"] or options["changes"] or options["kept"]:
+            raise click.UsageError("--resume has the settings with which the tuning began")
+        found = journals.find(options["location"], options["resume"])
+    else:
+        begun = _begun(options)
+        if options["is_dry"]:
+            _show_dry_run(begun, options["to"])
+            return
+        found = journals.begin(options["location"], begun)
+    report = _report(found, options["location"], backend_of(ctx))
+    ctx.exit(_show(report, options))
+
+
+def _begun(options: TuneOptions) -> "Begun":
+    """Return the tuning that the options ask for; InvalidInput if it cannot prove anything."""
+    from loadstone.tune.journal import Begun, Load
+    from loadstone.tune.measured import DEFAULT_BESIDE_ITSELF, config_of
+    from loadstone.tune.model import Objective
+    from loadstone.tune.suggest import suggestions
+
+    space, kept = _space(options)
+    begun = Begun(
+        space_name=options["space"],
+        space=space,
+        kept=kept,
+        suggested=suggestions(space, _cores()),
+        load=Load(
+            options["scenario"],
+            options["given"],
+            options["users"],
+            options["concurrency"],
+            options["seconds"],
+        ),
+        objective=Objective(options["objective"]),
+        budget_s=options["budget_s"],
+        seed=options["seed"],
+        with_trades=options["with_trades"],
+        command=command_line(),
+        started_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        pair_s=options["seconds"] + PAIR_OVERHEAD_S,
+    )
+    _require_time(begun)
+    config_of(begun, "", DEFAULT_BESIDE_ITSELF)  # a wrong scenario is refused before it begins
+    return begun
+
+
+def _cores() -> int:
+    import os
+
+    return os.cpu_count() or 1
+
+
+def _space(options: TuneOptions) -> "tuple[Space, Pairs]":
+    """Return the space with the settings of the default, and those that are kept."""
+    from loadstone.errors import InvalidInput
+    from loadstone.lab.keystone import settings
+    from loadstone.system.redaction import is_secret_option
+    from loadstone.tune import space
+
+    kept = [settings.split(pair) for pair in options["kept"]]
+    pairs = [*_of_lab(options), *(settings.split(pair) for pair in options["changes"]), *kept]
+    default = settings.read(pairs)
+    if default.service is not settings.Service.KEYSTONE:
+        raise InvalidInput(f"service={default.service}: only settings of a Keystone are searched")
+    known = tuple(one for one in default.pairs() if one[0] not in settings.OF_ITS_OWN)
+    for key, _ in known:
+        if key.startswith("conf.") and is_secret_option(key):
+            raise InvalidInput(
+                f"{key}: a secret would be kept in the tuning's journal; leave it out"
+            )
+    return space.find(options["space"], known, tuple(kept)), tuple(kept)
+
+
+def _of_lab(options: TuneOptions) -> "Pairs":
+    from loadstone.cli.prove import require_lab_undone
+    from loadstone.lab import deployment
+    from loadstone.lab.keystone import settings
+
+    if options["lab"] is None:
+        return ()
+    known = deployment.load(options["lab"]).state.settings
+    require_lab_undone(options["lab"], anyway=options["anyway"])
+    return tuple(pair for pair in known if pair[0] not in settings.OF_ITS_OWN)
+
+
+def _require_time(begun: "Begun") -> None:
+    from loadstone.errors import InvalidInput
+    from loadstone.report import figures
+    from loadstone.tune.budget import least_s
+
+    least = least_s(begun.terms)
+    if begun.budget_s < least:
+        minutes = int(least // 60) + 1
+        raise InvalidInput(
+            f"--budget {figures.seconds(begun.budget_s)} is too short to prove a gain: the "
+            "default, two combinations and one proof take about "
+            f"{figures.seconds(least)}; give --budget {minutes}m or more"
+        )
+
+
+def _report(found: "TuningJournal", location: "StoreLocation", backend: "Backend") -> "Report":
+    """Carry out a tuning, or what is left of it."""
+    from loadstone.cli.screen import Screen
+    from loadstone.tune.measured import LabMeasure
+    from loadstone.tune.section import Shown, report_of
+    from loadstone.tune.tuning import tune
+
+    begun = found.begun
+    with found.locked(), open_store(location) as store, Screen(backend.clock) as screen:
+        screen.say(f"tuning {found.tuning_id}; --resume {found.tuning_id} goes on with it")
+        measure = found.recorded(LabMeasure(found, store, screen, backend))
+        tuned = tune(
+            begun.space,
+            begun.terms,
+            begun.suggested,
+            measure,
+            lambda line: screen.say(f"tune: {line}"),
+        )
+    return report_of(Shown(tuned, found, location.option))
+
+
+def _show_dry_run(begun: "Begun", to: TextIO | None) -> None:
+    """Print the space, and what one of its comparisons would send."""
+    from loadstone.compare.measure import run_config
+    from loadstone.report import figures
+    from loadstone.tune.budget import Costs, combinations
+    from loadstone.tune.measured import DEFAULT_BESIDE_ITSELF, config_of
+    from loadstone.workload.preview import preview
+
+    config = config_of(begun, "dry-run", DEFAULT_BESIDE_ITSELF)
+    run = run_config(config, 0, lambda _measure: None)
+    show_dry_run((preview(run, (config.sides[1].target,)),), to)
+    if to is not None and to.name == "-":
+        return
+    costs, space = Costs(begun.terms), begun.space
+    for one in (*space.settings, *(space.trades if begun.with_trades else ())):
+        choices = space.choices(one, space.values(()))
+        levels = ", ".join("the default" if level is None else level for level in choices)
+        shown = levels if len(choices) > 1 else f"only where {_conditions(one.when)}"
+        click.echo(f"{one.kind.value:10} {one.name}: {shown}")
+    count = combinations(costs, begun.budget_s / 2)
+    click.echo(
+        f"about {count} combinations of {space.combinations:,} in "
+        f"{figures.seconds(begun.budget_s)}, with the proof of the best"
+    )
+
+
+def _conditions(when: "tuple[tuple[str, tuple[str, ...]], ...]") -> str:
+    return " and ".join(f"{name} is {' or '.join(values)}" for name, values in when)
+
+
+def _show(report: "Report", options: TuneOptions) -> int:
+    from loadstone.report import data, html, terminal
+    from loadstone.report import markdown as as_markdown
+    from loadstone.report.console import console
+
+    to, markdown, page = options["to"], options["markdown"], options["page"]
+    if to is not None:
+        write_json(data.as_data(report), to)
+    if markdown is not None:
+        write(as_markdown.render(report), markdown)
+    if page is not None:
+        html.write((report,), page)
+    if all(one is None or one.name != "-" for one in (to, markdown)):
+        terminal.show(report, console())
+    return report.exit_code

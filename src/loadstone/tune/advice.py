@@ -1,0 +1,117 @@
+"""Settings of the lab as lines of the configuration files of a service."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from loadstone.lab.keystone.settings import Cache, DatabaseBackend
+from loadstone.lab.keystone.web import Web
+from loadstone.tune.space import Pairs
+
+KEYSTONE, HAPROXY = "keystone.conf", "haproxy.cfg"
+MEMCACHED = "HOST:PORT"  # in place of the address of memcached
+LAB = "loadstone lab up"  # in place of a file, for what only the lab names
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigLine:
+    """One line of a configuration file, or one argument of a program."""
+
+    file: str
+    text: str
+    section: str = ""  # of keystone.conf, uwsgi.ini and my.cnf
+
+    @property
+    def shown(self) -> str:
+        """The line with its section."""
+        return f"[{self.section}] {self.text}" if self.section else self.text
+
+
+PLAIN = {
+    "web": ConfigLine("web server", "serve Keystone with VALUE"),
+    "hash-rounds": ConfigLine(KEYSTONE, "password_hash_rounds = VALUE", "identity"),
+    "token": ConfigLine(KEYSTONE, "provider = VALUE", "token"),
+    "balance": ConfigLine(HAPROXY, "balance VALUE"),
+    "maxconn": ConfigLine(HAPROXY, "server NAME ADDRESS check maxconn VALUE"),
+}
+
+
+def lines(changes: Pairs, values: Mapping[str, str]) -> tuple[ConfigLine, ...]:
+    """Return the lines of all changes; `values` are all settings, which name the programs."""
+    return tuple(line for name, value in changes for line in lines_of(name, value, values))
+
+
+def lines_of(name: str, value: str, values: Mapping[str, str]) -> tuple[ConfigLine, ...]:
+    """Return the lines of one setting."""
+    if name.startswith("conf."):
+        _, section, option = name.split(".", 2)
+        return (_keystone(section, option, value),)
+    if name == "cache":
+        return _cache(Cache(value))
+    if name in ("workers", "threads", "listen"):
+        return (_of_web_server(name, value, Web(values.get("web", Web.UWSGI))),)
+    if name in ("db-buffer-mb", "db-connections"):
+        return (_of_database(name, value, values.get("database", "")),)
+    line = PLAIN.get(name, ConfigLine(LAB, f"--with {name}=VALUE"))
+    return (replace(line, text=line.text.replace("VALUE", value)),)
+
+
+def files(found: tuple[ConfigLine, ...]) -> tuple[tuple[str, str], ...]:
+    """Return each file with its lines, under their sections."""
+    texts: dict[str, list[str]] = {}
+    for file in dict.fromkeys(one.file for one in found):
+        own = [one for one in found if one.file == file]
+        for section in dict.fromkeys(one.section for one in own):
+            texts.setdefault(file, []).extend([f"[{section}]"] if section else [])
+            texts[file] += [one.text for one in own if one.section == section]
+    return tuple((file, "\n".join(text)) for file, text in texts.items())
+
+
+def _keystone(section: str, option: str, value: str) -> ConfigLine:
+    return ConfigLine(KEYSTONE, f"{option} = {value}", section)
+
+
+def _of_web_server(name: str, value: str, web: Web) -> ConfigLine:
+    match web:
+        case Web.GUNICORN:
+            return ConfigLine("gunicorn", f"--{name} {value}")
+        case Web.GRANIAN:
+            option = {"threads": "blocking-threads"}.get(name, name)
+            return ConfigLine("granian", f"--{option} {value}")
+        case Web.APACHE:
+            option = {"workers": "processes"}.get(name, name)
+            return ConfigLine("apache2.conf", f"WSGIDaemonProcess keystone {option}={value}")
+        case _:
+            option = {"workers": "processes"}.get(name, name)
+            return ConfigLine("uwsgi.ini", f"{option} = {value}", "uwsgi")
+
+
+def _of_database(name: str, value: str, database: str) -> ConfigLine:
+    is_buffer = name == "db-buffer-mb"
+    if database == DatabaseBackend.POSTGRES:
+        text = f"shared_buffers = {value}MB" if is_buffer else f"max_connections = {value}"
+        return ConfigLine("postgresql.conf", text)
+    text = f"innodb_buffer_pool_size = {value}M" if is_buffer else f"max_connections = {value}"
+    return ConfigLine("my.cnf", text, "mysqld")
+
+
+def _cache(level: Cache) -> tuple[ConfigLine, ...]:
+    on = _keystone("cache", "enabled", "true")
+    match level:
+        case Cache.OFF:
+            return (_keystone("cache", "enabled", "false"),)
+        case Cache.LOCAL:
+            return (on,)
+        case Cache.MEMORY:
+            return (on, _keystone("cache", "backend", "dogpile.cache.memory"))
+        case Cache.MEMCACHED:
+            return (
+                on,
+                _keystone("cache", "backend", "dogpile.cache.pymemcache"),
+                _keystone("cache", "backend_argument", f"url:{MEMCACHED}"),
+            )
+        case Cache.MEMCACHED_POOL:
+            return (
+                on,
+                _keystone("cache", "backend", "oslo_cache.memcache_pool"),
+                _keystone("cache", "memcache_servers", MEMCACHED),
+            )

@@ -1,0 +1,469 @@
+"""A tuning as a report: the proven gain, what carries it, what to change, what was tried."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import exp
+from typing import Any
+
+from loadstone.diagnosis.finding import Severity
+from loadstone.report import figures
+from loadstone.report.chart import Chart, ChartSeries
+from loadstone.report.section import (
+    Answer,
+    Certainty,
+    Column,
+    Fact,
+    NamedFigure,
+    NextStep,
+    Report,
+    Row,
+    Section,
+    Statement,
+    Table,
+    Transcript,
+)
+from loadstone.report.sections.overview import overview
+from loadstone.tune import advice
+from loadstone.tune.evidence import Evidence
+from loadstone.tune.journal import TuningJournal
+from loadstone.tune.measured import METRICS
+from loadstone.tune.model import Proof, Share, Trade, Trial, Tuned
+from loadstone.tune.space import Pairs, Setting, Space, words
+from loadstone.tune.tuning import ALPHA, PROOF_ALPHA
+
+GAIN, NO_GAIN = "gain shown", "no gain shown"
+METHOD = (
+    "The search only chooses. The stated gain comes from pairs of trials of the default and the "
+    "chosen combination, both started anew, that the search has not seen.",
+    "There are at most two proofs, and what they show decides which is stated. So each interval "
+    "misses the true gain with 2.5 % (Bonferroni): with 95 %, both hold it.",
+    "What a setting carries: the winner beside the winner with this setting put back, tested with "
+    "Holm's method, so that with 95 % no setting without a part in the gain is kept.",
+    "The gain that was seen while searching is the highest of many noisy ones, and so flatters "
+    "itself. It is shown only to make that visible.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A tuning with what its report needs to know."""
+
+    tuned: Tuned
+    journal: TuningJournal
+    store: str = ""  # option that chooses its store
+
+    @property
+    def space(self) -> Space:
+        """The space that was searched."""
+        return self.journal.begun.space
+
+    @property
+    def metric(self) -> str:
+        """What is to become better: "throughput of issue"."""
+        begun = self.journal.begun
+        return f"{METRICS[begun.objective].name} of {begun.load.scenario}"
+
+
+def report_of(shown: Shown) -> Report:
+    """Return the tuning as a report with one section."""
+    section = _section(shown)
+    journal = shown.journal
+    return Report(
+        title=section.answer.sentence,
+        subject=f"default: {_default(shown)}",
+        sections=(section,),
+        overview=overview((section,)),
+        name="loadstone tune",
+        id=journal.tuning_id,
+        started_at=journal.begun.started_at,
+        about=f"Tuning {journal.tuning_id}, begun {journal.begun.started_at}",
+        page=f"loadstone tune --resume {journal.tuning_id}{shown.store} --html FILE",
+        data=_data(shown),
+    )
+
+
+def _default(shown: Shown) -> str:
+    values = dict(shown.space.default)
+    told = ("release", "workers", "threads", "web", "database", "cache")
+    return ", ".join(f"{name}={values[name]}" for name in told if name in values)
+
+
+def _section(shown: Shown) -> Section:
+    tuned = shown.tuned
+    proof = tuned.stated
+    interval = proof.interval if proof is not None else None
+    text = f"{interval.gain:.3f}" if interval else "1"
+    return Section(
+        id="tuning",
+        title=shown.metric,
+        answer=Answer(
+            label="gain",
+            text=text,
+            unit="times the default",
+            sentence=_sentence(shown),
+            value=interval.gain if interval else None,
+            low=interval.low if interval else None,
+            high=interval.high if interval else None,
+            interval=_within(proof) if interval else "",
+            confidence=1 - ALPHA if interval else 0.0,
+        ),
+        certainty=Certainty(
+            "sustained" if tuned.has_gain else "undecided", GAIN if tuned.has_gain else NO_GAIN
+        ),
+        scenario=shown.journal.begun.load.scenario,
+        facts=tuple(_facts(shown)),
+        figures=tuple(_figures(tuned)),
+        statements=tuple(_statements(shown)),
+        method=METHOD,
+        steps=tuple(_steps(shown)),
+        tables=tuple(_tables(shown)),
+        charts=(_chart(tuned.trials),) if _drawn(tuned.trials) else (),
+        listings=tuple(
+            Transcript(file, text, "The settings to change.")
+            for file, text in advice.files(_lines(shown, tuned.changes))
+        ),
+        took_s=tuned.spent_s,
+        data=_measurement(shown),
+    )
+
+
+def _sentence(shown: Shown) -> str:
+    tuned, proof = shown.tuned, shown.tuned.stated
+    if tuned.has_gain and proof is not None and proof.interval is not None:
+        return (
+            f"{GAIN}: {words(proof.changes)} makes {shown.metric} {proof.interval.gain:.3f} times "
+            f"better than the default (95 %: {_within(proof)}), in fresh pairs"
+        )
+    why = "no combination was better than the default while searching"
+    if tuned.winner is not None:
+        why = f"the budget left no time to prove {words(tuned.winner.changes)}"
+    if proof is not None:
+        why = f"{words(proof.changes)} could not be measured again: {proof.outcome.failure}"
+    if proof is not None and proof.interval is not None:
+        why = (
+            f"{words(proof.changes)} is {proof.interval.gain:.3f} times as good as the default "
+            f"(95 %: {_within(proof)}) in fresh pairs"
+        )
+    return f"{NO_GAIN} in {shown.metric}: {why}"
+
+
+def _within(proof: Proof | None) -> str:
+    if proof is None or proof.interval is None or not math.isfinite(proof.interval.high):
+        return figures.MISSING
+    return f"{proof.interval.low:.3f} to {proof.interval.high:.3f}"
+
+
+def _facts(shown: Shown) -> Iterator[Fact]:
+    tuned = shown.tuned
+    yield Fact("answer", _sentence(shown), rank=1)
+    winner = tuned.winner
+    if winner is not None and winner.evidence is not None:
+        yield Fact(
+            "seen while searching",
+            f"{words(winner.changes)}: {exp(winner.evidence.mean):.3f} times, the highest of "
+            f"{_count(tuned)}: not the gain",
+            rank=2,
+            short=f"{exp(winner.evidence.mean):.3f}",
+            is_column=True,
+        )
+    if tuned.proof_again is not None and tuned.proof is not None:
+        yield Fact("before the reduction", f"{words(tuned.proof.changes)}: {_proved(tuned.proof)}")
+    yield Fact("tried", f"{_count(tuned)} in {figures.seconds(tuned.spent_s)}", rank=3)
+    check = tuned.check.evidence
+    if check is not None:
+        yield Fact(
+            "noise",
+            f"the default beside itself: {exp(check.mean):.3f} times; pairs scatter by "
+            f"{figures.percent(check.deviation)}",
+            rank=4,
+        )
+    yield Fact("repeat", shown.journal.begun.command, rank=5)
+
+
+def _proved(proof: Proof) -> str:
+    if proof.interval is None:
+        return proof.outcome.failure
+    return f"{proof.interval.gain:.3f} times (95 %: {_within(proof)})"
+
+
+def _count(tuned: Tuned) -> str:
+    failed = sum(bool(one.failure) for one in tuned.trials)
+    count = len(tuned.trials)
+    plural = "" if count == 1 else "s"
+    return f"{count} combination{plural}" + (f", {failed} of them failed" if failed else "")
+
+
+def _figures(tuned: Tuned) -> Iterator[NamedFigure]:
+    proof = tuned.stated
+    yield NamedFigure("gain", "gain", proof.interval.gain if proof and proof.interval else None)
+    if tuned.winner is not None and tuned.winner.evidence is not None:
+        seen = exp(tuned.winner.evidence.mean)
+        yield NamedFigure("seen_while_searching", "seen while searching", seen)
+
+
+def _statements(shown: Shown) -> Iterator[Statement]:
+    tuned = shown.tuned
+    yield Statement(_sentence(shown))
+    again = tuned.proof_again
+    if tuned.proof is not None and again is not None:
+        dropped = tuple(one for one in tuned.proof.changes if one not in again.changes)
+        if again.shows_gain:
+            yield Statement(
+                f"{words(dropped)} was dropped: put back alone, it was not shown to carry a part "
+                "of the gain. The rest was proven again."
+            )
+        else:
+            yield Statement(
+                f"Without {words(dropped)}, which alone was not missed, no gain is shown "
+                f"({_proved(again)}): the settings act together, so all of them are stated.",
+                Severity.WARNING,
+            )
+    for one in tuned.trials:
+        if one.failure:
+            yield Statement(f"{words(one.changes)}: {one.failure}", Severity.WARNING)
+    if tuned.cut_short:
+        short = ", ".join(tuned.cut_short)
+        yield Statement(f"The budget left no time for {short}.", Severity.WARNING)
+    if tuned.trades:
+        yield Statement(
+            "Trades lower security or correctness. What they bring is not a gain, and is not in "
+            "the advice.",
+            Severity.WARNING,
+        )
+
+
+def _steps(shown: Shown) -> Iterator[NextStep]:
+    for share in _shares(shown.tuned):
+        setting = shown.space.setting(*share.change)
+        for line in _lines(shown, (share.change,)):
+            yield NextStep(
+                f"{line.file}: {line.shown}",
+                worth=_worth(share, shown.tuned),
+                detail=_detail(setting),
+            )
+
+
+def _shares(tuned: Tuned) -> tuple[Share, ...]:
+    """Return the settings to change, with what each carries where that was measured."""
+    known = {one.change: one for one in tuned.ablation}
+    return tuple(known.get(one, Share(one, None, None)) for one in tuned.changes)
+
+
+def _worth(share: Share, tuned: Tuned) -> str:
+    if share.evidence is not None:
+        return f"{exp(share.evidence.mean):.3f} times"
+    if share.failure:
+        return "needed to start"
+    proof = tuned.stated
+    if len(tuned.changes) == 1 and proof is not None and proof.interval is not None:
+        return f"{proof.interval.gain:.3f} times"
+    return "not measured alone"
+
+
+def _detail(setting: Setting) -> str:
+    parts = (f"costs a {setting.change.value}", setting.price, setting.source)
+    return "; ".join(one for one in parts if one)
+
+
+def _lines(shown: Shown, changes: Pairs) -> tuple[advice.ConfigLine, ...]:
+    return advice.lines(changes, shown.space.values(shown.tuned.changes))
+
+
+def _tables(shown: Shown) -> Iterator[Table]:
+    tuned = shown.tuned
+    if tuned.has_gain:
+        yield _advised(shown)
+    if tuned.ablation:
+        yield _ablation(tuned)
+    if tuned.trades:
+        yield _trades(shown)
+    if tuned.trials:
+        yield _trials(tuned)
+
+
+def _advised(shown: Shown) -> Table:
+    columns = (Column("file"), Column("line"), Column("carries", is_number=True), Column("change"))
+    rows = []
+    for share in _shares(shown.tuned):
+        setting = shown.space.setting(*share.change)
+        worth = _worth(share, shown.tuned)
+        for line in _lines(shown, (share.change,)):
+            cells = (line.file, line.shown, worth, setting.change.value)
+            rows.append(Row(cells, note=_detail(setting)))
+            worth = ""
+    caption = "Carries: how many times better the winner is than without this setting."
+    return Table("Settings to change", columns, tuple(rows), caption, is_primary=True)
+
+
+def _ablation(tuned: Tuned) -> Table:
+    columns = (
+        *(Column("put back alone"), Column("carries", is_number=True)),
+        *(Column("95 %", is_number=True), Column("p (Holm)", is_number=True), Column("so")),
+    )
+    rows = []
+    for one in tuned.ablation:
+        ratio, within = _ratio(one.evidence, ALPHA)
+        p = figures.MISSING if one.p is None else f"{one.p:.3f}"
+        so = "kept" if one.carries else "dropped"
+        rows.append(Row((words((one.change,)), ratio, within, p, so), note=one.failure))
+    return Table("What carries the gain", columns, tuple(rows), is_primary=True)
+
+
+def _trades(shown: Shown) -> Table:
+    columns = (
+        *(Column("trade"), Column("brings", is_number=True)),
+        *(Column("95 %, all together", is_number=True), Column("what it costs")),
+    )
+    rows = []
+    for one in shown.tuned.trades:
+        brings, within = _trade(one)
+        price = shown.space.setting(*one.change).price
+        rows.append(Row((words((one.change,)), brings, within, price), note=one.failure))
+    return Table(
+        "Trades: not gains", columns, tuple(rows), "Beside what is stated.", is_primary=True
+    )
+
+
+def _trade(one: Trade) -> tuple[str, str]:
+    if one.interval is None:
+        return figures.MISSING, figures.MISSING
+    return f"{one.interval.gain:.3f}", f"{one.interval.low:.3f} to {one.interval.high:.3f}"
+
+
+def _trials(tuned: Tuned) -> Table:
+    columns = (
+        *(Column("combination"), Column("seen", is_number=True), Column("pairs", is_number=True)),
+        *(Column("rounds", is_number=True), Column("from")),
+    )
+    rows = []
+    for one in _ranked(tuned.trials):
+        seen, _ = _ratio(one.evidence, ALPHA)
+        pairs = str(one.evidence.pairs) if one.evidence else "0"
+        row = Row((words(one.changes), seen, pairs, str(one.rounds), one.origin), note=one.failure)
+        rows.append(row)
+    caption = "Seen while searching, beside the default. The best of them flatters itself."
+    return Table("Tried", columns, tuple(rows), caption)
+
+
+def _ranked(trials: tuple[Trial, ...]) -> list[Trial]:
+    return sorted(trials, key=lambda one: -one.evidence.mean if one.evidence else math.inf)
+
+
+def _ratio(evidence: Evidence | None, alpha: float) -> tuple[str, str]:
+    if evidence is None:
+        return figures.MISSING, figures.MISSING
+    found = evidence.interval(alpha)
+    if not math.isfinite(found.high):
+        return f"{found.gain:.3f}", figures.MISSING
+    return f"{found.gain:.3f}", f"{found.low:.3f} to {found.high:.3f}"
+
+
+def _drawn(trials: tuple[Trial, ...]) -> list[tuple[str, Evidence]]:
+    ranked = ((words(one.changes), one.evidence) for one in _ranked(trials))
+    return [(name, one) for name, one in ranked if one and math.isfinite(one.interval(ALPHA).high)]
+
+
+def _chart(trials: tuple[Trial, ...]) -> Chart:
+    drawn = _drawn(trials)
+    ends, points = [], []
+    for number, (_, evidence) in enumerate(drawn):
+        y, found = float(len(drawn) - number), evidence.interval(ALPHA)
+        ends += [(found.low, y), (found.high, y)]
+        points.append((found.gain, y))
+    return Chart(
+        id="chart-trials",
+        title="Combinations beside the default",
+        summary="Times better than the default while searching, each with its 95 % interval.",
+        x_label="times the default",
+        y_label="",
+        series=(
+            ChartSeries("interval", "intervals", "p50", tuple(ends)),
+            ChartSeries("seen", "points", "p50", tuple(points)),
+        ),
+        rows=tuple(name for name, _ in drawn),
+    )
+
+
+# Data for programs
+
+
+def _data(shown: Shown) -> dict[str, Any]:
+    begun = shown.journal.begun
+    return {
+        "document": "tuning",
+        "tuning_id": shown.journal.tuning_id,
+        "space": begun.space_name,
+        "objective": begun.objective.value,
+        "budget_s": begun.budget_s,
+        "spent_s": shown.tuned.spent_s,
+        "started_at": begun.started_at,
+        "default": dict(begun.space.default),
+        "command": begun.command,
+    }
+
+
+def _measurement(shown: Shown) -> dict[str, Any]:
+    tuned = shown.tuned
+    winner = tuned.winner
+    return {
+        "title": shown.metric,
+        "scenario": shown.journal.begun.load.scenario,
+        "has_gain": tuned.has_gain,
+        "changes": dict(tuned.changes),
+        "seen_while_searching": exp(winner.evidence.mean)
+        if winner is not None and winner.evidence is not None
+        else None,
+        "confidence_of_each_proof": 1 - PROOF_ALPHA,
+        "proof": _proof_data(tuned.proof),
+        "proof_again": _proof_data(tuned.proof_again),
+        "ablation": [
+            {**_change(one.change), **_evidence_data(one.evidence), "p": one.p, "kept": one.carries}
+            for one in tuned.ablation
+        ],
+        "trades": [
+            {**_change(one.change), **_evidence_data(one.evidence), "failure": one.failure or None}
+            for one in tuned.trades
+        ],
+        "lines": [
+            {"file": one.file, "section": one.section or None, "line": one.text}
+            for one in _lines(shown, tuned.changes)
+        ],
+        "trials": [
+            {
+                "changes": dict(one.changes),
+                "from": one.origin,
+                **_evidence_data(one.evidence),
+                "rounds": one.rounds,
+                "failure": one.failure or None,
+            }
+            for one in tuned.trials
+        ],
+        "cut_short": list(tuned.cut_short),
+    }
+
+
+def _change(change: tuple[str, str]) -> dict[str, Any]:
+    return {"setting": change[0], "value": change[1]}
+
+
+def _evidence_data(evidence: Evidence | None) -> dict[str, Any]:
+    if evidence is None:
+        return {"ratio": None, "deviation": None, "pairs": 0}
+    known = evidence.deviation if math.isfinite(evidence.deviation) else None
+    return {"ratio": exp(evidence.mean), "deviation": known, "pairs": evidence.pairs}
+
+
+def _proof_data(proof: Proof | None) -> dict[str, Any] | None:
+    if proof is None:
+        return None
+    interval = proof.interval
+    return {
+        "changes": dict(proof.changes),
+        "gain": interval.gain if interval else None,
+        "low": interval.low if interval else None,
+        "high": interval.high if interval else None,
+        "pairs": proof.outcome.evidence.pairs if proof.outcome.evidence else 0,
+        "failure": proof.outcome.failure or None,
+        "runs": list(proof.outcome.runs),
+    }

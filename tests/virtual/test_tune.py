@@ -1,0 +1,212 @@
+"""`loadstone tune` of simulated labs: the gain that is stated is true, or none is stated."""
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+from simulator.service import Service
+from virtual import Ended, VirtualCommandLine
+
+SHORT = ("--budget=40m", "--users=0", "--concurrency=4", "--seconds=2", "--json=-")
+SPACE = """\
+settings:
+  - {name: threads, levels: [1, 2, 4]}
+  - {name: cache, levels: [local, memcached], price: memcached}
+  - {name: conf.token.cache_on_issue, levels: [true, false], when: {cache: [memcached]}}
+  - {name: hash-rounds, levels: [4, 12], kind: trade, price: weaker hashes}
+"""
+DEFAULT = ("--with=hash-rounds=12", "--with=conf.token.cache_on_issue=true")
+Lab = Callable[[Mapping[str, str]], Service]
+
+
+def lab_of(**faster: float) -> Lab:
+    """Return labs that are so many times as fast with `threads_2`, `cache_memcached`, ..."""
+
+    def lab(settings: Mapping[str, str]) -> Service:
+        speed = 1.0
+        for name, times in faster.items():
+            key, _, level = name.rpartition("_")
+            speed *= times if settings.get(key.replace("_", "-")) == level else 1.0
+        return Service(workers=2, capacity_rps=100.0 * speed)
+
+    return lab
+
+
+@pytest.fixture
+def space(home: Path) -> Path:
+    path = home / "space.yaml"
+    path.write_text(SPACE)
+    return path
+
+
+def tuned(loadstone: VirtualCommandLine, space: Path, lab: Lab, *words: str) -> Ended:
+    return loadstone("tune", f"--space={space}", *DEFAULT, *SHORT, *words, lab=lab)
+
+
+def only(ended: Ended) -> dict:
+    [found] = ended.data["measurements"]
+    return found
+
+
+def test_the_setting_that_carries_the_gain_is_named_and_the_others_are_dropped(
+    loadstone: VirtualCommandLine, space: Path
+) -> None:
+    ended = tuned(loadstone, space, lab_of(cache_memcached=1.25))
+    found = only(ended)
+    assert (ended.code, found["has_gain"]) == (0, True), ended.stderr
+    assert found["changes"] == {"cache": "memcached"}
+    answer = found["answer"]
+    assert answer["low"] <= 1.25 <= answer["high"]
+    assert found["seen_while_searching"] > 1
+    assert {"file": "keystone.conf", "section": "cache", "line": "enabled = true"} in found["lines"]
+
+
+def test_without_an_effect_no_gain_is_shown(loadstone: VirtualCommandLine, space: Path) -> None:
+    ended = tuned(loadstone, space, lab_of())
+    assert (ended.code, only(ended)["has_gain"]) == (0, False), ended.stderr
+    assert "no gain shown" in ended.data["headline"]
+    assert only(ended)["lines"] == []
+
+
+def test_a_trade_is_measured_apart_and_never_a_gain(
+    loadstone: VirtualCommandLine, space: Path
+) -> None:
+    lab = lab_of(hash_rounds_4=2.0)
+    without = only(tuned(loadstone, space, lab))
+    assert (without["has_gain"], without["trades"]) == (False, [])
+    assert not any("hash-rounds" in one["changes"] for one in without["trials"])
+    found = only(tuned(loadstone, space, lab, "--with-trades"))
+    [trade] = found["trades"]
+    assert (trade["setting"], trade["value"], found["has_gain"]) == ("hash-rounds", "4", False)
+    assert trade["ratio"] == pytest.approx(2.0, rel=0.1)
+    assert "hash-rounds" not in found["changes"]
+
+
+def test_a_kept_setting_is_not_changed(loadstone: VirtualCommandLine, space: Path) -> None:
+    found = only(tuned(loadstone, space, lab_of(cache_memcached=1.25), "--keep=cache=local"))
+    assert not found["has_gain"]
+    assert not any("cache" in one["changes"] for one in found["trials"])
+
+
+def test_a_tuning_that_was_interrupted_goes_on_where_it_ended(
+    loadstone: VirtualCommandLine, space: Path
+) -> None:
+    lab = lab_of(threads_2=1.2)
+    whole = tuned(loadstone, space, lab)
+    [path] = loadstone.home.glob("home/results/tunings/*/comparisons.jsonl")
+    tuning_id = path.parent.name
+    lines = path.read_text().splitlines(keepends=True)
+    again = loadstone("tune", f"--resume={tuning_id}", "--json=-", lab=lab)
+    assert (again.code, again.data) == (0, whole.data)
+    assert not again.engine.plans
+    # As after a kill: the last line is cut short.
+    path.write_text("".join(lines[:4]) + lines[4][:20])
+    resumed = loadstone("tune", f"--resume={tuning_id}", "--json=-", lab=lab)
+    assert resumed.code == 0, resumed.stderr
+    assert resumed.engine.plans
+    assert only(resumed)["changes"] == only(whole)["changes"]
+    assert path.read_text().startswith("".join(lines[:4]))
+
+
+def test_combinations_that_do_not_start_are_findings(
+    loadstone: VirtualCommandLine, space: Path
+) -> None:
+    def lab(settings: Mapping[str, str]) -> Service:
+        if settings["cache"] == "memcached":
+            raise_unusable()
+        return lab_of(threads_4=1.2)(settings)
+
+    ended = tuned(loadstone, space, lab)
+    found = only(ended)
+    assert (ended.code, found["changes"]) == (0, {"threads": "4"}), ended.stderr
+    failed = [one for one in found["trials"] if one["failure"]]
+    assert failed
+    assert all(one["changes"]["cache"] == "memcached" for one in failed)
+    assert any("memcached ended while starting" in one["text"] for one in found["statements"])
+
+
+def raise_unusable() -> None:
+    from loadstone.errors import EnvironmentUnusable
+
+    raise EnvironmentUnusable("memcached ended while starting\nits log")
+
+
+def test_a_default_that_does_not_start_ends_it(loadstone: VirtualCommandLine, space: Path) -> None:
+    def lab(_: Mapping[str, str]) -> Service:
+        raise_unusable()
+        raise AssertionError
+
+    ended = tuned(loadstone, space, lab)
+    assert ended.code == 3
+    assert "the default does not start: memcached ended while starting" in ended.stderr
+    assert json.loads(ended.stdout)["exit_code"] == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("settings: []", "nothing to search: it has no setting of kind gain"),
+        ("settings: [{name: turbo, levels: [1, 2]}]", "--with turbo: no such key"),
+        ("settings: [{name: threads, levels: [1]}]", "threads: has one level, 1; give two or more"),
+        ("settings: [{name: threads, levels: [1, 1]}]", "threads: has one level, 1"),
+        ("settings: [{name: threads, levels: [1, x]}]", "threads must be a whole number"),
+        ("settings: [{name: threads}]", "settings.0: give levels or range"),
+        ("settings: [{name: threads, levels: [1, 2], kinds: gain}]", "settings.0.kinds: Extra"),
+        ("settings: [{name: threads, range: {low: 4, high: 2, step: 1}}]", "low must be below"),
+        ("settings: [{name: maxconn, levels: [1, 2]}]", "maxconn: maxconn needs nodes=2"),
+        (
+            "settings: [{name: threads, levels: [1, 2]}, {name: threads, levels: [1, 4]}]",
+            "threads: stands twice",
+        ),
+        (
+            "settings: [{name: listen, levels: [1, 2], when: {web: [uwsgi]}},"
+            "{name: web, levels: [uwsgi, gunicorn]}]",
+            "its condition needs web, which must come first",
+        ),
+        ("settings: [{name: port, levels: [1, 2]}]", "an address, not a setting"),
+        ("title: nothing", "settings: Field required"),
+        ("- a", "Input should be"),
+    ],
+)
+def test_a_space_that_cannot_be_searched_is_refused_in_one_line(
+    loadstone: VirtualCommandLine, space: Path, text: str, message: str
+) -> None:
+    space.write_text(text)
+    ended = loadstone("tune", f"--space={space}")
+    assert ended.code == 2
+    assert message in ended.stderr
+    assert ended.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (("--budget=2m",), 2, "give --budget 7m or more"),
+        (("--budget=soon",), 2, "'soon' is not a time"),
+        (("--space=nowhere.yaml",), 2, "no such file; built in is lab"),
+        (("--resume=nothing",), 2, "no tuning 'nothing' has begun"),
+        (("--resume=nothing", "--keep=web=uwsgi"), 2, "--resume has the settings"),
+        (("--with=turbo=on",), 2, "--with turbo: no such key"),
+        (("--with=service=oidc-provider",), 2, "only settings of a Keystone are searched"),
+        (("--with=conf.ldap.password=x",), 2, "conf.ldap.password: a secret"),
+        (("--scenario=nothing",), 2, "nothing"),
+    ],
+)
+def test_wrong_use_is_refused(
+    loadstone: VirtualCommandLine, words: tuple[str, ...], code: int, message: str
+) -> None:
+    ended = loadstone("tune", *words)
+    assert (ended.code, message in ended.stderr) == (code, True), ended.stderr
+
+
+def test_a_dry_run_shows_the_space_and_measures_nothing(
+    loadstone: VirtualCommandLine, space: Path
+) -> None:
+    ended = loadstone("tune", f"--space={space}", "--dry-run", "--with-trades")
+    assert ended.code == 0
+    assert "gain       threads: the default, 2, 4" in ended.stdout
+    assert "only where cache is memcached" in ended.stdout
+    assert "trade      hash-rounds: the default, 4, 12" in ended.stdout
+    assert not ended.engine.plans
+    assert not list(loadstone.home.glob("home/results/tunings/*"))
