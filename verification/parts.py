@@ -10,7 +10,7 @@ TESTS = "tests"
 TOPICS = {
     "engine": "what a request costs the load generator, and how true its times are",
     "search": "N of services whose capacity is known, simulated and on real sockets",
-    "comparison": "answers of `compare` for services whose difference is known",
+    "comparison": "answers of `compare` and `tune` for services whose difference is known",
     "diagnosis": "bottlenecks, predictions and sizings beside what was measured",
     "faults": "figures of known faults; everything undone after kills",
     "fuzz": "made-up input: HTTP, sample files, imports, task files, facts",
@@ -243,6 +243,26 @@ COMPARISON = (
         6 * MINUTE_S,
         "{python} -m verification.comparison.turns",
         "{python} -m verification.comparison.turns --count 8",
+    ),
+)
+
+TUNED = "{python} -m verification.tuning.simulated"
+TUNING = (
+    Part(
+        "tune-null",
+        "comparison",
+        "how often `tune` shows a gain where there is none: 1,000 tunings on each machine",
+        8 * MINUTE_S,
+        f"{TUNED} --null",
+        f"{TUNED} --null --count 2",
+    ),
+    Part(
+        "tune-coverage",
+        "comparison",
+        "whether the stated interval holds the true gain: 100 tunings on each machine",
+        2 * MINUTE_S,
+        TUNED,
+        f"{TUNED} --count 2",
     ),
 )
 
@@ -522,8 +542,8 @@ def marked(root: Path) -> tuple[Part, ...]:
 
 def fixed() -> tuple[Part, ...]:
     """Return the parts that are no marked tests."""
-    measured = (*ENGINE, *SEARCH, *COMPARISON, *DIAGNOSIS, *FAULTS, *MADE_UP, *FLEET, *LAB)
-    return (*measured, *RELEASE, *studies())
+    measured = (*ENGINE, *SEARCH, *COMPARISON, *TUNING, *DIAGNOSIS, *FAULTS, *MADE_UP, *FLEET)
+    return (*measured, *LAB, *RELEASE, *studies())
 
 
 def every() -> tuple[Part, ...]:

@@ -14,7 +14,19 @@ import pytest
 TESTS = Path(__file__).parents[1]
 FOLDERS = {
     *("analysis", "audit", "cli", "cloud", "compare", "diagnosis", "faults", "keystone", "lab"),
-    *("monitor", "plan", "rally", "report", "search", "serve", "size", "store", "study", "system"),
+    *(
+        "monitor",
+        "plan",
+        "rally",
+        "report",
+        "search",
+        "serve",
+        "size",
+        "store",
+        "study",
+        "system",
+        "tune",
+    ),
     *("virtual", "golden"),
 }
 FILES = {
@@ -58,8 +70,10 @@ LONG = {
     "search/test_published.py",
     "search/test_refusal.py",
     "study/test_scaling.py",  # imports SciPy
+    "tune/test_tuning.py",  # imports SciPy
     "virtual/test_bisect.py",
     "virtual/test_compare.py",
+    "virtual/test_tune.py",
 }
 # Of these folders' conftest.py: each starts a server or a process.
 FIXTURES = {"loadstone", "postgresql", "rally_python", "service", "url"}

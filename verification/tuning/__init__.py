@@ -1,0 +1,1 @@
+"""Tunings of services whose true gain is known."""

@@ -392,6 +392,40 @@ class SizingData(_Measured):
     """A sizing."""
 
 
+class ProofData(_Part):
+    """Fresh pairs of the default and one combination."""
+
+    changes: Pairs
+    gain: Number = Field(description="how many times better; `null` if it could not be measured")
+    low: Number
+    high: Number
+    pairs: int
+    failure: str | None
+    runs: list[str]
+
+
+class TuningData(_Measured):
+    """A tuning."""
+
+    title: str
+    scenario: str
+    has_gain: bool
+    changes: Pairs = Field(description="settings to change; empty if no gain is shown")
+    seen_while_searching: Number = Field(description="of the best; not the gain")
+    confidence_of_each_proof: float
+    proof: ProofData | None = Field(description="of the best of the search")
+    proof_again: ProofData | None = Field(description="without the settings that carry nothing")
+    ablation: list[dict[str, Any]] = Field(
+        description="each setting put back: `setting`, `value`, `ratio`, `pairs`, `p`, `kept`"
+    )
+    trades: list[dict[str, Any]] = Field(description="never gains; `--with-trades`")
+    lines: list[dict[str, Any]] = Field(description="of files: `file`, `section`, `line`")
+    trials: list[dict[str, Any]] = Field(
+        description="of the search: `changes`, `from`, `ratio`, `pairs`, `rounds`, `failure`"
+    )
+    cut_short: list[str] = Field(description="what the budget left no time for")
+
+
 class EnvironmentData(_Part):
     """Machine and target."""
 
@@ -480,8 +514,23 @@ class SizingDocument(_Document):
     measurements: list[SizingData]
 
 
+class TuningDocument(_Document):
+    """A tuning."""
+
+    document: Literal["tuning"]
+    tuning_id: str
+    space: str
+    objective: str
+    budget_s: float
+    spent_s: float
+    started_at: str
+    default: Pairs
+    command: str
+    measurements: list[TuningData]
+
+
 Document = Annotated[
-    RunDocument | ComparisonDocument | StudyDocument | SizingDocument,
+    RunDocument | ComparisonDocument | StudyDocument | SizingDocument | TuningDocument,
     Field(discriminator="document"),
 ]
 _ADAPTER: TypeAdapter[Any] = TypeAdapter(Document)

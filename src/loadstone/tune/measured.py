@@ -10,12 +10,13 @@ from loadstone.compare.answer import Criteria, Metric, MetricComparison
 from loadstone.compare.measure import WARM_UP, ComparisonConfig, MeasuredComparison, Side, measure
 from loadstone.compare.metrics import CPU, P99, THROUGHPUT
 from loadstone.errors import EnvironmentUnusable, MeasurementInvalid
-from loadstone.keystone.target import OwnLab, Target, TargetChoice
 from loadstone.lab.keystone import settings
 from loadstone.plan.load import ClosedLoad
 from loadstone.result.observer import Display
 from loadstone.run.backend import Backend, Say
 from loadstone.store.store import Store
+from loadstone.target.choice import OwnLab, TargetChoice
+from loadstone.target.target import Target
 from loadstone.tune.budget import CHECK_PAIRS
 from loadstone.tune.evidence import Evidence
 from loadstone.tune.journal import Begun, TuningJournal

@@ -25,7 +25,7 @@ from loadstone.report.section import (
 )
 from loadstone.report.sections.overview import overview
 from loadstone.tune import advice
-from loadstone.tune.evidence import Evidence
+from loadstone.tune.evidence import Evidence, Interval
 from loadstone.tune.journal import TuningJournal
 from loadstone.tune.measured import METRICS
 from loadstone.tune.model import Proof, Share, Trade, Trial, Tuned
@@ -100,7 +100,7 @@ def _section(shown: Shown) -> Section:
         answer=Answer(
             label="gain",
             text=text,
-            unit="times the default",
+            unit="times better",
             sentence=_sentence(shown),
             value=interval.gain if interval else None,
             low=interval.low if interval else None,
@@ -130,22 +130,26 @@ def _section(shown: Shown) -> Section:
 
 def _sentence(shown: Shown) -> str:
     tuned, proof = shown.tuned, shown.tuned.stated
-    if tuned.has_gain and proof is not None and proof.interval is not None:
-        return (
-            f"{GAIN}: {words(proof.changes)} makes {shown.metric} {proof.interval.gain:.3f} times "
-            f"better than the default (95 %: {_within(proof)}), in fresh pairs"
-        )
+    if proof is not None and proof.interval is not None:
+        word = GAIN if tuned.has_gain else NO_GAIN
+        return f"{word}: with {words(proof.changes)}, {_times(shown, proof.interval)}"
     why = "no combination was better than the default while searching"
     if tuned.winner is not None:
         why = f"the budget left no time to prove {words(tuned.winner.changes)}"
     if proof is not None:
         why = f"{words(proof.changes)} could not be measured again: {proof.outcome.failure}"
-    if proof is not None and proof.interval is not None:
-        why = (
-            f"{words(proof.changes)} is {proof.interval.gain:.3f} times as good as the default "
-            f"(95 %: {_within(proof)}) in fresh pairs"
-        )
     return f"{NO_GAIN} in {shown.metric}: {why}"
+
+
+def _times(shown: Shown, found: Interval) -> str:
+    """Return the gain in words; what is better when it is lower has the inverse ratio."""
+    ratio, low, high = found.gain, found.low, found.high
+    if not METRICS[shown.journal.begun.objective].is_higher_better:
+        ratio, low, high = 1 / ratio, 1 / high, 1 / max(low, 1e-300)
+    return (
+        f"{shown.metric} is {ratio:.3f} times that of the default (95 %: {low:.3f} to "
+        f"{high:.3f}), in pairs that the search has not seen"
+    )
 
 
 def _within(proof: Proof | None) -> str:

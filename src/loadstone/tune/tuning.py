@@ -12,7 +12,7 @@ stated comes from pairs that the choice has not seen.
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from math import ceil
+from math import ceil, inf
 
 from loadstone.analysis import holm
 from loadstone.errors import EnvironmentUnusable
@@ -79,6 +79,7 @@ class _Tuning:
     measure: Measure
     say: Say
     costs: Costs = field(init=False)
+    entered: int = field(default=0, init=False)  # combinations in the race
     cut_short: list[str] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
@@ -87,7 +88,10 @@ class _Tuning:
     def run(self, suggested: Sequence[tuple[Pairs, str]]) -> Tuned:
         check = self._check()
         racers = self._race(Proposals(self.space, self.terms.seed, deque(suggested)))
-        found = Tuned(check, tuple(one.trial for one in racers), winner=_winner(racers))
+        best = _best(racers)
+        found = Tuned(
+            check, tuple(one.trial for one in racers), winner=best.trial if best else None
+        )
         found = self._proven(found)
         found = self._with_trades(found)
         return replace(found, spent_s=self.costs.spent_s, cut_short=tuple(self.cut_short))
@@ -116,44 +120,57 @@ class _Tuning:
         return share * self.terms.budget_s - self.costs.spent_s
 
     def _race(self, proposals: Proposals) -> list[_Racer]:
+        """Halve a first field of combinations, then let others challenge the best."""
         count = budget.combinations(self.costs, self._search_s)
-        racers = self._first_round(proposals, count)
-        running = [one for one in racers if one.evidence is not None]
-        pairs = budget.FIRST_PAIRS
-        for _ in range(budget.MOST_ROUNDS - 1):
-            running = _kept(running)
-            pairs *= 2
-            if not running or self._search_s < self.costs.of(pairs):
+        racers = [one for one in (self._entered(proposals) for _ in range(count)) if one]
+        running = _kept([one for one in racers if one.evidence is not None])
+        while len(running) > 1 and running[0].rounds < budget.MOST_ROUNDS:
+            if not self._has_time(running[0].rounds + 1):
                 break
-            for one in running:
-                if self._search_s < self.costs.of(pairs):
-                    break
-                self._measure_again(one, pairs)
+            running = _kept([one for one in running if self._has_gone_on(one)])
+        while len(racers) < budget.MOST_TRIED and self._has_time(1):
+            challenger = self._entered(proposals)
+            if challenger is None:
+                break
+            racers.append(challenger)
+            self._challenge(challenger, racers)
         return racers
 
-    def _first_round(self, proposals: Proposals, count: int) -> list[_Racer]:
-        racers: list[_Racer] = []
-        while len(racers) < count:
-            # Later rounds need their share of the time.
-            if len(racers) >= budget.FEWEST_TRIED and self._search_s < self.costs.of(
-                budget.FIRST_PAIRS
-            ):
-                break
-            proposal = proposals.next()
-            if proposal is None:
-                break
-            racer = _Racer(proposal)
-            self.say(f"{words(proposal.changes)} ({proposal.origin})")
-            self._measure_again(racer, budget.FIRST_PAIRS)
-            proposal.tell(None if racer.evidence is None else racer.evidence.mean)
-            racers.append(racer)
-        return racers
+    def _challenge(self, challenger: _Racer, racers: Sequence[_Racer]) -> None:
+        """Measure a combination on, as long as it looks better than the best so far."""
+        while (best := _best(racers)) is not None and _seen(challenger) > 0:
+            if best is challenger or challenger.rounds >= best.rounds:
+                return
+            if _seen(challenger) <= _seen(best) or not self._has_gone_on(challenger):
+                return
 
-    def _measure_again(self, racer: _Racer, pairs: int) -> None:
-        if racer.rounds:
-            self.say(f"{words(racer.proposal.changes)}, round {racer.rounds + 1}")
-        outcome = self._compared(Phase.SEARCH, (), racer.proposal.changes, pairs)
+    def _entered(self, proposals: Proposals) -> _Racer | None:
+        """Measure the next combination for the first time; None without time or combination."""
+        is_needed = self.entered < budget.FEWEST_TRIED
+        proposal = proposals.next() if is_needed or self._has_time(1) else None
+        if proposal is None:
+            return None
+        self.entered += 1
+        racer = _Racer(proposal)
+        self._measure_again(racer)
+        proposal.tell(None if racer.evidence is None else racer.evidence.mean)
+        return racer
+
+    def _has_time(self, number: int) -> bool:
+        return self._search_s >= self.costs.of(_pairs_of_round(number))
+
+    def _has_gone_on(self, racer: _Racer) -> bool:
+        """Measure the next round of a combination, if there is time and it does not fail."""
+        if not self._has_time(racer.rounds + 1):
+            return False
+        self._measure_again(racer)
+        return racer.evidence is not None
+
+    def _measure_again(self, racer: _Racer) -> None:
         racer.rounds += 1
+        changes = racer.proposal.changes
+        self.say(f"{words(changes)} ({racer.proposal.origin}), round {racer.rounds}")
+        outcome = self._compared(Phase.SEARCH, (), changes, _pairs_of_round(racer.rounds))
         if outcome.evidence is None:
             racer.failure, racer.evidence = outcome.failure, None
             self.say(f"  dropped: {outcome.failure}")
@@ -258,22 +275,28 @@ class _Tuning:
         ]
 
 
+def _pairs_of_round(number: int) -> int:
+    return int(budget.FIRST_PAIRS * 2 ** (number - 1))
+
+
 def _kept(racers: Sequence[_Racer]) -> list[_Racer]:
     """Return the better half, without those that are not better than the default."""
     better = [one for one in racers if one.evidence is not None and _may_win(one.evidence)]
-    ranked = sorted(better, key=lambda one: one.evidence.mean if one.evidence else 0, reverse=True)
-    return ranked[: ceil(len(racers) * budget.KEPT)]
+    return sorted(better, key=_seen, reverse=True)[: ceil(len(racers) * budget.KEPT)]
 
 
 def _may_win(evidence: Evidence) -> bool:
     return evidence.mean > 0 and evidence.interval(DROP_ALPHA).high > 1
 
 
-def _winner(racers: Sequence[_Racer]) -> Trial | None:
-    """Return the best of those that went furthest, if it was better than the default."""
-    known = [one for one in racers if one.evidence is not None and one.evidence.mean > 0]
-    if not known:
-        return None
-    # A combination with few pairs has a wide interval, so luck carries it less far here.
-    best = max(known, key=lambda one: (one.rounds, one.evidence.mean if one.evidence else 0))
-    return best.trial
+def _seen(racer: _Racer) -> float:
+    return -inf if racer.evidence is None else racer.evidence.mean
+
+
+def _best(racers: Sequence[_Racer]) -> _Racer | None:
+    """Return the best of those that went furthest, if it was better than the default.
+
+    One with few pairs has a wide interval, so luck carries it less far here.
+    """
+    known = [one for one in racers if _seen(one) > 0]
+    return max(known, key=lambda one: (one.rounds, _seen(one)), default=None)
