@@ -12,6 +12,8 @@ stated comes from pairs that the choice has not seen.
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import islice
 from math import ceil, inf
 
 from loadstone.analysis import holm
@@ -122,13 +124,13 @@ class _Tuning:
     def _race(self, proposals: Proposals) -> list[_Racer]:
         """Halve a first field of combinations, then let others challenge the best."""
         count = budget.combinations(self.costs, self._search_s)
-        racers = [one for one in (self._entered(proposals) for _ in range(count)) if one]
+        racers = list(islice(iter(partial(self._entered, proposals), None), count))
         running = _kept([one for one in racers if one.evidence is not None])
         while len(running) > 1 and running[0].rounds < budget.MOST_ROUNDS:
             if not self._has_time(running[0].rounds + 1):
                 break
             running = _kept([one for one in running if self._has_gone_on(one)])
-        while len(racers) < budget.MOST_TRIED and self._has_time(1):
+        while len(racers) < budget.MOST_TRIED:
             challenger = self._entered(proposals)
             if challenger is None:
                 break
