@@ -8,7 +8,7 @@ import pytest
 from simulator.service import Service
 from virtual import Ended, VirtualCommandLine
 
-SHORT = ("--budget=12m", "--users=0", "--concurrency=4", "--seconds=2", "--json=-")
+SHORT = ("--budget=8m", "--users=0", "--concurrency=4", "--seconds=2", "--json=-")
 SPACE = """\
 settings:
   - {name: threads, levels: [1, 2, 4]}

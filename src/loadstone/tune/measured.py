@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from math import log
 
+from loadstone.compare import disturbance
 from loadstone.compare.answer import Criteria, Metric, MetricComparison
 from loadstone.compare.measure import WARM_UP, ComparisonConfig, MeasuredComparison, Side, measure
 from loadstone.compare.metrics import CPU, P99, THROUGHPUT
@@ -24,6 +25,7 @@ from loadstone.tune.model import Comparison, Objective, Outcome, Phase
 from loadstone.tune.space import Pairs, words
 from loadstone.workload.services import Wanted, searchable
 
+LONGER = 3.0  # times the seconds of a trial, for a comparison that failed
 TUNING, PHASE = "tuning", "tuning phase"  # parameters of both runs of a comparison
 DEFAULT_BESIDE_ITSELF = Comparison(Phase.CHECK, (), (), CHECK_PAIRS)
 METRICS: dict[Objective, Metric] = {
@@ -45,13 +47,23 @@ class LabMeasure:
     def __call__(self, comparison: Comparison) -> Outcome:
         """Compare; a combination that does not start or does not serve is an outcome, too.
 
-        Raises EnvironmentUnusable if it is the default that does not start.
+        A comparison that fails is made once more with longer trials: a busy moment of the machine
+        must not condemn a combination. Raises EnvironmentUnusable if it is the default that does
+        not start.
         """
+        first = self._compared(comparison, 1.0)
+        if first.evidence is not None:
+            return first
+        self.display.say(f"tune: once more: {first.failure}")
+        again = self._compared(comparison, LONGER)
+        return replace(again, took_s=first.took_s + again.took_s)
+
+    def _compared(self, comparison: Comparison, longer: float) -> Outcome:
         began_s = self.backend.clock.monotonic_s()
         starts = _Starts(self.backend)
         try:
             found = measure(
-                config_of(self.journal.begun, self.journal.tuning_id, comparison),
+                config_of(self.journal.begun, self.journal.tuning_id, comparison, longer),
                 self.store,
                 self.display,
                 replace(self.backend, connected=starts.connected),
@@ -76,18 +88,28 @@ class LabMeasure:
             if trial.purpose != WARM_UP
         )
         ids = (found.runs[0].run_id, found.runs[1].run_id)
-        return Outcome(evidence_of(rows[0]), "", took_s, load_s, ids, rows[0].a, rows[0].b)
+        return Outcome(
+            evidence=evidence_of(rows[0]),
+            took_s=took_s,
+            load_s=load_s,
+            runs=ids,
+            a=rows[0].a,
+            b=rows[0].b,
+            notes=tuple(disturbance.notes(found.runs)),
+        )
 
 
-def config_of(begun: Begun, tuning_id: str, comparison: Comparison) -> ComparisonConfig:
-    """Return a comparison to measure."""
+def config_of(
+    begun: Begun, tuning_id: str, comparison: Comparison, longer: float = 1.0
+) -> ComparisonConfig:
+    """Return a comparison to measure, with trials that are so many times as long."""
     load, criteria = begun.load, Criteria(comparison.pairs, comparison.pairs)
     sides = (_side(begun, "a", comparison.a), _side(begun, "b", comparison.b))
     wanted = Wanted(load.scenario, False, load.users, load.arguments)
     return ComparisonConfig(
         sides=sides,
         searched=searchable(sides[0].target, wanted),
-        load=ClosedLoad(load.concurrency, duration_s=load.seconds),
+        load=ClosedLoad(load.concurrency, duration_s=longer * load.seconds),
         criteria=criteria,
         command=begun.command,
         metric=THROUGHPUT,  # CPU and latencies come from the same trials

@@ -48,6 +48,7 @@ class Outcome:
     runs: tuple[str, ...] = ()  # in the store
     a: float = 0.0  # the metric of A, its mean
     b: float = 0.0
+    notes: tuple[str, ...] = ()  # what disturbed it
 
 
 Measure = Callable[[Comparison], Outcome]

@@ -171,8 +171,13 @@ def _facts(shown: Shown) -> Iterator[Fact]:
             short=f"{exp(winner.evidence.mean):.3f}",
             is_column=True,
         )
+    proof = tuned.stated
+    if proof is not None and proof.interval is not None:
+        yield Fact("measured", _values(shown, proof), rank=2)
     if tuned.proof_again is not None and tuned.proof is not None:
         yield Fact("before the reduction", f"{words(tuned.proof.changes)}: {_proved(tuned.proof)}")
+    yield from (Fact("not done", one, rank=3) for one in _cut_short(tuned))
+    yield from (Fact("disturbed", one, rank=3) for one in _disturbed(tuned))
     yield Fact("tried", f"{_count(tuned)} in {figures.seconds(tuned.spent_s)}", rank=3)
     check = tuned.check.evidence
     if check is not None:
@@ -183,6 +188,28 @@ def _facts(shown: Shown) -> Iterator[Fact]:
             rank=4,
         )
     yield Fact("repeat", shown.journal.begun.command, rank=5)
+
+
+def _cut_short(tuned: Tuned) -> Iterator[str]:
+    if tuned.cut_short:
+        yield f"The budget left no time for {', '.join(tuned.cut_short)}."
+
+
+def _disturbed(tuned: Tuned) -> Iterator[str]:
+    """Yield what disturbed the stated proof, which its interval does not show."""
+    yield from tuned.stated.outcome.notes if tuned.stated is not None else ()
+
+
+def _values(shown: Shown, proof: Proof) -> str:
+    metric = METRICS[shown.journal.begun.objective]
+    a, b = (
+        figures.milliseconds(one * 1e3)
+        if metric.unit == "s"
+        else f"{figures.rate(one)}{metric.unit}"
+        for one in (proof.outcome.a, proof.outcome.b)
+    )
+    count = proof.outcome.evidence.pairs if proof.outcome.evidence else 0
+    return f"{a} with the default, {b} with the change, {count} pairs"
 
 
 def _proved(proof: Proof) -> str:
@@ -226,9 +253,8 @@ def _statements(shown: Shown) -> Iterator[Statement]:
     for one in tuned.trials:
         if one.failure:
             yield Statement(f"{words(one.changes)}: {one.failure}", Severity.WARNING)
-    if tuned.cut_short:
-        short = ", ".join(tuned.cut_short)
-        yield Statement(f"The budget left no time for {short}.", Severity.WARNING)
+    for line in (*_cut_short(tuned), *_disturbed(tuned)):
+        yield Statement(line, Severity.WARNING)
     if tuned.trades:
         yield Statement(
             "Trades lower security or correctness. What they bring is not a gain, and is not in "
