@@ -100,7 +100,12 @@ def test_a_tuning_that_was_interrupted_goes_on_where_it_ended(
     again = loadstone("tune", f"--resume={tuning_id}", "--json=-", lab=lab)
     assert (again.code, again.data) == (0, whole.data)
     assert not again.engine.plans
+    path.with_name("result.json").unlink()
+    replayed = loadstone("tune", f"--resume={tuning_id}", "--json=-", lab=lab)
+    assert (replayed.code, replayed.data) == (0, whole.data)
+    assert not replayed.engine.plans
     # As after a kill: the last line is cut short.
+    path.with_name("result.json").unlink()
     path.write_text("".join(lines[:4]) + lines[4][:20])
     resumed = loadstone("tune", f"--resume={tuning_id}", "--json=-", lab=lab)
     assert resumed.code == 0, resumed.stderr

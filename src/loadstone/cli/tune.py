@@ -271,7 +271,9 @@ def _report(found: "TuningJournal", location: "StoreLocation", backend: "Backend
     from loadstone.tune.section import Shown, report_of
     from loadstone.tune.tuning import tune
 
-    begun = found.begun
+    begun, known = found.begun, found.result
+    if known is not None:
+        return report_of(Shown(known, found, location.option))
     with found.locked(), open_store(location) as store, Screen(backend.clock) as screen:
         screen.say(f"tuning {found.tuning_id}; --resume {found.tuning_id} goes on with it")
         measure = found.recorded(LabMeasure(found, store, screen, backend))
@@ -282,6 +284,7 @@ def _report(found: "TuningJournal", location: "StoreLocation", backend: "Backend
             measure,
             lambda line: screen.say(f"tune: {line}"),
         )
+        found.end(tuned)
     return report_of(Shown(tuned, found, location.option))
 
 

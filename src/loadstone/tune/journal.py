@@ -2,7 +2,8 @@
 
 The first line says how the tuning began, every further line is a comparison that has ended. Each
 line is on disk before its result is shown. A tuning is resumed by giving it the same outcomes
-again: its decisions follow from them.
+again: its decisions follow from them. What a tuning found is kept in `result.json` when it ends, so
+that it can be shown by a later version of Loadstone, whose search may decide otherwise.
 """
 
 import secrets
@@ -17,11 +18,12 @@ from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.store.codec import dumps, loads
 from loadstone.store.location import StoreLocation
 from loadstone.system import files, locks
-from loadstone.tune.model import Comparison, Measure, Objective, Outcome, Terms
+from loadstone.tune.model import Comparison, Measure, Objective, Outcome, Terms, Tuned
 from loadstone.tune.space import Pairs, Space
 
 FOLDER = "tunings"
 FILE = "comparisons.jsonl"
+RESULT = "result.json"  # of a tuning that has ended
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +92,23 @@ class TuningJournal:
             return outcome
 
         return measured
+
+    @property
+    def result(self) -> Tuned | None:
+        """What the tuning found; None if it has not ended."""
+        path = self.path.with_name(RESULT)
+        try:
+            return loads(Tuned, path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return None
+        except OSError as problem:
+            raise EnvironmentUnusable(f"{path}: {problem.strerror}") from problem
+        except ValueError as problem:
+            raise InvalidInput(f"{path}: not the result of a tuning: {problem}") from None
+
+    def end(self, found: Tuned) -> None:
+        """Keep what the tuning found."""
+        files.write(self.path.with_name(RESULT), dumps(found))
 
     def _ended(self) -> list[_Ended]:
         _, *lines = _lines(self.path)
