@@ -9,7 +9,7 @@ reproduced.
 
 import secrets
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import cast
@@ -211,8 +211,10 @@ def measure(
             hidden(known, store, display) as hiding,
             backend.sending_from(config.fleet, (a, b), display.say) as sending,
         ):
-            in_turns = knowing_each_other(a, b) if config.is_in_turns else nullcontext((a, b))
-            with in_turns as sides:
+            targets: AbstractContextManager[tuple[Target, Target]] = nullcontext((a, b))
+            if config.is_in_turns:
+                targets = knowing_each_other(a, b, display.say)
+            with targets as sides:
                 return _Session(config, sides, hiding, display, sending).measure()
 
 

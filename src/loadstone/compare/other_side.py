@@ -1,18 +1,31 @@
 """Tells each side of a comparison in turns which processes belong to the other side."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
-from loadstone.monitor.service import Members, ServiceProcess
+from loadstone.monitor.service import Members
 from loadstone.monitor.sources.processes import OtherSide
 from loadstone.target.target import Target
 
 
 @contextmanager
-def knowing_each_other(a: Target, b: Target) -> Iterator[tuple[Target, Target]]:
-    """Yield two targets that count each other's CPU time apart from that of other programs."""
-    pair = (_with_other_side(a, b), _with_other_side(b, a))
+def knowing_each_other(
+    a: Target, b: Target, say: Callable[[str], None]
+) -> Iterator[tuple[Target, Target]]:
+    """Yield two targets that count each other's CPU time apart from that of other programs.
+
+    Where both are served by the same processes, what a request of one side costs cannot be told
+    from the other's, so neither side's resources are read.
+    """
+    if _pids(a.members) & _pids(b.members):
+        say(
+            "  Both sides share processes: CPU and SQL statements per request are not compared, "
+            "for those of the two cannot be told apart."
+        )
+        yield _without_processes(a), _without_processes(b)
+        return
+    pair = (replace(a, other_side=b.members), replace(b, other_side=a.members))
     with ExitStack() as readings:
         for target in pair:
             if target.watch is not None and target.other_side() is not None:
@@ -21,14 +34,9 @@ def knowing_each_other(a: Target, b: Target) -> Iterator[tuple[Target, Target]]:
         yield pair
 
 
-def _with_other_side(target: Target, other: Target) -> Target:
-    members: Members = other.members
+def _pids(members: Members) -> set[int]:
+    return {one.pid for one in members() or ()}
 
-    def others() -> tuple[ServiceProcess, ...] | None:
-        found = members()
-        if found is None:
-            return None
-        own = {one.pid for one in target.members() or ()}  # both may be one service
-        return tuple(one for one in found if one.pid not in own)
 
-    return replace(target, other_side=others)
+def _without_processes(target: Target) -> Target:
+    return replace(target, members=lambda: None, watch=None)

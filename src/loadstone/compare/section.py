@@ -312,6 +312,8 @@ def _value(row: MetricComparison, value: float) -> str:
 def _sentence(row: MetricComparison, compared: Compared) -> str:
     """Return the answer of one metric in words."""
     names = dict(zip("ab", compared.names, strict=True))
+    if names["a"] == names["b"]:
+        names = {"a": "A", "b": "B"}
     change = figures.percent(abs(row.ratio - 1))
     direction = "more" if row.ratio > 1 else "less"
     about = f"{row.metric.name} of {names['b']} is {change} {direction} than that of {names['a']}"
