@@ -165,6 +165,17 @@ def test_a_data_folder_that_another_user_made_is_not_used(
     assert list(other.iterdir()) == []
 
 
+def test_a_population_is_four_settings() -> None:
+    found = settings.read(settings.read_population("users=100, projects=5,roles-per-user=3"))
+    assert (found.users, found.projects, found.groups, found.roles_per_user) == (100, 5, 0, 3)
+
+
+@pytest.mark.parametrize("spec", ["", "users", "users=", "users=5,workers=2", "users=5,"])
+def test_a_population_of_anything_else_is_refused(spec: str) -> None:
+    with pytest.raises(InvalidInput, match=r"must be KEY=N; the keys are users, projects"):
+        settings.read_population(spec)
+
+
 def test_a_listen_queue_is_uwsgis() -> None:
     with pytest.raises(InvalidInput, match="web=uwsgi"):
         settings.read([("web", "gunicorn"), ("listen", "10")])

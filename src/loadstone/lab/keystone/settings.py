@@ -36,6 +36,7 @@ JWS_SINCE = 15
 QUEENS = OLDEST  # the last with UUID tokens, on Python 3.6
 MOST_EVENTS = 1_000_000
 MOST_KEYS = 1000
+OF_POPULATION = ("users", "projects", "groups", "roles-per-user")
 MOST_USERS = 1_000_000
 MOST_ROLES_PER_USER = 100
 
@@ -326,6 +327,19 @@ def split(word: str) -> tuple[str, str]:
     if not equals or not key:
         raise InvalidInput(f"--with {word}: must be KEY=VALUE")
     return key.strip(), value.strip()
+
+
+def read_population(spec: str) -> tuple[tuple[str, str], ...]:
+    """Return the settings that "users=1000,projects=50" stands for."""
+    pairs = []
+    for word in spec.split(","):
+        key, _, value = (part.strip() for part in word.partition("="))
+        if key not in OF_POPULATION or not value:
+            raise InvalidInput(
+                f"--population {word}: must be KEY=N; the keys are {', '.join(OF_POPULATION)}"
+            )
+        pairs.append((key, value))
+    return tuple(pairs)
 
 
 def _whole(lowest: int, highest: int) -> Callable[[str, str], int]:
