@@ -448,6 +448,7 @@ STUDIES = {
     "rally-authenticate": ("durations of logins, 4 to 32 at once", 4),
     "two-releases": ("Keystone 25.0.0 and 30.0.0", 9),
     "revocation-events": ("validation with 10,000 revocation events", 8),
+    "population": ("issue, validation and list of users with 100 to 100,000 users", 3),
     "expired-tokens": ("issue and validation with 10,000 expired tokens", 4),
     "uuid-or-fernet": ("UUID and Fernet on Keystone 13.0.2", 4),
     "wiki-sequential": ("100 requests one after the other, SQL and LDAP", 5),

@@ -51,6 +51,8 @@ def test_settings_are_read_as_they_are_written() -> None:
         ("service-tokens=off", "needs compute=nova"),
         ("service-tokens=maybe", "on, off"),
         ("tls=on", "needs nodes=2"),
+        ("users=1000001", "from 0 to 1000000"),
+        ("roles-per-user=3", "needs as many projects or more"),
     ],
 )
 def test_what_cannot_be_is_answered_with_what_can(word: str, mend: str) -> None:
@@ -107,6 +109,8 @@ def test_a_home_that_cannot_be_written_is_said_in_one_line(monkeypatch: pytest.M
         (("release=13.0.2", "token=jws"), "with token fernet, uuid only"),
         (("release=14.2.0", "token=jws"), r"token=jws needs release=15\.0\.0 or later"),
         (("release=12.0.3",), "too old; releases from 13"),
+        (("release=13.0.2", "users=5"), "started without users, projects, groups"),
+        (("service=flask-reference", "users=5"), "has no users"),
         (("maxconn=4",), r"maxconn needs nodes=2 or more"),
     ],
 )
@@ -159,6 +163,17 @@ def test_a_data_folder_that_another_user_made_is_not_used(
             deployment.up("it", chosen, lambda _: None)
         assert list(data.iterdir()) == []
     assert list(other.iterdir()) == []
+
+
+def test_a_population_is_four_settings() -> None:
+    found = settings.read(settings.read_population("users=100, projects=5,roles-per-user=3"))
+    assert (found.users, found.projects, found.groups, found.roles_per_user) == (100, 5, 0, 3)
+
+
+@pytest.mark.parametrize("spec", ["", "users", "users=", "users=5,workers=2", "users=5,"])
+def test_a_population_of_anything_else_is_refused(spec: str) -> None:
+    with pytest.raises(InvalidInput, match=r"must be KEY=N; the keys are users, projects"):
+        settings.read_population(spec)
 
 
 def test_a_listen_queue_is_uwsgis() -> None:

@@ -68,8 +68,9 @@ def test_the_quick_form_leaves_out_what_it_says():
          "mine.yaml:5: --with webs: no such key; the keys are release, workers, "
          "threads, port, address, web, nodes, balance, maxconn, tls, database, storage, "
          "token, identity, cache, hash-rounds, listen, db-connections, db-buffer-mb, "
-         "fernet-keys, revocation-events, expired-tokens, compute, middleware-cache, "
-         "service-tokens, service, scrypt-n, conf.SECTION.OPTION"),
+         "fernet-keys, revocation-events, expired-tokens, users, projects, groups, "
+         "roles-per-user, compute, middleware-cache, service-tokens, service, scrypt-n, "
+         "conf.SECTION.OPTION"),
         ("[1, 2]\nrep", "[1, off]\nrep", 'mine.yaml:6: "workers" is read as true or false: quote '
          'it, as workers: "off"'),
         ("levels: [apache, nginx]", "levels: [apache, ngin]", 'mine.yaml:11: factor "web" has no '

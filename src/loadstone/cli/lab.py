@@ -31,6 +31,7 @@ class UpOptions(TypedDict):
     address: str | None
     host: str | None
     pairs: tuple[str, ...]
+    population: str | None
     file: str | None
     fleet: str | None
     certificates: Path | None
@@ -58,6 +59,12 @@ class UpOptions(TypedDict):
     help="Any setting (docs/lab.md); may be repeated.",
 )
 @click.option(
+    "--population",
+    metavar="SPEC",
+    help="Users, projects and so on in its database: users=100000,projects=5000,groups=20,"
+    "roles-per-user=3.",
+)
+@click.option(
     "--settings", "file", metavar="FILE", help="File of settings in YAML. Options override it."
 )
 @fleet_options
@@ -74,7 +81,10 @@ def up(name: str, **options: Unpack[UpOptions]) -> None:
         *(("port", options["port"]), ("address", options["address"])),
     )
     from_options = [(key, value) for key, value in short if value is not None]
-    pairs = (*from_file, *(settings.split(pair) for pair in options["pairs"]), *from_options)
+    population = options["population"]
+    crowd = settings.read_population(population) if population is not None else ()
+    from_with = (settings.split(pair) for pair in options["pairs"])
+    pairs = (*from_file, *from_with, *crowd, *from_options)
     settings.read(pairs)  # refuses mistakes before any host is asked
     if options["host"] is not None:
         click.echo(_up_there(name, options["host"], pairs, options))

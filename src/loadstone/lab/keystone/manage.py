@@ -34,6 +34,16 @@ class ServiceAccount:
 
 
 @dataclass(frozen=True, slots=True)
+class Population:
+    """Rows in the database besides those that the lab needs."""
+
+    users: int = 0
+    projects: int = 0
+    groups: int = 0
+    roles_per_user: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Preparation:
     """The steps of the preparation, in this order."""
 
@@ -46,6 +56,7 @@ class Preparation:
     services: tuple[ServiceAccount, ...] = ()  # all services besides Keystone
     revocation_events: int = 0
     expired_tokens: int = 0
+    population: Population = Population()
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ import base64
 import os
 import secrets
 import shutil
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from loadstone.lab import state
@@ -14,6 +14,7 @@ from loadstone.lab.keystone.manage import (
     INSIDE,
     Bootstrap,
     CommandContext,
+    Population,
     Preparation,
     ServiceAccount,
 )
@@ -86,9 +87,15 @@ class Keystone(Part):
             services=self.services,
             revocation_events=self.settings.revocation_events,
             expired_tokens=self.settings.expired_tokens,
+            population=self._population,
         )
         manage.carry_out(order, self.place)
         add_keys(folder / "keys" / "fernet", self.settings.fernet_keys)
+
+    @property
+    def _population(self) -> Population:
+        chosen = self.settings
+        return Population(chosen.users, chosen.projects, chosen.groups, chosen.roles_per_user)
 
     def facts(self) -> Facts:
         """Return the configuration that influences performance."""
@@ -104,6 +111,11 @@ class Keystone(Part):
             ("identity", str(self.settings.identity)),
             *((("revocation events", str(events)),) if events else ()),
             *((("expired tokens", str(expired)),) if expired else ()),
+            *(
+                (name.replace("_", " "), str(count))
+                for name, count in asdict(self._population).items()
+                if count
+            ),
             *((("fernet keys", str(keys)),) if keys else ()),
         )
 

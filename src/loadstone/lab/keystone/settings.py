@@ -27,6 +27,7 @@ _OF_OTHERS = ("service", "scrypt_n")  # not among the settings of a Keystone
 OF_KEYSTONE = (
     *("database", "token", "identity", "cache", "hash_rounds", "fernet_keys"),
     *("revocation_events", "expired_tokens", "compute", "conf"),
+    *("users", "projects", "groups", "roles_per_user"),
 )
 # YAML reads on and off as true and false.
 ALSO_CALLED = {"postgresql": "postgres", "true": "on", "false": "off"}
@@ -35,6 +36,9 @@ JWS_SINCE = 15
 QUEENS = OLDEST  # the last with UUID tokens, on Python 3.6
 MOST_EVENTS = 1_000_000
 MOST_KEYS = 1000
+OF_POPULATION = ("users", "projects", "groups", "roles-per-user")
+MOST_USERS = 1_000_000
+MOST_ROLES_PER_USER = 100
 
 
 class Service(StrEnum):
@@ -143,6 +147,10 @@ class LabSettings:
     fernet_keys: int = 0  # at least so many
     revocation_events: int = 0
     expired_tokens: int = 0
+    users: int = 0  # population: users, and so on, besides those that the lab needs
+    projects: int = 0
+    groups: int = 0
+    roles_per_user: int = 0
     compute: Compute = Compute.NONE
     middleware_cache: MiddlewareCache = MiddlewareCache.LOCAL
     service_tokens: Switch = Switch.ON  # Nova sends its own token with the user's
@@ -162,6 +170,11 @@ class LabSettings:
             )
         if self.expired_tokens and self.token is not TokenProvider.UUID:
             raise InvalidInput("expired-tokens needs token=uuid: no others are kept in a database")
+        if self.roles_per_user > self.projects:
+            raise InvalidInput(
+                f"roles-per-user={self.roles_per_user} needs as many projects or more: "
+                "each role of a user is in another project"
+            )
         if self.listen is not None and self.web not in (Web.UWSGI, Web.NGINX_UWSGI):
             raise InvalidInput("listen needs web=uwsgi or web=nginx-uwsgi: it is uWSGI's queue")
         self._require_what_tls_needs()
@@ -266,6 +279,8 @@ class LabSettings:
             if value not in possible:
                 known = ", ".join(possible)
                 raise InvalidInput(f"release={self.release} is started with {key} {known} only")
+        if self.users or self.projects or self.groups:
+            raise InvalidInput(f"release={self.release} is started without users, projects, groups")
 
     def pairs(self) -> tuple[tuple[str, str], ...]:
         """Return the settings as KEY, VALUE pairs, which `read` accepts."""
@@ -312,6 +327,19 @@ def split(word: str) -> tuple[str, str]:
     if not equals or not key:
         raise InvalidInput(f"--with {word}: must be KEY=VALUE")
     return key.strip(), value.strip()
+
+
+def read_population(spec: str) -> tuple[tuple[str, str], ...]:
+    """Return the settings that "users=1000,projects=50" stands for."""
+    pairs = []
+    for word in spec.split(","):
+        key, _, value = (part.strip() for part in word.partition("="))
+        if key not in OF_POPULATION or not value:
+            raise InvalidInput(
+                f"--population {word}: must be KEY=N; the keys are {', '.join(OF_POPULATION)}"
+            )
+        pairs.append((key, value))
+    return tuple(pairs)
 
 
 def _whole(lowest: int, highest: int) -> Callable[[str, str], int]:
@@ -399,6 +427,10 @@ _READERS: dict[str, Callable[[str, str], object]] = {
     "fernet-keys": _whole(0, MOST_KEYS),
     "revocation-events": _whole(0, MOST_EVENTS),
     "expired-tokens": _whole(0, MOST_EVENTS),
+    "users": _whole(0, MOST_USERS),
+    "projects": _whole(0, MOST_USERS),
+    "groups": _whole(0, MOST_USERS),
+    "roles-per-user": _whole(0, MOST_ROLES_PER_USER),
     "compute": _level(Compute),
     "middleware-cache": _level(MiddlewareCache),
     "service-tokens": _level(Switch),

@@ -3,7 +3,8 @@
 Reads its input as JSON from standard input, because it contains the administrator's password:
 {"options": [...], "sync": bool, "keys": bool, "jws": bool, "directory": null or the name of a
 domain, "bootstrap": null or {"password", "url", "region"}, "services": a list of {"name", "kind",
-"url", "password"}, "revocation_events": number of events to write, "expired_tokens": 0}.
+"url", "password"}, "revocation_events": number of events to write, "expired_tokens": 0,
+"population": {"users", "projects", "groups", "roles_per_user"}}.
 """
 # mypy: ignore-errors
 # Keystone is installed in the lab's environment only.
@@ -20,6 +21,7 @@ from keystone.cmd import bootstrap, cli
 from keystone.common import fernet_utils
 from keystone.common.sql import upgrades
 from keystone.credential.providers import fernet as credential_fernet
+from population import write_population
 
 
 def make_keys() -> None:
@@ -169,6 +171,7 @@ def main() -> None:
             grant_directory(order["directory"], work.member_role_id)
         make_services(work, order["services"])
         write_revocation_events(order["revocation_events"])
+        write_population(work.member_role_id, **order["population"])
 
 
 if __name__ == "__main__":
