@@ -78,6 +78,11 @@ class Capacity:
     kind: CapacityKind | None = None
     causes: tuple[Cause, ...] = ()  # why there is no N, if there is none
 
+    @property
+    def is_range(self) -> bool:
+        """Whether it is an interval that holds N, too wide to state N as a number."""
+        return self.rate_rps is None and self.confidence > 0
+
 
 Measure = Callable[[TrialRequest], Trial]
 # A strategy is a generator: it yields trial requests, receives trials and returns the capacity.
