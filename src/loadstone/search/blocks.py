@@ -90,7 +90,7 @@ def drains(trials: Sequence[Trial], rate_rps: float) -> list[Drain]:
         in_flight = int(ticks.in_flight[-1])
         own_s = SKIPPED * response_s + TICK_S / 2  # of the last request, and of the clock's ticks
         seconds = trial.stats.load_s - len(ticks.ok) * TICK_S - own_s
-        if in_flight >= LEAST_QUEUE_S * rate_rps:
+        if rate_rps > 0 and in_flight >= LEAST_QUEUE_S * rate_rps:
             found.append(Drain(in_flight, seconds, in_flight / rate_rps))
     return found
 

@@ -286,8 +286,8 @@ def number(trials: Sequence[Trial], found: Capacity, since_s: float) -> Capacity
     """Return a capacity whose interval is too wide for a number as a range, and say why it is."""
     if found.rate_rps is None or found.low_rps is None or found.high_rps is None:
         return found
-    half = max(found.high_rps - found.rate_rps, found.rate_rps - found.low_rps) / found.rate_rps
-    if half <= WIDEST:
+    reach_rps = max(found.high_rps - found.rate_rps, found.rate_rps - found.low_rps)
+    if reach_rps <= WIDEST * found.rate_rps:
         return found
     why = "four times the load time would halve that"
     one = fit(blocks(trials, since_s))
@@ -297,7 +297,8 @@ def number(trials: Sequence[Trial], found: Capacity, since_s: float) -> Capacity
             f"{slower.rate_rps:.4g}/s completed after {slower.at_s:.0f} s of load and "
             f"{faster.rate_rps:.4g}/s after {faster.at_s:.0f} s"
         )
-    note = f"known to within {half:.0%} only, which is too wide for a number: {why}"
+    half = f"{reach_rps / found.rate_rps:.0%}" if found.rate_rps else f"{reach_rps:.3g}/s"
+    note = f"known to within {half} only, which is too wide for a number: {why}"
     words = (note, *(word for word in found.words if not word.startswith("known to within")))
     return replace(found, rate_rps=None, words=words, kind=None)
 
