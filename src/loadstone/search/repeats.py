@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 
 from loadstone.search.model import Capacity
 
@@ -19,7 +18,7 @@ def combined(searches: Sequence[Capacity]) -> Capacity:
     the one to repeat). Never narrower than the combination of the searches' own intervals as
     independent ones: few searches may agree by chance.
     """
-    stated = [_with_middle(one) for one in searches]
+    stated = [one.as_repeat for one in searches]
     known = [one for one in stated if None not in (one.rate_rps, one.low_rps, one.high_rps)]
     if len(known) < LEAST:
         return _alone(searches, [one for one in searches if one in known])
@@ -32,13 +31,6 @@ def combined(searches: Sequence[Capacity]) -> Capacity:
     high = max(found.high or found.mean, found.mean * math.exp(_left(ups)))
     notes = (_spread(known), *_without(stated, known), *_shared_notes(known))
     return Capacity(found.mean, low, high, CONFIDENCE, notes)
-
-
-def _with_middle(one: Capacity) -> Capacity:
-    """Return a search whose interval was too wide for a number with the middle of the interval."""
-    if not one.is_range or one.low_rps is None or one.high_rps is None:
-        return one
-    return replace(one, rate_rps=math.sqrt(max(one.low_rps, 1e-9) * one.high_rps))
 
 
 def _left(halves: Sequence[float]) -> float:

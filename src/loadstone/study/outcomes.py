@@ -42,11 +42,16 @@ def exit_code(journal: StudyJournal, store: Store, ended: Sequence[TurnOutcome])
         if run is None:
             continue
         # Steps without a row in the table only prepare.
-        judged = replace(run, measurements=_judged(run, measurement))
+        judged = replace(run, measurements=tuple(map(_repeat, _judged(run, measurement))))
         if outcome.turn.cell.is_reference:
             judged = replace(judged, measurements=tuple(map(_bounded, judged.measurements)))
         codes.append(exit_code_of_run(judged, leftovers(store, run.run_id)))
     return max(codes, default=0)
+
+
+def _repeat(one: Measured) -> Measured:
+    """Return a search whose range counts as an answer: the table combines the cell's turns."""
+    return replace(one, capacity=one.capacity.as_repeat) if one.capacity else one
 
 
 def _bounded(one: Measured) -> Measured:
