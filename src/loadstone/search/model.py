@@ -81,7 +81,7 @@ class Capacity:
     @property
     def is_range(self) -> bool:
         """Whether it is an interval that holds N, too wide to state N as a number."""
-        return self.rate_rps is None and self.confidence > 0
+        return self.rate_rps is None and self.confidence > 0 and not self.causes
 
     @property
     def as_repeat(self) -> "Capacity":
