@@ -79,7 +79,7 @@ def test_a_limiter_that_slows_is_saturation() -> None:
 )
 def test_accuracy_over_a_family_of_services_that_refuse(family: str) -> None:
     errors, covered = [], 0
-    for index in range(5):
+    for index in range(10):
         service = draw(family, 700 + index)
         capacity, _ = found(service, index)
         truth = sustained_rps(service)
@@ -89,7 +89,7 @@ def test_accuracy_over_a_family_of_services_that_refuse(family: str) -> None:
         errors.append(abs(capacity.rate_rps / truth - 1))
         covered += capacity.low_rps <= truth <= capacity.high_rps
     assert np.median(errors) <= 0.015
-    assert covered >= 4
+    assert 10 - covered <= most_failures(10, 0.05)
 
 
 @pytest.mark.long

@@ -230,6 +230,13 @@ def test_a_service_without_room_says_so_and_serves_on():
     assert seen["worked"] == 9 - full
 
 
+def test_a_share_of_errors_comes_at_any_rate():
+    with serving("--error-share=0.25") as (port, _):
+        base = f"http://127.0.0.1:{port}"
+        statuses = [log_in(base).status_code for _ in range(8)]
+    assert statuses == 2 * [201, 201, 201, 500]
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_it_cleanly_and_what_was_seen_is_kept(tmp_path, number):
     counts = tmp_path / "counts.json"
@@ -281,6 +288,8 @@ def test_a_password_is_made_and_shown_only_where_none_was_given(tmp_path):
         (("--max-queue", "5"), 2, "--max-queue needs --capacity: without it nothing queues"),
         (("--seed", "1"), 2, "--seed needs --capacity"),
         (("--queue-timeout", "1s"), 2, "--queue-timeout needs --capacity"),
+        (("--decline", "0.02"), 2, "--decline needs --capacity"),
+        (("--capacity", "5", "--collapse-by", "3"), 2, "--collapse-by needs --collapse-above"),
         (("--burst", "1s"), 2, "--burst needs --limit: without it nothing is limited"),
         (("--lockout-for", "1s"), 2, "--lockout-for needs --lockout-after"),
         (("--over-connections", "wait"), 2, "--over-connections needs --max-connections"),

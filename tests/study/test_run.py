@@ -15,7 +15,7 @@ from loadstone.study.order import turns
 from loadstone.study.outcomes import exit_code, outcomes
 from loadstone.study.read import StudySource
 from loadstone.study.run import carry_out
-from loadstone.study.table import rows
+from loadstone.study.table import TurnOutcome, rows
 from loadstone.study.wording import beside_reference, cells
 from loadstone.target.choice import OwnLab
 
@@ -259,3 +259,18 @@ def test_a_reference_whose_generator_was_always_the_limit_has_no_figure():
     drifted = replace(one.capacity, causes=(Cause.DRIFT,))
     assert most_completed_rps(replace(one, capacity=drifted)) is None
     assert most_completed_rps(one) == 64_000
+
+
+def test_a_range_counts_as_an_answer_only_if_the_study_repeats(store, begun, tmp_path):
+    found = result_of("20261121-0931-000002", 40.0)
+    wide = Capacity(None, 38.0, 43.0, 0.95, ("known to within 6% only",))
+    found = replace(
+        found, measurements=(replace(found.measurements[0], capacity=wide, policy="search"),)
+    )
+    store.begin(found)
+    store.finish(found)
+    once = StudySource("once.yaml", TWO_BY_TWO.replace("repeats: 3", "repeats: 1", 1))
+    single = journal.begin(tmp_path, once, quick=False, seed=3)
+    for study, code in ((begun, 0), (single, 4)):
+        turn = turns(study.begun.study(), study.begun.seed)[0]
+        assert exit_code(study, store, [TurnOutcome(turn, found)]) == code

@@ -10,6 +10,7 @@ from study_files import TWO_BY_TWO, result_of, stretch_of
 
 from loadstone.analysis.holm import adjusted
 from loadstone.analysis.interval import of_logs
+from loadstone.analysis.model import Cause
 from loadstone.compare.answer import Answer
 from loadstone.monitor.usage import Usage
 from loadstone.report import html, markdown, schema, terminal
@@ -110,7 +111,9 @@ def test_a_cell_that_never_worked_has_its_reason_and_no_figure():
 def test_a_search_that_found_no_number_says_why_below_the_table():
     turn, found = turns(STUDY, 1)[0], result_of("run-1", 10.0)
     words = "The capacity changed during the search: 27/s at first, 37/s later"
-    changed = replace(found.measurements[0].capacity, rate_rps=None, words=(words,))
+    changed = replace(
+        found.measurements[0].capacity, rate_rps=None, words=(words,), causes=(Cause.DRIFT,)
+    )
     finding = replace(found.measurements[0], capacity=changed)
     (shown,) = (
         one

@@ -35,6 +35,17 @@ def searches(
     ]
 
 
+def numbers(ended: list[tuple[Service, Ended]]) -> list[tuple[Service, Ended]]:
+    """Return the searches with a number; most have one, and the others say a range."""
+    known = [(service, one) for service, one in ended if one.code == 0]
+    for _, one in ended:
+        if one.code != 0:
+            assert one.code == 4
+            assert "which is too wide for a number" in " ".join(only(one.data)["words"])
+    assert len(known) >= len(ended) / 2
+    return known
+
+
 def missed(capacity: dict[str, float], truth_rps: float) -> bool:
     return not capacity["low_rps"] <= truth_rps <= capacity["high_rps"]
 
@@ -46,18 +57,17 @@ def test_n_is_near_the_truth_and_its_interval_covers_it(
     loadstone: VirtualCommandLine, family: str, count: int, beyond: float
 ) -> None:
     ended = searches(loadstone, [draw(family, index) for index in range(count)])
-    assert {one.code for _, one in ended} == {0}
+    failed = sum(missed(only(one.data)["capacity"], service.capacity_rps) for service, one in ended)
+    assert failed <= most_failures(count, MISSED)
+    ended = numbers(ended)
     ratios = [n_of(one) / service.capacity_rps for service, one in ended]
     assert sum(abs(log(ratio)) > beyond for ratio in ratios) <= most_failures(count, 0.05)
     # A bias shows in the mean long before it shows in a single search.
     assert abs(sum(map(log, ratios))) / len(ratios) < 0.015
-    failed = sum(missed(only(one.data)["capacity"], service.capacity_rps) for service, one in ended)
-    assert failed <= most_failures(count, MISSED)
 
 
 def test_n_of_a_noisy_service_is_that_of_its_long_run(loadstone: VirtualCommandLine) -> None:
-    ended = searches(loadstone, [draw("gc", index) for index in range(10)])
-    assert {one.code for _, one in ended} == {0}
+    ended = numbers(searches(loadstone, [draw("gc", index) for index in range(10)]))
     ratios = [n_of(one) / service.long_run_rps for service, one in ended]
     assert sum(abs(log(ratio)) > 0.1 for ratio in ratios) <= most_failures(10, 0.05)
 
@@ -118,16 +128,16 @@ def test_repeated_searches_are_combined_and_agree_better(loadstone: VirtualComma
     assert failed <= most_failures(3, MISSED)
 
 
-def test_after_a_capacity_that_halves_in_mid_search_n_is_the_new_one(
+def test_after_a_capacity_that_halves_in_mid_search_both_levels_are_said_and_no_number(
     loadstone: VirtualCommandLine,
 ) -> None:
+    # In a minute nobody sees whether it stays so: a job in the background looks the same.
     halving = Service(workers=2, capacity_rps=100.0, change=Change(at_s=17.0, slower=2.0))
     failed = 0
     for _, one in searches(loadstone, [halving] * 5):
-        assert one.code == 0
+        assert one.code == 4
         found = only(one.data)
-        assert found["capacity"]["kind"] == "saturation"
-        assert found["capacity"]["rate_rps"] == pytest.approx(50.0, rel=0.05)
+        assert found["capacity"]["rate_rps"] is None
         assert any("The capacity changed during the search: " in text for text in found["words"])
         failed += missed(found["capacity"], 50.0)
     assert failed <= most_failures(5, MISSED)
@@ -218,13 +228,12 @@ def test_a_service_that_is_restarted_in_mid_search_is_measured_and_the_restart_s
         Service(capacity_rps=50.0, outage=Outage(at_s, at_s + 2.0))
         for at_s in (13.0, 16.0, 19.0, 22.0)
     ]
-    for _, one in searches(loadstone, services):
-        assert one.code == 0
+    for _, one in numbers(searches(loadstone, services)):
         assert n_of(one) == pytest.approx(50.0, rel=0.05)
         assert any("was it restarted?" in text for text in only(one.data)["words"])
 
 
-@pytest.mark.parametrize(("at_s", "seed"), [(10.0, 0), (28.0, 6), (31.0, 7)])
+@pytest.mark.parametrize(("at_s", "seed"), [(10.0, 0), (26.0, 6), (31.0, 7)])
 def test_a_restart_that_ends_a_trial_at_once_is_not_taken_for_the_limit(
     loadstone: VirtualCommandLine, at_s: float, seed: int
 ) -> None:

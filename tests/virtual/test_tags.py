@@ -7,7 +7,7 @@ from simulator.service import Service
 from virtual import VirtualCommandLine
 
 STEADY = Service(capacity_rps=50.0)
-SEARCH = ("capacity", "--users=0", "--budget=30s", "--json=-")
+SEARCH = ("capacity", "--users=0", "--budget=60s", "--json=-")
 TASK = """
 Authenticate.keystone:
   - runner: {type: constant, times: 20, concurrency: 2}

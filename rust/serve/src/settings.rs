@@ -22,6 +22,9 @@ pub struct Settings {
     pub max_tokens: usize,
     /// Token requests are answered with 500.
     pub only_errors: bool,
+    /// Share of the token requests that are answered with 500, at any rate.
+    #[serde(default)]
+    pub error_share: f64,
     /// What token requests take; nothing but their own cost when absent.
     pub capacity: Option<Capacity>,
     /// A rate limiter in front of token requests.
@@ -110,6 +113,15 @@ pub struct Capacity {
     pub stall_s: f64,
     /// From then on service takes twice as long.
     pub halve_at_s: Option<f64>,
+    /// By which share every 1,000 requests lengthen the next ones' service.
+    #[serde(default)]
+    pub decline: f64,
+    /// With more requests inside, an arriving one takes `collapse_by` times as long.
+    #[serde(default)]
+    pub collapse_above: Option<usize>,
+    /// The factor of a collapse.
+    #[serde(default = "one")]
+    pub collapse_by: f64,
     /// Requests that may wait; further ones are answered with 503.
     pub max_queue: Option<usize>,
     /// A request that has waited so long is answered with 503.
@@ -215,6 +227,7 @@ impl Settings {
         count("--max-tokens", self.max_tokens, 10_000_000)?;
         time("--token-life", self.token_life_s, 1.0)?;
         time("--idle-timeout", self.idle_timeout_s, 0.1)?;
+        number("--error-share", self.error_share, 0.0, 1.0)?;
         if let Some(limit) = &self.limit {
             limit.check()?;
         }
@@ -278,6 +291,9 @@ impl Capacity {
         time("--stall-every", self.stall_every_s, 0.0)?;
         time("--stall", self.stall_s, 0.0)?;
         time("--halve-at", self.halve_at_s.unwrap_or(0.0), 0.0)?;
+        number("--decline", self.decline, 0.0, 1.0)?;
+        count("--collapse-above", self.collapse_above.unwrap_or(1), 1_000_000)?;
+        number("--collapse-by", self.collapse_by, 1.0, 1000.0)?;
         time("--queue-timeout", self.queue_timeout_s.unwrap_or(1.0), 1e-3)?;
         if self.stall_s > 0.0 && self.stall_s >= self.stall_every_s {
             return Err(Refusal::Settings("--stall must be shorter than --stall-every".into()));
@@ -291,6 +307,20 @@ fn count(name: &str, value: usize, most: usize) -> Result<(), Refusal> {
         return Err(Refusal::Settings(format!("{name} must be from 1 to {most}, not {value}")));
     }
     Ok(())
+}
+
+fn number(name: &str, value: f64, least: f64, most: f64) -> Result<(), Refusal> {
+    if !(least..=most).contains(&value) {
+        return Err(Refusal::Settings(format!(
+            "{name} must be from {least} to {most}, not {value}"
+        )));
+    }
+    Ok(())
+}
+
+/// The default of a factor.
+fn one() -> f64 {
+    1.0
 }
 
 fn time(name: &str, value_s: f64, least_s: f64) -> Result<(), Refusal> {

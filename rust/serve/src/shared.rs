@@ -27,6 +27,7 @@ const ROUNDING: f64 = 1e-9;
 pub(crate) struct Shared {
     kept: Mutex<Kept>,
     only_errors: bool,
+    error_share: f64,
     has_oidc: bool,
     delays: bool,
     began: Instant,
@@ -42,6 +43,8 @@ struct Kept {
     counts: Counts,
     /// What the script refuses, in requests: above 1 one is refused, so that shares are even.
     to_refuse: f64,
+    /// The same of what is answered with 500.
+    to_fail: f64,
 }
 
 /// An answer, and when it is due.
@@ -68,12 +71,14 @@ impl Shared {
             workers: settings.capacity.as_ref().map(Workers::new),
             counts: Counts::default(),
             to_refuse: 0.0,
+            to_fail: 0.0,
         };
         let began = Instant::now();
         let is_delay = |limit: &Limit| limit.mode == LimitMode::Delay;
         Ok(Self {
             kept: Mutex::new(kept),
             only_errors: settings.only_errors,
+            error_share: settings.error_share,
             has_oidc: settings.oidc.is_some(),
             delays: settings.limit.as_ref().is_some_and(is_delay),
             began,
@@ -187,6 +192,11 @@ impl Shared {
             return Err(Fault::Limited { retry_s }.into());
         }
         if self.only_errors {
+            return Err(Fault::Told.into());
+        }
+        kept.to_fail += self.error_share;
+        if kept.to_fail > 1.0 - ROUNDING {
+            kept.to_fail -= 1.0;
             return Err(Fault::Told.into());
         }
         kept.to_refuse += self.script.refused_share(now);

@@ -64,7 +64,7 @@ impl Workers {
         let Reverse(free_ns) = *self.free_ns.peek().ok_or(Turned::Full)?;
         let begins_ns = self.awake_ns(at_ns.max(free_ns));
         self.wait(at_ns, begins_ns)?;
-        let service_s = self.service_s(begins_ns) * slowness(begins_ns);
+        let service_s = self.service_s(at_ns, begins_ns) * slowness(begins_ns);
         let done_ns = begins_ns.saturating_add(nanos(service_s));
         self.idle_s += Duration::from_nanos(at_ns.saturating_sub(free_ns)).as_secs_f64();
         self.free_ns.pop();
@@ -92,12 +92,25 @@ impl Workers {
         if begins_ns > gives_up_ns { Err(Turned::TimedOut(gives_up_ns)) } else { Ok(()) }
     }
 
-    fn service_s(&mut self, at_ns: u64) -> f64 {
-        let drawn_s = self.draws.next_s();
+    fn service_s(&mut self, at_ns: u64, begins_ns: u64) -> f64 {
+        let drawn_s = self.draws.next_s() * self.decline() * self.collapse(at_ns);
         match self.capacity.halve_at_s {
-            Some(halve_s) if at_ns >= nanos(halve_s) => 2.0 * drawn_s,
+            Some(halve_s) if begins_ns >= nanos(halve_s) => 2.0 * drawn_s,
             _ => drawn_s,
         }
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "exact up to 2^53 requests")]
+    fn decline(&self) -> f64 {
+        (1.0 + self.capacity.decline).powf(self.taken as f64 / 1000.0)
+    }
+
+    /// The factor for a request that arrives: it has a place in the queue if it waits.
+    fn collapse(&self, at_ns: u64) -> f64 {
+        let Some(above) = self.capacity.collapse_above else { return 1.0 };
+        let busy = self.free_ns.iter().filter(|Reverse(free_ns)| *free_ns > at_ns).count();
+        let inside = busy.max(1) + self.leaves_ns.len();
+        if inside > above { self.capacity.collapse_by } else { 1.0 }
     }
 
     /// Nothing begins during a stall; the first comes after one period.

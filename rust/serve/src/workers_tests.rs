@@ -14,6 +14,9 @@ fn capacity(workers: usize, service_s: f64, law: Law) -> Capacity {
         stall_every_s: 0.0,
         stall_s: 0.0,
         halve_at_s: None,
+        decline: 0.0,
+        collapse_above: None,
+        collapse_by: 1.0,
         max_queue: None,
         queue_timeout_s: None,
         seed: 1,
@@ -157,4 +160,32 @@ fn what_begins_while_the_service_is_slow_takes_longer() {
     let slow = |at_ns: u64| if at_ns < SECOND_NS { 3.0 } else { 1.0 };
     assert_eq!(workers.done_ns(0, slow), Ok(3 * SECOND_NS / 100));
     assert_eq!(workers.done_ns(SECOND_NS, slow), Ok(SECOND_NS + SECOND_NS / 100));
+}
+
+#[test]
+fn every_thousand_requests_take_longer_by_the_decline() {
+    let declining = Capacity { decline: 0.02, ..capacity(1, 0.001, Law::Fixed) };
+    let mut workers = Workers::new(&declining);
+    let done = (0..10_000).map(|_| workers.done_ns(0, even).unwrap()).collect::<Vec<_>>();
+    let last_ns = done[9_999] - done[9_998];
+    #[expect(clippy::cast_precision_loss, reason = "a millisecond")]
+    let factor = last_ns as f64 / 1e6;
+    assert!(near(factor, 1.02_f64.powi(10), 0.001), "{factor}");
+}
+
+#[test]
+fn a_collapse_needs_a_queue_and_ends_with_it() {
+    let fragile =
+        Capacity { collapse_above: Some(3), collapse_by: 2.0, ..capacity(1, 0.01, Law::Fixed) };
+    let mut workers = Workers::new(&fragile);
+    let took_s_of = |workers: &mut Workers, at_ns| {
+        let before_s = workers.busy_s;
+        workers.done_ns(at_ns, even).unwrap();
+        workers.busy_s - before_s
+    };
+    let together: Vec<f64> = (0..5).map(|_| took_s_of(&mut workers, 0)).collect();
+    for (took_s, wanted_s) in together.iter().zip([0.01, 0.01, 0.01, 0.02, 0.02]) {
+        assert!(near(*took_s, wanted_s, 1e-6), "{together:?}");
+    }
+    assert!(near(took_s_of(&mut workers, SECOND_NS), 0.01, 1e-6));
 }

@@ -29,6 +29,8 @@ OF_CAPACITY = (
     "stall_every_s",
     "stall_s",
     "halve_at_s",
+    "decline",
+    "collapse_above",
     "max_queue",
     "queue_timeout_s",
     "seed",
@@ -37,6 +39,7 @@ OF_CAPACITY = (
 DEPENDENT = {
     "capacity_rps": (OF_CAPACITY, "without it nothing queues"),
     "limit_rps": (("burst_s", "limit_mode", "limit_per"), "without it nothing is limited"),
+    "collapse_above": (("collapse_by",), "without it nothing collapses"),
     "lockout_after": (("lockout_s",), "without it nobody is locked out"),
     "max_connections": (("over_connections",), "without it no connection is too many"),
     "has_oidc": (("oidc_users", "client_id", "redirect_uri"), "without it nobody asks for them"),
@@ -61,6 +64,9 @@ class ServeOptions(TypedDict):
     stall_every_s: float
     stall_s: float
     halve_at_s: float | None
+    decline: float
+    collapse_above: int | None
+    collapse_by: float
     max_queue: int | None
     queue_timeout_s: float | None
     limit_rps: float | None
@@ -76,6 +82,7 @@ class ServeOptions(TypedDict):
     client_id: str
     redirect_uri: str
     only_errors: bool
+    error_share: float
     script: Path | None
     seed: int
     port_file: Path | None
@@ -115,6 +122,13 @@ def serve_options(command: Command) -> Command:
         ("--stall", "stall_s", Span(), "0s", "Duration of each stall."),
         ("--halve-at", "halve_at_s", Span(), None,
          "Halve the capacity at this time after the start."),
+        ("--decline", "decline", RateRange(0, 1), 0.0,
+         "Share by which every 1,000 token requests lengthen the service of the next ones."),
+        ("--collapse-above", "collapse_above", click.IntRange(1, 1_000_000), None,
+         "Congestion collapse: a token request that arrives when more than this many are inside, "
+         "itself included, takes --collapse-by times as long."),
+        ("--collapse-by", "collapse_by", RateRange(1, 1000), 2.0,
+         "Factor of a congestion collapse."),
         ("--max-queue", "max_queue", click.IntRange(0, 1_000_000), None,
          "Maximum number of token requests that wait for a worker. Further ones get 503."),
         ("--queue-timeout", "queue_timeout_s", Span(), None,
@@ -128,6 +142,8 @@ def serve_options(command: Command) -> Command:
          "refuse requests above the limit, or delay them."),
         ("--limit-per", "limit_per", limit_per, "service",
          "What each bucket of the limiter is for."),
+        ("--error-share", "error_share", RateRange(0, 1), 0.0,
+         "Share of token requests answered with 500, at any rate."),
         ("--lockout-after", "lockout_after", click.IntRange(1, 1_000_000), None,
          "After this many failed token requests within --lockout-for, answer all with 403."),
         ("--lockout-for", "lockout_s", Span(), "60s", "Duration of a lockout."),
@@ -217,6 +233,7 @@ def _settings(options: ServeOptions) -> service.ServiceSettings:
         token_life_s=options["token_life_s"],
         max_tokens=options["max_tokens"],
         only_errors=options["only_errors"],
+        error_share=options["error_share"],
         idle_timeout_s=options["idle_timeout_s"],
         capacity=_capacity(options),
         limit=_limit(options),
@@ -238,6 +255,9 @@ def _capacity(options: ServeOptions) -> service.FixedCapacity | None:
         stall_every_s=options["stall_every_s"],
         stall_s=options["stall_s"],
         halve_at_s=options["halve_at_s"],
+        decline=options["decline"],
+        collapse_above=options["collapse_above"],
+        collapse_by=options["collapse_by"],
         max_queue=options["max_queue"],
         queue_timeout_s=options["queue_timeout_s"],
         seed=options["seed"],

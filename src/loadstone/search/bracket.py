@@ -108,7 +108,8 @@ class Bracket:
             if self._session.left_s < SHORTEST_S + self._reserve_s:
                 self.flags.add(Flag.BELOW_UNDECIDED)
                 return
-            terms = plan_confirmation(known, min(longest_s, self._session.left_s - self._reserve_s))
+            most_s = min(longest_s, self._session.left_s - self._reserve_s)
+            terms = plan_confirmation(known, most_s, may_be_short=False)
             if terms.distance >= 1:  # too few requests fit in what time is left to tell any rate
                 self.flags.add(Flag.BELOW_UNDECIDED)
                 return
@@ -203,7 +204,9 @@ class Bracket:
     def _weigh(self) -> None:
         if self.high is None:
             self.flags.add(Flag.ABOVE_UNDECIDED)
-        if self.steady is not None and self.steady > self._highest_plausible():
+        # A bucket that fills while the service drains lets more pass than it sustains.
+        is_lasting = self._depths.bucket is None
+        if is_lasting and self.steady is not None and self.steady > self._highest_plausible():
             self.flags.add(Flag.MORE_SUSTAINED)
             self.low = self.steady
 

@@ -42,14 +42,14 @@ class Known:
         return max(LEAST_HEIGHT_S, LEAST_REQUESTS / self.rate_rps)
 
 
-def plan_confirmation(known: Known, longest_s: float) -> Confirmation:
+def plan_confirmation(known: Known, longest_s: float, *, may_be_short: bool = True) -> Confirmation:
     """Plan a trial that distinguishes a rate from the capacity.
 
     In T seconds at distance d the backlog moves by d * T seconds of work, while its random walk has
     sigma = sqrt(I * T / C) (I: index of dispersion of counts).
     """
     noise = known.dispersion / known.rate_rps
-    if SIGMAS * math.sqrt(noise / longest_s) > TOO_FAR:
+    if may_be_short and SIGMAS * math.sqrt(noise / longest_s) > TOO_FAR:
         longest_s /= 2
     farthest = max(FARTHEST, ROOM * known.least_height_s / longest_s)
     seconds = min(longest_s, max(SHORTEST_S, noise * (SIGMAS / WANTED) ** 2))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from loadstone.analysis.model import TICK_S, Cause, Trial
 from loadstone.plan.load import BandLoad
+from loadstone.search.blocks import METERED
 from loadstone.search.change import Cut, LevelChange, change, fall
 from loadstone.search.model import TrialRequest
 from loadstone.search.pool import Pool, ThroughputEstimate, estimate, saturated
@@ -123,7 +124,7 @@ class Depths:
         fill_rps = min(FILL * rate_rps, session.settings.ceiling_rps)
         load = BandLoad(low, high, fill_rps, min(EBB * rate_rps, fill_rps), seconds + slow_s)
         begin_s = session.spent_s
-        trial = yield from session.run_trial(load, f"meter with {low} to {high} in flight")
+        trial = yield from session.run_trial(load, f"{METERED} {low} to {high} in flight")
         least = 0.6 * low if level > DEEP else self.knee.in_flight
         self._take(trial, level, least, begin_s, session.settle_s)
         self._require_accepted(trial)

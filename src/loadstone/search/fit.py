@@ -18,17 +18,22 @@ from numpy.typing import NDArray
 
 from loadstone.analysis import student
 from loadstone.analysis.interval import CONFIDENCE, student_t
-from loadstone.analysis.model import TICK_S, Cause, Trial
+from loadstone.analysis.model import Cause, Trial
+from loadstone.search.blocks import (
+    BLOCK_S,
+    DISPERSION,
+    Block,
+    are_late,
+    blocks,
+    dispersion,
+    drains,
+)
 from loadstone.search.model import Capacity, CapacityKind
 from loadstone.search.pool import LAG_S
 
 Floats = NDArray[np.float64]
 
-BLOCK_S = 1.0
-FULL = 1.1  # of the number in flight that keeps every worker busy (Little's law)
-# Of the beginning of a trial, in which the service fills and first responses come in groups.
-SKIPPED_S = 1.0
-SKIPPED = 2.0  # unloaded response times
+MISFIT = "these trials do not fit one capacity"
 LEAST_BLOCKS = 12  # three coefficients, and enough residuals to estimate their noise
 LEAST_OF_STEP = 4  # blocks on either side
 LEAST_SPAN_S = 10.0  # of load, to see a trend in it
@@ -40,10 +45,7 @@ GRADUAL = 1.25  # the same of the number in flight: a collapse is a clear step
 EXPLAINED = 0.5  # of the squares: a step that leaves more is not the whole story
 CLEARER = 0.7  # of the squares that any other single cause leaves
 LEVEL = 1e-4  # of each of the two tests, one-sided; the total is measured by simulation
-HINT = 0.1  # in either direction: the interval reaches to where such an effect leads
-LIKELY = 0.002  # in either direction: N is where a trend leads that noise shows less often
 WARM = 0.001  # the same of trials that begin slower than they end, so that there is no N
-DISPERSION = 0.1  # of completions, at least: a few blocks may agree by chance
 # Smaller effects are within the interval of N: noise that is slower than a search (bursts take a
 # tenth of the rate), and a capacity that depends a little on the backlog.
 LEAST_TREND = 0.08
@@ -52,24 +54,11 @@ STRETCH = 5  # blocks, about: shorter than slow noise, and enough to average ove
 LEAST_STRETCH = 3  # blocks: a single pause is a large part of fewer
 LEAST_STRETCHES = 4
 ORDINARY = 0.05  # standard deviation by slow noise: a neighbour that takes a tenth half the time
-# The interval of an ordinary service is wider than counting noise by its slow noise, as far as so
-# many stretches tell of it, and by what the search allows for drift and for rare bursts.
-ALLOWED = 0.02
-COUNTINGS = 1.5
 DOUBTFUL = 0.2  # level at which stretches of such a wide interval must differ, too
+# Of either bound from N, over N: with more, the result is a range. An operator who plans with a
+# tenth in reserve is right even at the end of the interval.
+WIDEST = 0.08
 LEAST_HALF_WIDTH = 0.01  # over N after a collapse, which depends on how deep the queue is
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """A second in which the service was full."""
-
-    trial: int
-    at_s: float  # of the search's load
-    into_s: float  # of its trial
-    requests: float  # completed in the search before
-    in_flight: float  # when it begins: in a second in which the service pauses, more come in
-    rate_rps: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +139,7 @@ class Fit:
             return False
         rates = _rates(self.blocks) / self.mean_rps
         means = np.array([rates[one.start : one.stop].mean() for one in stretches])
-        counting = self._dispersion() / (self.mean_rps * BLOCK_S)
+        counting = dispersion(self.blocks) / (self.mean_rps * BLOCK_S)
         weights = 1 / (counting / np.array([len(one) for one in stretches]) + ORDINARY**2)
         q = float(weights @ (means - np.average(means, weights=weights)) ** 2)
         return q > chi_square(len(stretches) - 1, level)
@@ -160,19 +149,6 @@ class Fit:
         """The slowest and the fastest stretch."""
         stretches = [self._stretch(one) for one in self._stretches()]
         return min(stretches, key=_rate), max(stretches, key=_rate)
-
-    @property
-    def counting(self) -> float:
-        """The half-width of the interval of N by counting noise alone, as a share of N."""
-        count = len(self.blocks)
-        error = math.sqrt(self._dispersion() / (self.mean_rps * BLOCK_S * count))
-        return student_t(count - 1) * error
-
-    @property
-    def slow_noise(self) -> float:
-        """The half-width of the interval of N by an ordinary machine's slow noise, of N."""
-        count = max(LEAST_STRETCHES, len(self._stretches()))
-        return student_t(count - 1) * ORDINARY / math.sqrt(count)
 
     def collapses(self, *, is_by_queue: bool) -> bool:
         """Whether a step in the number inside explains its rates: neither time nor warming does.
@@ -212,39 +188,9 @@ class Fit:
             if len(part) >= LEAST_STRETCH
         ]
 
-    def _dispersion(self) -> float:
-        """Return variance over mean of completions, from neighbouring seconds (Allan variance)."""
-        pairs = [
-            (left.rate_rps - right.rate_rps) ** 2 / 2
-            for left, right in pairwise(self.blocks)
-            if left.trial == right.trial
-        ]
-        variance = float(np.mean(pairs)) if pairs else 0.0
-        return max(DISPERSION, variance * BLOCK_S / self.mean_rps)
-
     def _stretch(self, indices: range) -> Stretch:
         found = [self.blocks[at] for at in indices]
         return Stretch(found[0].at_s, float(np.mean([block.rate_rps for block in found])))
-
-
-def blocks(trials: Sequence[Trial], since_s: float = 0.0) -> tuple[Block, ...]:
-    """Return the blocks in which the service was full, after so many seconds of load."""
-    response_s = min(
-        (trial.stats.service.median_s for trial in trials if trial.stats.ok), default=0.0
-    )
-    most_rps = max((trial.stats.throughput_rps for trial in trials), default=0.0)
-    least = max(2.0, FULL * most_rps * response_s)
-    skip = math.ceil((SKIPPED_S + SKIPPED * response_s) / TICK_S)
-    found: list[Block] = []
-    begin_s = requests = 0.0
-    for trial in trials:
-        # A constant rate that the service keeps up with is what completes, not its capacity.
-        if trial.rate_rps is None or trial.verdict.cause in (Cause.OVERLOAD, Cause.DRIFT):
-            of_trial = _of_trial(trial, least, skip, begin_s, requests)
-            found += [one for one in of_trial if one.at_s >= since_s]
-        begin_s += trial.stats.load_s
-        requests += trial.stats.ok + trial.stats.failed
-    return tuple(found)
 
 
 def fit(found: Sequence[Block]) -> Fit | None:
@@ -315,48 +261,46 @@ def checked(
         return found
     # A steady drift also looks like one change after the other.
     facts = contradictions(whole, has_changed=since_s > 0) or contradictions(one)
-    if not facts and one is not None and found.kind is CapacityKind.SATURATION:
-        found = _at_the_end(found, one)
-        facts = _too_wide(found, one)
-    if not facts:
-        return found
-    notes = (f"these trials do not fit one capacity: {'; '.join(facts)}", *found.words)
-    return Capacity(None, None, None, 0.0, notes, causes=(Cause.INCONSISTENT,))
+    if not facts and found.kind is CapacityKind.SATURATION:
+        facts = _uneven(trials, found.rate_rps)
+    if facts:
+        notes = (f"{MISFIT}: {'; '.join(facts)}", *found.words)
+        return Capacity(None, None, None, 0.0, notes, causes=(Cause.INCONSISTENT,))
+    return found
 
 
-def _at_the_end(found: Capacity, one: Fit) -> Capacity:
-    """Return N as it is at the end of the search, and of a long trial, if it changed until then."""
-    effects = [effect for effect in (one.trend, one.into) if effect and effect.is_beyond(HINT)]
-    if not effects or found.rate_rps is None or found.low_rps is None:
-        return found
-    reached_rps = found.rate_rps * math.prod(1 + each.share * each.reach for each in effects)
-    error = math.hypot(*(each.error * each.reach for each in effects))
-    half_rps = student_t(effects[0].freedom) * error * found.rate_rps
-    low_rps, high_rps = min(found.low_rps, reached_rps - half_rps), found.high_rps
-    if high_rps is not None:
-        high_rps = max(high_rps, reached_rps + half_rps)
-    rate_rps = found.rate_rps
-    if one.trend is not None and one.trend.is_beyond(LIKELY):
-        rate_rps *= 1 + one.trend.share * one.trend.reach
-    return replace(found, rate_rps=rate_rps, low_rps=max(0.0, low_rps), high_rps=high_rps)
-
-
-def _too_wide(found: Capacity, one: Fit) -> tuple[str, ...]:
-    """Say that N is known far less well than so many requests tell of a steady service."""
-    if found.rate_rps is None or found.low_rps is None or found.high_rps is None:
+def _uneven(trials: Sequence[Trial], rate_rps: float) -> tuple[str, ...]:
+    """Say that some requests waited for a slower part of the service while others had no queue."""
+    drained = drains(trials, rate_rps)
+    if not are_late(drained):
         return ()
-    half = (found.high_rps - found.low_rps) / 2 / found.rate_rps
-    if half <= ALLOWED + one.slow_noise + COUNTINGS * one.counting or not one.differs(DOUBTFUL):
-        return ()
-    if one.trend is not None and one.trend.is_beyond(LIKELY) and one.is_steady:
-        return (_drift(one),)
-    slower, faster = one.extremes
+    latest = max(drained, key=lambda one: one.seconds / one.due_s)
     return (
-        f"{slower.rate_rps:.4g}/s completed after {slower.at_s:.0f} s of load and "
-        f"{faster.rate_rps:.4g}/s after {faster.at_s:.0f} s, so N would be known to "
-        f"{half:.0%} only, where so many requests of a steady service tell it to "
-        f"{one.counting:.0%}",
+        f"{latest.in_flight} requests were in flight when a load ended, {latest.due_s:.2g} s of "
+        f"work at {rate_rps:.4g}/s, and it took {latest.seconds:.2g} s to answer them: some waited "
+        f"for a slower part of the service",
     )
+
+
+def number(trials: Sequence[Trial], found: Capacity, since_s: float) -> Capacity:
+    """Return a capacity whose interval is too wide for a number as a range, and say why it is."""
+    if found.rate_rps is None or found.low_rps is None or found.high_rps is None:
+        return found
+    reach_rps = max(found.high_rps - found.rate_rps, found.rate_rps - found.low_rps)
+    if reach_rps <= WIDEST * found.rate_rps:
+        return found
+    why = "four times the load time would halve that"
+    one = fit(blocks(trials, since_s))
+    if one is not None and one.differs(DOUBTFUL):
+        slower, faster = one.extremes
+        why = (
+            f"{slower.rate_rps:.4g}/s completed after {slower.at_s:.0f} s of load and "
+            f"{faster.rate_rps:.4g}/s after {faster.at_s:.0f} s"
+        )
+    half = f"{reach_rps / found.rate_rps:.0%}" if found.rate_rps else f"{reach_rps:.3g}/s"
+    note = f"known to within {half} only, which is too wide for a number: {why}"
+    words = (note, *(word for word in found.words if not word.startswith("known to within")))
+    return replace(found, rate_rps=None, words=words, kind=None)
 
 
 def contradictions(one: Fit | None, *, has_changed: bool = False) -> tuple[str, ...]:
@@ -441,33 +385,6 @@ def _ends(
         for part in (order[:third], order[-third:])
     )
     return first, last
-
-
-def _of_trial(
-    trial: Trial, least: float, skip: int, begin_s: float, requests: float
-) -> list[Block]:
-    counts = trial.timeline
-    if len(counts.ok) <= skip:
-        return []
-    full = counts.in_flight >= least
-    both = full & np.concatenate([[False], full[:-1]])
-    both[:skip] = False
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], both.astype(np.int8), [0]])))
-    ended = counts.ok + counts.failed
-    before = requests + np.concatenate([[0], np.cumsum(ended)])
-    width = round(BLOCK_S / TICK_S)
-    return [
-        Block(
-            trial.number,
-            begin_s + at * TICK_S,
-            at * TICK_S,
-            float(before[at]),
-            float(counts.in_flight[at - 1]),
-            float(ended[at : at + width].sum()) / BLOCK_S,
-        )
-        for begin, end in list(pairwise(edges.tolist()))[::2]
-        for at in range(begin, end - width + 1, width)
-    ]
 
 
 def _least_squares(design: Floats, rates: Floats) -> tuple[Floats, Floats]:

@@ -32,10 +32,16 @@ def guarded(session: Session, body: Strategy) -> Strategy:
     except OnlyErrors as errors:
         found = _only_errors(session, errors)
         return replace(found, words=(*found.words, *session.changes))
-    agreed = _met(session, session.evidence.agreed(found))
-    agreed = fit.checked(
-        session.trials, agreed, session.since_s, is_by_queue=session.is_slowed_by_queue
+    # Whether the interval is narrow enough for a number is known without single trials, which may
+    # widen it; so is whether there is one capacity.
+    fitting = fit.checked(
+        session.trials, found, session.since_s, is_by_queue=session.is_slowed_by_queue
     )
+    if session.is_metered and fitting.kind in (CapacityKind.SATURATION, CapacityKind.COLLAPSE):
+        fitting = fit.number(session.trials, fitting, session.since_s)
+    agreed = fitting
+    if found.causes == fitting.causes and fitting.kind is not CapacityKind.COLLAPSE:
+        agreed = _met(session, session.evidence.agreed(fitting))
     is_noted = any(CHANGED in note for note in agreed.words)
     changes = () if is_noted else session.changes
     return replace(agreed, words=(*agreed.words, *changes, *session.notes))

@@ -14,12 +14,14 @@ from dataclasses import dataclass, replace
 
 from loadstone.analysis.model import Trial
 from loadstone.plan.load import ClosedLoad
+from loadstone.search.blocks import blocks
 from loadstone.search.bracket import Bracket, Part
 from loadstone.search.curve import with_curve
 from loadstone.search.depth import DEEP, SHALLOW, Depths, LevelChanged, RequestsRefused
 from loadstone.search.errors import ask, checked, depend_on_load, doubted
 from loadstone.search.guard import at_least, guarded
 from loadstone.search.model import Capacity, Strategy, TrialRequest
+from loadstone.search.posterior import posterior
 from loadstone.search.ramp import Knee, ramp
 from loadstone.search.refusal import is_refusal, refusal
 from loadstone.search.rest import Slowing, why_slower
@@ -41,6 +43,7 @@ FIRST_SHARE = 0.25  # of the budget
 LAST_SHARE = 0.15  # of the budget, at least, for the trial at the end
 FEW_S = 6.0
 FEW = 10.0  # response times
+CHANGING_S = 6.0  # around the instant of a change, known to a few blocks of 2 s
 WITH_A_QUEUE = 4  # chunks, at two depths in turn, from which a collapsed rate is estimated
 WATCH_S = 60.0  # slow noise and a change of the service are only seen in that time
 
@@ -99,6 +102,7 @@ def _search(session: Session) -> Strategy:
     if not knee.is_saturated:
         return at_least(session.settings.ceiling_rps)
     refused, metered = knee.refused, _Meter(session, knee)
+    session.is_metered = True
     if refused is None or not is_refusal(refused, knee.response_s):
         try:
             return (yield from metered.run())
@@ -108,6 +112,7 @@ def _search(session: Session) -> Strategy:
         found = yield from metered.without_errors()
         if found is not None:
             return found
+    session.is_metered = False
     return (yield from refusal(session, refused, knee))
 
 
@@ -136,7 +141,7 @@ class _Meter:
                 return self._state()
             except LevelChanged:
                 self._session.evidence.forget()
-                self._session.since_s = self._depths.steps[-1].first_s
+                self._session.since_s = self._depths.steps[-1].first_s + CHANGING_S
                 self._bracket = Bracket(self._session, self._depths)
                 has_changed = True
             except SlowedByQueue:
@@ -235,7 +240,11 @@ class _Meter:
         return reach_rps <= self._session.settings.width * found.rate_rps
 
     def _state(self) -> Capacity:
-        return state(self._depths, self._bracket)
+        session = self._session
+        # What a full bucket let pass is left out of the depths' pools only.
+        has_bucket = self._depths.bucket is not None
+        likely = None if has_bucket else posterior(blocks(session.trials, session.since_s))
+        return state(self._depths, self._bracket, likely)
 
 
 def _fitting_s(session: Session, lengths: Lengths) -> float:

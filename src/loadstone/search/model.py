@@ -1,7 +1,7 @@
 """Requests and results of a search."""
 
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import inf
 
@@ -77,6 +77,18 @@ class Capacity:
     words: tuple[str, ...] = ()
     kind: CapacityKind | None = None
     causes: tuple[Cause, ...] = ()  # why there is no N, if there is none
+
+    @property
+    def is_range(self) -> bool:
+        """Whether it is an interval that holds N, too wide to state N as a number."""
+        return self.rate_rps is None and self.confidence > 0 and not self.causes
+
+    @property
+    def as_repeat(self) -> "Capacity":
+        """The same, with the middle of a range as N: several of them may make a number."""
+        if not self.is_range or self.low_rps is None or self.high_rps is None:
+            return self
+        return replace(self, rate_rps=(self.low_rps + self.high_rps) / 2)
 
 
 Measure = Callable[[TrialRequest], Trial]

@@ -18,9 +18,10 @@ def combined(searches: Sequence[Capacity]) -> Capacity:
     the one to repeat). Never narrower than the combination of the searches' own intervals as
     independent ones: few searches may agree by chance.
     """
-    known = [one for one in searches if None not in (one.rate_rps, one.low_rps, one.high_rps)]
+    stated = [one.as_repeat for one in searches]
+    known = [one for one in stated if None not in (one.rate_rps, one.low_rps, one.high_rps)]
     if len(known) < LEAST:
-        return _alone(searches, known)
+        return _alone(searches, [one for one in searches if one in known])
     from loadstone.analysis.interval import of_logs
 
     found = of_logs([math.log(one.rate_rps or 0.0) for one in known])
@@ -28,7 +29,7 @@ def combined(searches: Sequence[Capacity]) -> Capacity:
     ups = [math.log((one.high_rps or 0.0) / (one.rate_rps or 1e-9)) for one in known]
     low = min(found.low or found.mean, found.mean * math.exp(-_left(downs)))
     high = max(found.high or found.mean, found.mean * math.exp(_left(ups)))
-    notes = (_spread(known), *_without(searches, known), *_shared_notes(known))
+    notes = (_spread(known), *_without(stated, known), *_shared_notes(known))
     return Capacity(found.mean, low, high, CONFIDENCE, notes)
 
 

@@ -89,6 +89,7 @@ class Session:
         self.trials: list[Trial] = []
         self.since_s = 0.0  # of load, when the service's last change of capacity came
         self.is_slowed_by_queue = False  # a trial has shown it
+        self.is_metered = False  # N is the rate of the saturated service
         self.tolerates_errors = False  # a trial has shown that they do not depend on the load
         # Returns the result if the search ended here.
         self.so_far: Callable[[], Capacity | None] = lambda: None

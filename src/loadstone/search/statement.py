@@ -9,6 +9,7 @@ from loadstone.search.depth import DEEP, LEVELS, SHALLOW, Depths
 from loadstone.search.guard import no_more_than
 from loadstone.search.model import Capacity, CapacityKind
 from loadstone.search.pool import ThroughputEstimate, estimate
+from loadstone.search.posterior import Posterior
 
 CONFIDENCE = 0.95
 OVERLAP = 1.5  # half-widths by which bracket and meter may differ and still agree
@@ -18,18 +19,19 @@ HARD = {Flag.ERRORS_BELOW, Flag.LESS_SUSTAINED, Flag.MORE_SUSTAINED, Flag.OBJECT
 ALLOWANCE = 0.004
 # Share of N on the low side: noise only slows a service, and a search misses bursts that are rarer
 # than one per search.
-UNSEEN = 0.007
+UNSEEN = 0.003
 ERRORS_SEEN = 0.02  # share of N on the low side, if requests failed in saturation or slightly below
 # A search that metered for less time than this has seen fewer bursts.
 LONG_S = 120.0
 UNSEEN_POWER = 0.7
-MOST_AFTER = 0.1  # half-width over N after a change; with more, the change may be still going on
+# Load after a change, at least: until then it may change back, as for a job in the background.
+SETTLED_S = 60.0
 TOO_LITTLE = "too little was seen after it: measure again"
 WIDE = 0.03  # half-width over N from which more time is recommended
 
 
-def state(depths: Depths, bracket: Bracket) -> Capacity:
-    """Return N with its interval and notes."""
+def state(depths: Depths, bracket: Bracket, likely: Posterior | None = None) -> Capacity:
+    """Return N with its interval and notes; `likely` is N by all saturated seconds."""
     found = estimate(depths.pool)
     steps = _steps(depths)
     if found is None:
@@ -37,27 +39,41 @@ def state(depths: Depths, bracket: Bracket) -> Capacity:
     notes = (*changes(steps), *_bucket_notes(depths), *_notes(depths, bracket, found))
     if bracket.flags & HARD:
         return _contradicted(depths, bracket, found, notes)
-    half_width = math.hypot(found.half_width_rps, ALLOWANCE * found.rate_rps)
+    is_likely = likely is not None and depths.top <= DEEP
+    if likely is None or not is_likely:
+        half_width = math.hypot(found.half_width_rps, ALLOWANCE * found.rate_rps)
+        likely = Posterior(found.rate_rps, found.rate_rps - half_width, found.rate_rps + half_width)
+    rate = likely.rate_rps
     unseen = UNSEEN * max(1.0, (LONG_S / depths.pool.seconds) ** UNSEEN_POWER)
-    low = found.rate_rps - half_width - unseen * found.rate_rps
+    low = likely.low_rps - unseen * rate
     low = min(low, bracket.spoiled or low)
     if depths.errors or bracket.has_failures:  # slightly lower, the allowed share fails
-        low -= ERRORS_SEEN * found.rate_rps
+        low -= ERRORS_SEEN * rate
     # A rate above the meter's interval that was sustained twice may be the true capacity.
-    high = max(found.rate_rps + half_width, bracket.steady or 0.0)
-    low, high = _for_depth(depths, found, low, high)
+    high = max(likely.high_rps, bracket.steady or 0.0)
+    if not is_likely or _depends(depths):
+        low, high = _for_depth(depths, found, low, high)
     recent = depths.recent()
     if recent is not None:
         last, reach = recent.after_rps, recent.half_width_rps
         low, high = min(low, last - reach), max(high, last + reach)
         notes = (*notes, f"{last:.4g}/s at last: a burst of noise, or the service changed")
-    if steps and found.half_width_rps > MOST_AFTER * found.rate_rps:
-        return Capacity(None, max(0.0, low), None, 0.0, (*notes, TOO_LITTLE), causes=(Cause.DRIFT,))
-    notes = (*notes, *_more_time(found, low, high))
+    if steps and not _is_settled(depths, steps):
+        before = [step.before_rps for step in steps]
+        low, high = min(low, *before), max(high, *before)
+        notes = (*notes, TOO_LITTLE)
+        return Capacity(None, max(0.0, low), high, 0.0, notes, causes=(Cause.DRIFT,))
+    notes = (*notes, *_more_time(rate, low, high))
     # After a change, a rate above the new level was sustained: it may have become faster again.
     is_open = bool(steps) and bracket.passed is not None and bracket.high is None
     most = None if is_open else high
-    return Capacity(found.rate_rps, max(0.0, low), most, CONFIDENCE, notes, CapacityKind.SATURATION)
+    return Capacity(rate, max(0.0, low), most, CONFIDENCE, notes, CapacityKind.SATURATION)
+
+
+def _is_settled(depths: Depths, steps: list[LevelChange]) -> bool:
+    """Whether the service kept the level after the last change long enough to have it for good."""
+    last = depths.chunks[-1]
+    return last.begin_s + last.pool.seconds - steps[-1].first_s >= SETTLED_S
 
 
 def _steps(depths: Depths) -> list[LevelChange]:
@@ -214,8 +230,8 @@ def _by_depth(depths: Depths) -> str:
     return f"capacity depends on the backlog: {', '.join(points)}"
 
 
-def _more_time(found: ThroughputEstimate, low: float, high: float) -> tuple[str, ...]:
-    if found.half_width_rps <= WIDE * found.rate_rps:
+def _more_time(rate: float, low: float, high: float) -> tuple[str, ...]:
+    share = max(high - rate, rate - low) / rate
+    if share <= WIDE:
         return ()
-    share = max(high - found.rate_rps, found.rate_rps - low) / found.rate_rps
     return (f"known to within {share:.0%} only: four times the load time would halve that",)

@@ -42,6 +42,9 @@ class FixedCapacity:
     stall_every_s: float = 0.0
     stall_s: float = 0.0
     halve_at_s: float | None = None
+    decline: float = 0.0  # share by which every 1,000 requests lengthen the service of the next
+    collapse_above: int | None = None  # with more inside, requests take `collapse_by` times as long
+    collapse_by: float = 1.0
     max_queue: int | None = None  # requests that may wait; further ones get a 503
     queue_timeout_s: float | None = None  # requests that wait longer get a 503
     seed: int = 1
@@ -139,6 +142,7 @@ class ServiceSettings:
     token_life_s: float = 3600.0
     max_tokens: int = 1_000_000
     only_errors: bool = False
+    error_share: float = 0.0  # of the token requests, answered with 500 at any rate
     idle_timeout_s: float = 75.0  # of connections
     capacity: FixedCapacity | None = None
     limit: RateLimit | None = None

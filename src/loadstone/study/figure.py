@@ -140,6 +140,7 @@ def _of_search(one: Measured) -> tuple[None, TurnFigure]:
     found = one.capacity
     if found is None:
         return None, _found(None, one, None)
+    found = found.as_repeat
     estimate = Estimate(found.rate_rps, found.low_rps, found.high_rps, found.confidence)
     why = "; ".join(found.words) if found.rate_rps is None else None
     return None, _found(estimate, one, why or None)

@@ -36,17 +36,25 @@ def _outcome(turn: Turn, ended: TurnResult | None, store: Store) -> TurnOutcome:
 def exit_code(journal: StudyJournal, store: Store, ended: Sequence[TurnOutcome]) -> int:
     """Return the highest exit code of the turns; 0 if all were measured and held."""
     codes = [one.exit_code for one in journal.ended().values() if one.run_id is None]
-    measurement = journal.begun.study().measurement
+    study = journal.begun.study()
+    measurement = study.measurement
     for outcome in ended:
         run = outcome.result
         if run is None:
             continue
         # Steps without a row in the table only prepare.
         judged = replace(run, measurements=_judged(run, measurement))
+        if study.repeats > 1:
+            judged = replace(judged, measurements=tuple(map(_repeat, judged.measurements)))
         if outcome.turn.cell.is_reference:
             judged = replace(judged, measurements=tuple(map(_bounded, judged.measurements)))
         codes.append(exit_code_of_run(judged, leftovers(store, run.run_id)))
     return max(codes, default=0)
+
+
+def _repeat(one: Measured) -> Measured:
+    """Return a search whose range counts as an answer: the table combines the cell's turns."""
+    return replace(one, capacity=one.capacity.as_repeat) if one.capacity else one
 
 
 def _bounded(one: Measured) -> Measured:
