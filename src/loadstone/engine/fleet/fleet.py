@@ -376,6 +376,7 @@ class _Sums:
             ok=ok,
             failed=failed,
             latency_ms=fresh_ms / fresh if fresh else 0.0,
+            latencies=tuple(map(sum, zip(*(one.latencies for one in each), strict=True))),
         )
 
 
