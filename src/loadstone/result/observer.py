@@ -8,6 +8,7 @@ from loadstone.diagnosis.resources import Watch
 from loadstone.engine.parquet import SampleFile
 from loadstone.engine.progress import Progress
 from loadstone.engine.samples import Samples
+from loadstone.result.model import Run
 from loadstone.search.model import TrialRequest
 from loadstone.system.redaction import Redaction
 
@@ -57,3 +58,19 @@ class Display(TrialObserver, Protocol):
     def watch(self, watch: Watch | None) -> None:
         """Show the busiest resources during each load; None: nothing is watched."""
         return
+
+    def on_run(self, run: Run) -> None:
+        """Called when a run has begun and is in the store."""
+        return
+
+    def on_measurement(self, heading: str) -> None:
+        """Called when a measurement begins, before its resources are created."""
+        self.say(heading)
+
+    def on_fault(self, sentence: str, *, is_in_force: bool) -> None:
+        """Called when a fault begins and when it is undone, from any thread."""
+        return
+
+    def observer(self, run_id: str) -> TrialObserver:
+        """Return the observer of a trial of a run; two runs of a comparison have one each."""
+        return self
