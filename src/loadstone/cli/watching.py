@@ -12,14 +12,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from loadstone.live.feed import Feed
+    from loadstone.live.metrics import Metrics
     from loadstone.live.page import LivePage, Reports
     from loadstone.live.site import Address
     from loadstone.report.section import Report
     from loadstone.run.backend import Backend
     from loadstone.store.store import Store
 
+SHOWN_RUNS = 2  # of a command, the last ones: bisect and tune measure many pairs
 ANYWHERE = "127.0.0.1:0"  # a free port
 BEYOND = "--live-beyond-loopback"
+BEYOND_METRICS = "--metrics-beyond-loopback"
 _KEY = f"{__name__}.options"  # in the context's meta: name of an option -> value
 
 
@@ -107,7 +110,29 @@ def watching_options(command: Command) -> Command:
         callback=_keep,
         help=progress,
     )(command)
-    return live_options(command)
+    return live_options(_metrics_options(command))
+
+
+def _metrics_options(command: Command) -> Command:
+    metrics = (
+        "Serve metrics of what is measured while it is measured, for Prometheus, at "
+        "http://ADDRESS/metrics."
+    )
+    command = click.option(
+        BEYOND_METRICS,
+        "is_metrics_beyond",
+        is_flag=True,
+        expose_value=False,
+        callback=_keep,
+        help="Permit a --metrics address that other machines reach; all who do can read them.",
+    )(command)
+    return click.option(
+        "--metrics",
+        type=AddressParam(),
+        expose_value=False,
+        callback=_keep,
+        help=metrics,
+    )(command)
 
 
 @contextmanager
@@ -118,7 +143,7 @@ def watching(
 ) -> "Iterator[Feed]":
     """Yield the display of a command, which all that was asked for shows.
 
-    `reports` is what the page shows of what has ended; by default the runs of the command.
+    `reports` is what the page shows of what has ended; by default the last runs of the command.
     """
     from loadstone.cli.screen import ProgressStyle, Screen
     from loadstone.live.feed import Feed, Viewer
@@ -129,6 +154,9 @@ def watching(
     viewers: list[Viewer] = []
     feed = Feed(viewers, backend.clock)
     with ExitStack() as stack:
+        if given["metrics"] is not None:
+            metrics = _metrics(given["metrics"], is_permitted=given["is_metrics_beyond"])
+            viewers.append(stack.enter_context(metrics))
         if given["live"] is not None:
             page = live_page(reports or partial(_of_runs, feed, store), stop=interrupt)
             stack.callback(page.close)
@@ -139,6 +167,21 @@ def watching(
             yield feed
         finally:
             feed.end()
+
+
+def _metrics(where: "Address", *, is_permitted: bool) -> "Metrics":
+    """Serve metrics, and print their address."""
+    from loadstone.errors import InvalidInput
+    from loadstone.live.metrics import Metrics
+
+    if not where.is_loopback and not is_permitted:
+        raise InvalidInput(
+            f"{where}: other machines reach this address and could read the metrics; if that is "
+            f"meant, add {BEYOND_METRICS}"
+        )
+    metrics = Metrics(where, is_open=not where.is_loopback)
+    click.echo(f"metrics: {metrics.url}", err=True)
+    return metrics
 
 
 def live_page(reports: "Reports", stop: "Callable[[], None] | None") -> "LivePage":
@@ -168,7 +211,7 @@ def _given() -> "dict[str, Any]":
 
 
 def _of_runs(feed: "Feed", store: "Store", *, is_over: bool) -> "Sequence[Report]":
-    """Return the reports of the command's runs."""
+    """Return the report of the command's run, or of the last pair that it has compared."""
     from loadstone.cli.report import reports_of
 
-    return reports_of(store, feed.state.run_ids, reads_samples=is_over)
+    return reports_of(store, feed.state.run_ids[-SHOWN_RUNS:], reads_samples=is_over)

@@ -1,6 +1,6 @@
 """Progress of a run."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,6 +39,13 @@ def bucket_end_ms(index: int) -> float:
     """Return the latency below which all values of a bucket of `Progress.latencies` lie."""
     shift = max((index >> _SUB_BITS) - 1, 0)
     return ((index - (shift << _SUB_BITS) + 1) << shift) / 1000
+
+
+def added(some: Sequence[int], more: Sequence[int]) -> tuple[int, ...]:
+    """Return the sums of counts per bucket; empty ones are all 0."""
+    if not some or not more:
+        return tuple(some or more)
+    return tuple(map(sum, zip(some, more, strict=True)))
 
 
 def buckets_of(latencies_us: NDArray[np.int64]) -> NDArray[np.int64]:

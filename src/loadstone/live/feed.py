@@ -190,7 +190,8 @@ class _Observed(TrialObserver):
     def on_load_end(self, samples: Samples | SampleFile) -> None:
         """Count the latencies of the samples, if somebody needs them."""
         if self.feed.needs_latencies:
-            self.latencies = latencies_of(samples)
+            with suppress(Exception):  # what shows a run never ends it
+                self.latencies = latencies_of(samples)
 
     def on_trial_end(self, trial: Trial) -> Trial:
         """Pass on the trial."""

@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from threading import Event, Thread
+from threading import Event, Lock, Thread
 from typing import Protocol
 
 from loadstone.live import now
@@ -58,6 +58,8 @@ class LivePage(Viewer, Routes):
         self._token = secrets.token_urlsafe(TOKEN_BYTES)
         self._nonce = secrets.token_urlsafe(TOKEN_BYTES)
         self._over = Event()
+        self._stopping = Lock()
+        self._is_stopped = False
         self._site = Site(where, self, "--live", tls)
         self._thread = Thread(target=self._render_on, name="live page", daemon=True)
         self._thread.start()
@@ -103,10 +105,17 @@ class LivePage(Viewer, Routes):
             case "POST", "stop" if self._stop is not None:
                 if request.origin != origin or request.fetch_site not in ("", "same-origin"):
                     return FORBIDDEN
-                self._stop()
+                self._stop_once(self._stop)
                 return Response(202, body=b"stopping\n")
             case _:
                 return NOT_FOUND
+
+    def _stop_once(self, stop: Callable[[], None]) -> None:
+        """Stop the command; a second Ctrl-C would cut its clean-up short."""
+        with self._stopping:
+            if not self._is_stopped and not self._over.is_set():
+                self._is_stopped = True
+                stop()
 
     def _document(self) -> Response:
         state = self._state

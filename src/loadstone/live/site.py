@@ -55,6 +55,10 @@ _ADDRESS = re.compile(
     r"(?:(?:\[(?P<v6>[0-9A-Fa-f:.]+)\]|(?P<host>[A-Za-z0-9._-]+)):)?(?P<port>\d{1,5})"
 )
 
+_HOST = re.compile(
+    r"(?:\[(?P<v6>[0-9A-Fa-f:.]+)\]|(?P<host>[A-Za-z0-9._-]+))(?::(?P<port>\d{1,5}))?"
+)
+
 
 def address(text: str) -> Address:
     """Read HOST:PORT, or PORT of 127.0.0.1; InvalidInput if it is neither."""
@@ -103,10 +107,17 @@ class Site(ThreadingHTTPServer):
     block_on_close = False
 
     def __init__(
-        self, where: Address, routes: Routes, option: str, tls: ssl.SSLContext | None = None
+        self,
+        where: Address,
+        routes: Routes,
+        option: str,
+        tls: ssl.SSLContext | None = None,
+        *,
+        checks_host: bool = True,
     ) -> None:
         self.routes = routes
         self.is_secure = tls is not None
+        self._checks_host = checks_host
         self._free = BoundedSemaphore(MOST_CONNECTIONS)
         self._asked_for = where
         self._is_loopback = where.is_loopback
@@ -137,11 +148,14 @@ class Site(ThreadingHTTPServer):
         return f"{'https' if self.is_secure else 'http'}://{Address(host, self.address.port)}"
 
     def is_own(self, host: str) -> bool:
-        """Return whether a Host header names this server."""
-        name, _, port = host.rpartition(":")
-        if not name or port != str(self.address.port):
+        """Return whether a Host header names this server; all do, unless that is checked."""
+        if not self._checks_host:
+            return True
+        match = _HOST.fullmatch(host)
+        usual = 443 if self.is_secure else 80  # browsers leave it out
+        if match is None or int(match["port"] or usual) != self.address.port:
             return False
-        name = name.strip("[]").lower()
+        name = (match["v6"] or match["host"]).lower()
         if self._is_loopback:
             return name in ("127.0.0.1", "localhost", "::1", self.address.host.lower())
         # An address is no name that another site could let point here.

@@ -8,7 +8,7 @@ import numpy as np
 
 from loadstone.analysis.model import NOT_JUDGED, Trial
 from loadstone.engine.histogram import EMPTY, Histogram
-from loadstone.engine.progress import Progress, bucket_end_ms
+from loadstone.engine.progress import Progress, added, bucket_end_ms
 from loadstone.plan.load import BandLoad, ClosedLoad
 from loadstone.report import trial_figures
 from loadstone.search.model import Capacity, TrialRequest
@@ -232,13 +232,6 @@ def quantiles_ms(counts: Sequence[int]) -> tuple[float, ...]:
     return tuple(found)
 
 
-def added(some: Sequence[int], more: Sequence[int]) -> tuple[int, ...]:
-    """Return the sums of counts per bucket; empty ones are all 0."""
-    if not some or not more:
-        return tuple(some or more)
-    return tuple(map(sum, zip(some, more, strict=True)))
-
-
 def _others(state: LiveState, run_id: str) -> tuple[LoadState, ...]:
     return tuple(one for one in state.loads if one.run_id != run_id)
 
@@ -270,7 +263,7 @@ def _point(load: LoadState) -> Point:
     took_s = now.elapsed_s - then.elapsed_s
     ended = now.ok + now.failed - then.ok - then.failed
     counts: Sequence[int] = now.latencies
-    if then.latencies:
+    if counts and then.latencies:
         counts = [more - less for more, less in zip(now.latencies, then.latencies, strict=True)]
     return Point(
         now.elapsed_s,

@@ -9,13 +9,18 @@ function tell(text, isLost) {
   link.classList.toggle("lost", Boolean(isLost));
 }
 
-// What the reader has unfolded stays so.
+// What the reader has unfolded stays so, and the keyboard stays where it was.
 function put(id, html) {
   const box = at(id), key = (one) => one.querySelector("summary").textContent;
   const open = new Set();
   for (const one of box.querySelectorAll("details[open]")) open.add(key(one));
+  const before = document.activeElement;
+  const focused = box.contains(before) && before.matches("summary") ? before.textContent : null;
   box.innerHTML = html;
-  for (const one of box.querySelectorAll("details")) one.open = open.has(key(one));
+  for (const one of box.querySelectorAll("details")) {
+    one.open = open.has(key(one));
+    if (focused === key(one)) one.querySelector("summary").focus({ preventScroll: true });
+  }
 }
 
 const events = new EventSource("events");
