@@ -159,6 +159,16 @@ def test_the_interval_is_drawn_once_it_has_changed(feed, kept):
     assert now.section(kept.state).charts[-1].id == "now-n"
 
 
+def test_the_n_of_a_search_that_has_ended_is_shown(feed, kept):
+    feed.on_measurement("token issue")
+    before = kept.state.stored
+    feed.on_measured(FOUND)
+    assert kept.state.so_far == (FOUND,)
+    assert kept.state.stored == before + 1
+    feed.on_measurement("token validate")
+    assert kept.state.so_far == ()
+
+
 def test_both_sides_of_a_comparison_are_shown(feed, kept):
     for run_id in ("a", "b"):
         loaded(feed, 2.0, run_id)

@@ -144,11 +144,14 @@ def test_a_search_is_scraped_and_the_last_scrape_has_what_is_stored(tmp_path):
     for before, after in pairwise(found):
         for name in COUNTERS:
             assert after[name, ()] >= before[name, ()]
+    last = found[-1]
     with Store.open(tmp_path / "store") as store:
         [entry] = store.every()
         [measurement] = store.get(entry.run_id).measurements
     stored = [one.stats for one in measurement.trials]
-    last = found[-1]
+    found_rps = last["capacity_iterations_per_second", (("bound", "estimate"),)]
+    assert measurement.capacity is not None
+    assert found_rps == measurement.capacity.rate_rps
     assert last["completed_iterations_total", ()] == sum(one.ok for one in stored)
     assert last["due_iterations_total", ()] == sum(one.due for one in stored)
     assert (

@@ -21,7 +21,7 @@ from loadstone.live import state as live
 from loadstone.live.state import MOST_MESSAGES, LiveState
 from loadstone.result.model import Run
 from loadstone.result.observer import Display, TrialObserver
-from loadstone.search.model import TrialRequest
+from loadstone.search.model import Capacity, TrialRequest
 from loadstone.system import crash
 from loadstone.system.clock import SYSTEM, Clock
 from loadstone.system.redaction import Redaction
@@ -93,6 +93,10 @@ class Feed(Display):
         """Begin a measurement."""
         self._show(heading=self._redaction.text(heading), so_far=(), ends_at_s=None)
         self.say(heading)
+
+    def on_measured(self, capacity: Capacity | None) -> None:
+        """End a measurement."""
+        self._fold(partial(live.measured, capacity=capacity))
 
     def on_fault(self, sentence: str, *, is_in_force: bool) -> None:
         """Mark a fault."""

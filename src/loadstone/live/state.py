@@ -135,10 +135,7 @@ class LiveState:
 def began(state: LiveState, run_id: str, request: TrialRequest) -> LiveState:
     """Return the state with a load that begins now."""
     load = LoadState(run_id, request, state.now_s, NO_PROGRESS)
-    so_far, found = state.so_far, request.so_far
-    is_known = found is not None and (found.low_rps, found.high_rps) != (None, None)
-    if found is not None and is_known and (not so_far or so_far[-1] != found):
-        so_far = (*so_far, found)[-MOST_TRIALS:]
+    so_far = _narrowed(state.so_far, request.so_far)
     in_force = tuple(one for one in state.faults if one.until_s is None)
     return replace(state, loads=(*_others(state, run_id), load), so_far=so_far, faults=in_force)
 
@@ -203,6 +200,11 @@ def abandoned(state: LiveState, run_id: str) -> LiveState:
     )
 
 
+def measured(state: LiveState, capacity: Capacity | None) -> LiveState:
+    """Return the state after a measurement, which is stored; with its N if it has one."""
+    return replace(state, so_far=_narrowed(state.so_far, capacity), stored=state.stored + 1)
+
+
 def faulted(state: LiveState, sentence: str, *, is_in_force: bool) -> LiveState:
     """Return the state with a fault that begins or is undone now."""
     if is_in_force:
@@ -230,6 +232,12 @@ def quantiles_ms(counts: Sequence[int]) -> tuple[float, ...]:
         inside = (rank - before) / max(float(counts[index]), 1.0)
         found.append(low + inside * (bucket_end_ms(index) - low))
     return tuple(found)
+
+
+def _narrowed(so_far: tuple[Capacity, ...], found: Capacity | None) -> tuple[Capacity, ...]:
+    if found is None or (found.low_rps, found.high_rps) == (None, None):
+        return so_far
+    return so_far if so_far[-1:] == (found,) else (*so_far, found)[-MOST_TRIALS:]
 
 
 def _others(state: LiveState, run_id: str) -> tuple[LoadState, ...]:

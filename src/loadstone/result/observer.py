@@ -9,7 +9,7 @@ from loadstone.engine.parquet import SampleFile
 from loadstone.engine.progress import Progress
 from loadstone.engine.samples import Samples
 from loadstone.result.model import Run
-from loadstone.search.model import TrialRequest
+from loadstone.search.model import Capacity, TrialRequest
 from loadstone.system.redaction import Redaction
 
 
@@ -66,6 +66,10 @@ class Display(TrialObserver, Protocol):
     def on_measurement(self, heading: str) -> None:
         """Called when a measurement begins, before its resources are created."""
         self.say(heading)
+
+    def on_measured(self, capacity: Capacity | None) -> None:
+        """Called when a measurement has ended and is stored; with its N, if it searched for it."""
+        return
 
     def on_fault(self, sentence: str, *, is_in_force: bool) -> None:
         """Called when a fault begins and when it is undone, from any thread."""

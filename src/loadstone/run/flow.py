@@ -220,6 +220,7 @@ class _Flow:
             status="aborted" if is_aborted else "finished",
             wall_s=self._now_s() - began_s,
         )
+        self.display.on_measured(capacity)
         notes = target.explain(self.present) if config.goal is not None else ()
         beside = tuple(f"measured at the same time as {name}" for name in target.beside)
         self._keep(notes=(*notes, *beside, *self._remaining_capacity(config, capacity)))
