@@ -21,7 +21,8 @@ from loadstone.report.section import (
 )
 from loadstone.search.model import Capacity
 
-ROWS = 30  # of the table behind the charts
+ROWS = 30  # of the tables behind the charts
+LEAST_STEPS = 2  # of N so far, for a chart
 TONES: tuple[Tone, ...] = ("p50", "p95")  # of the two sides of a comparison
 UNDER_WAY = Certainty("undecided", "under way")
 
@@ -208,7 +209,7 @@ def _over_time(
     return Chart(
         id=name,
         title=heading,
-        summary=f"At the end: {', '.join(last)}.",
+        summary=f"Last: {', '.join(last)}.",
         x_label="seconds since the load began",
         y_label=unit,
         series=tuple(series),
@@ -245,7 +246,7 @@ def _narrowing(found: Sequence[Capacity]) -> Chart:
         summary="What the search would report if it ended there: the interval narrows.",
         x_label="steps of the search",
         y_label="per second",
-        series=series if len(known) > 1 else (),
+        series=series if len(known) >= LEAST_STEPS else (),
         band=band,
         from_zero_y=False,
     )
@@ -260,6 +261,7 @@ def _spans(state: LiveState, load: LoadState) -> Iterator[MarkedSpan]:
 
 
 def _tables(state: LiveState) -> Iterator[Table]:
+    yield from _n_so_far(state.so_far)
     load = state.load
     if load is None or not load.points:
         return
@@ -278,7 +280,15 @@ def _tables(state: LiveState) -> Iterator[Table]:
         for one in reversed(load.points[-ROWS:])
     )
     heads = tuple(Column(name, is_number=True) for name in (*columns, "p99 ms"))
-    yield Table("The charts' figures, the last first", heads, rows)
+    yield Table("Figures of the present load, the last first", heads, rows)
+
+
+def _n_so_far(found: Sequence[Capacity]) -> Iterator[Table]:
+    if len(found) < LEAST_STEPS:
+        return
+    heads = (Column("N /s", is_number=True), Column("interval"))
+    rows = tuple(Row((figures.n(one), figures.interval(one))) for one in reversed(found[-ROWS:]))
+    yield Table("N so far, the last first", heads, rows)
 
 
 def _written(point: Point) -> tuple[str, ...]:
