@@ -8,10 +8,13 @@ import socket
 import ssl
 import threading
 import time
+import urllib.request
 from contextlib import closing
 from urllib.parse import urlsplit
 
 import pytest
+from command_line import CommandLine
+from known_service import known_service
 
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.live import page as live_page
@@ -242,6 +245,29 @@ def test_events_are_one_line_whatever_they_hold():
     text = b"".join(board.events()).decode()
     [line] = [line for line in text.splitlines() if "</script>" in line]
     assert json.loads(line.removeprefix("data: "))["html"] == "a\nb\r\n\n</script>"
+
+
+def test_a_run_of_another_command_is_followed_to_its_report(tmp_path):
+    loadstone = CommandLine(tmp_path)
+    with (
+        known_service(4, 0.06) as service,
+        loadstone.begun("capacity", "--users=0", "--budget=20s", url=service.url) as measuring,
+    ):
+        until(lambda: measuring.stderr.readline().startswith("run "))
+        with loadstone.begun("live", url=service.url) as watching:
+            url = re.fullmatch(r"live page: (\S+)\n", watching.stderr.readline())[1]
+            with urllib.request.urlopen(f"{url}events", timeout=60) as events:
+                text = events.read().decode()
+            _, errors = watching.communicate(timeout=60)
+            assert watching.returncode == 0, errors
+        _, errors = measuring.communicate(timeout=60)
+        assert measuring.returncode == 0, errors
+    assert "event: results" in text
+    [_, last] = text.split("event: end")
+    assert "The service sustains" in last
+    ended = loadstone("live")
+    assert ended.returncode == 2
+    assert "has ended (finished); `loadstone report " in ended.stderr
 
 
 def until(is_so):

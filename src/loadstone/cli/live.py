@@ -8,6 +8,7 @@ import click
 
 from loadstone.cli.stored import STORE, open_to_read
 from loadstone.cli.watching import listening_options, live_page
+from loadstone.errors import InvalidInput
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,7 +32,13 @@ def live(run: str, location: "StoreLocation") -> None:
     (--live).
     """
     with open_to_read(location) as store:
-        run_id = store.get(run).run_id
+        found = store.get(run)
+        run_id = found.run_id
+        if found.status != "running":
+            raise InvalidInput(
+                f"run {run_id} has ended ({found.status}); `loadstone report {run_id}` writes its "
+                "page"
+            )
         page = live_page(partial(_reports, store, run_id), stop=None)
         try:
             while store.get(run_id).status == "running":
