@@ -88,6 +88,7 @@ impl Counters {
         progress.failed += self.failed.load(Ordering::Relaxed);
         progress.latency_sum_ns += self.latency_sum_ns.load(Ordering::Relaxed);
     }
+
     pub(crate) fn add_latencies_to(&self, counts: &mut [u64]) {
         for (count, more) in counts.iter_mut().zip(&self.latencies) {
             *count += more.load(Ordering::Relaxed);
