@@ -18,6 +18,7 @@ from fake_server import serving
 
 from loadstone.cli.screen import Screen
 from loadstone.engine.progress import Progress
+from loadstone.live.feed import Feed
 from loadstone.plan.load import OpenLoad
 from loadstone.search.model import TrialRequest
 
@@ -180,10 +181,12 @@ def test_the_display_never_raises(monkeypatch, is_terminal):
     monkeypatch.setattr("sys.stderr", _Lost())
     monkeypatch.setattr("loadstone.cli.screen.LINE_EVERY_S", 0.0)
     with Screen() as screen:
-        screen.say("line")
-        screen.on_trial_begin(TrialRequest(OpenLoad(1.0, 6.0), "first"))
-        assert screen.on_progress(Progress(0.1, 1, 1, 0, 0, 0.0))
-        screen.close()
+        feed = Feed([screen])
+        feed.say("line")
+        trial = feed.observer("run")
+        trial.on_trial_begin(TrialRequest(OpenLoad(1.0, 6.0), "first"))
+        assert trial.on_progress(Progress(0.1, 1, 1, 0, 0, 0.0))
+        trial.close()
 
 
 def test_the_live_line_is_there_in_every_trial(cloud, tmp_path):

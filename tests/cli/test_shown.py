@@ -9,6 +9,7 @@ from loadstone.diagnosis.resources import Watch
 from loadstone.engine.progress import Progress
 from loadstone.lab import state
 from loadstone.lab.state import DeploymentState, Phase, Record
+from loadstone.live.feed import Feed
 from loadstone.monitor.metrics import Reading
 from loadstone.monitor.sampler import Monitor
 from loadstone.monitor.source import Source
@@ -18,12 +19,13 @@ from loadstone.search.model import TrialRequest
 
 def test_the_first_line_of_a_load_shows_no_latency_of_the_one_before(monkeypatch, capfd):
     monkeypatch.setattr("loadstone.cli.screen.LINE_EVERY_S", 0.0)
-    screen = Screen()
+    feed = Feed([Screen()])
     done = Progress(elapsed_s=6.0, due=4, sent=4, ok=4, failed=0, latency_ms=1500.0)
-    screen.on_trial_begin(TrialRequest(OpenLoad(1.0, 6.0), "first"))
-    screen.on_progress(done)
-    screen.on_trial_begin(TrialRequest(OpenLoad(1.0, 6.0), "second"))
-    screen.on_progress(Progress(0.1, 1, 1, 0, 0, 0.0))
+    for purpose, progress in (("first", done), ("second", Progress(0.1, 1, 1, 0, 0, 0.0))):
+        trial = feed.observer("run")
+        trial.on_trial_begin(TrialRequest(OpenLoad(1.0, 6.0), purpose))
+        trial.on_progress(progress)
+        trial.close()
     first, second = capfd.readouterr().err.splitlines()
     assert "latency 1500 ms" in first
     assert "latency – " in second  # noqa: RUF001
@@ -61,12 +63,14 @@ class _Busy(Source):
 
 def test_a_terminal_shows_what_is_busiest_beside_the_load(monkeypatch, capfd):
     monkeypatch.setenv("FORCE_COLOR", "1")  # stderr counts as a terminal
-    monkeypatch.setattr("loadstone.cli.screen.BUSY_EVERY_S", 0.0)
+    monkeypatch.setattr("loadstone.live.feed.BUSY_EVERY_S", 0.0)
     with Monitor([_Busy()], every_s=0.1) as monitor, Screen() as screen:
-        screen.watch(Watch(monitor, Setup(workers=2)))
-        screen.on_trial_begin(TrialRequest(OpenLoad(1.0, 6.0), "first"))
+        feed = Feed([screen])
+        feed.watch(Watch(monitor, Setup(workers=2)))
+        trial = feed.observer("run")
+        trial.on_trial_begin(TrialRequest(OpenLoad(1.0, 6.0), "first"))
         time.sleep(1.0)
-        screen.on_progress(Progress(6.0, 4, 4, 4, 0, 20.0))
+        trial.on_progress(Progress(6.0, 4, 4, 4, 0, 20.0))
         time.sleep(0.3)
     shown = capfd.readouterr().err
     busy = next(line for line in shown.splitlines() if "busy: " in line)

@@ -20,6 +20,7 @@ from simulator.service import Service
 from virtual import VirtualCommandLine
 
 from loadstone.cli.screen import Screen
+from loadstone.live.feed import Feed
 from loadstone.report import figures, schema
 from loadstone.result.model import Measurement, Run
 from loadstone.run.flow import run
@@ -117,7 +118,7 @@ def runs(served: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Ru
     turn = next(one for one in turns(study, 1) if one.cell.is_reference)
     config = config_of(study, "20261122-1000-abcdef", turn, "loadstone study run")
     with Store.open(home / "store") as store, Screen() as screen:
-        run(config, store, screen)
+        run(config, store, Feed([screen]))
         every = [store.get(entry.run_id) for entry in store.every()]
     # The search is of the virtual clock, which is ahead of all others.
     search, *others = every

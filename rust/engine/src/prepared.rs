@@ -132,6 +132,11 @@ impl Prepared {
         self.run.progress()
     }
 
+    /// Latencies of the iterations that have ended well, per bucket.
+    pub fn latencies(&self) -> Vec<u64> {
+        self.run.latencies()
+    }
+
     /// Rows measured since the last look, if they are shown; also after the end.
     pub fn fresh(&self) -> Option<Fresh> {
         self.run.fresh()

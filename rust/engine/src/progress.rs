@@ -19,9 +19,22 @@ pub struct Progress {
     pub latency_sum_ns: u64,
 }
 
+/// Buckets of `Counters::latencies`: up to 2^30 microseconds, eighteen minutes.
+pub const LATENCY_BUCKETS: usize = (30 - SUB_BITS as usize + 2) << SUB_BITS;
+const SUB_BITS: u32 = 3;
+
+/// The bucket of a latency: microseconds below 8 have one each, then each is 1/8 of its values wide.
+#[expect(clippy::cast_possible_truncation, reason = "the last bucket is the least upper bound")]
+fn bucket(latency_ns: u64) -> usize {
+    let value = latency_ns / 1000;
+    let shift = value.checked_ilog2().unwrap_or(0).saturating_sub(SUB_BITS);
+    let index = (u64::from(shift) << SUB_BITS) + (value >> shift);
+    (index as usize).min(LATENCY_BUCKETS - 1)
+}
+
 /// One thread's counts. Only that thread writes, so an addition is a load and a store; the
 /// alignment keeps another thread's counts out of its cache lines.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 #[repr(align(128))]
 pub(crate) struct Counters {
     due: AtomicU64,
@@ -29,6 +42,21 @@ pub(crate) struct Counters {
     ok: AtomicU64,
     failed: AtomicU64,
     latency_sum_ns: AtomicU64,
+    /// Of the iterations that ended well.
+    latencies: [AtomicU64; LATENCY_BUCKETS],
+}
+
+impl Default for Counters {
+    fn default() -> Self {
+        Self {
+            due: AtomicU64::default(),
+            sent: AtomicU64::default(),
+            ok: AtomicU64::default(),
+            failed: AtomicU64::default(),
+            latency_sum_ns: AtomicU64::default(),
+            latencies: [const { AtomicU64::new(0) }; LATENCY_BUCKETS],
+        }
+    }
 }
 
 fn add(counter: &AtomicU64, more: u64) {
@@ -45,8 +73,12 @@ impl Counters {
     }
 
     pub(crate) fn ended(&self, is_ok: bool, latency_ns: i64) {
+        let latency_ns = latency_ns.max(0).unsigned_abs();
         add(if is_ok { &self.ok } else { &self.failed }, 1);
-        add(&self.latency_sum_ns, latency_ns.max(0).unsigned_abs());
+        add(&self.latency_sum_ns, latency_ns);
+        if is_ok {
+            add(&self.latencies[bucket(latency_ns)], 1);
+        }
     }
 
     pub(crate) fn add_to(&self, progress: &mut Progress) {
@@ -55,5 +87,37 @@ impl Counters {
         progress.ok += self.ok.load(Ordering::Relaxed);
         progress.failed += self.failed.load(Ordering::Relaxed);
         progress.latency_sum_ns += self.latency_sum_ns.load(Ordering::Relaxed);
+    }
+
+    pub(crate) fn add_latencies_to(&self, counts: &mut [u64]) {
+        for (count, more) in counts.iter_mut().zip(&self.latencies) {
+            *count += more.load(Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buckets_follow_each_other_and_are_an_eighth_of_their_values_wide() {
+        let edges: Vec<usize> = (0..64).map(|us| bucket(us * 1000)).collect();
+        assert_eq!(edges[..18], [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 16]);
+        assert!(edges.windows(2).all(|pair| pair[1] - pair[0] <= 1));
+        assert_eq!(bucket(((1 << 30) - 1) * 1000), LATENCY_BUCKETS - 9);
+        assert_eq!(bucket(u64::MAX), LATENCY_BUCKETS - 1);
+    }
+
+    #[test]
+    fn only_iterations_that_ended_well_have_a_latency() {
+        let counters = Counters::default();
+        counters.ended(true, 5_000);
+        counters.ended(true, -1);
+        counters.ended(false, 5_000);
+        let mut counts = vec![0; LATENCY_BUCKETS];
+        counters.add_latencies_to(&mut counts);
+        counters.add_latencies_to(&mut counts);
+        assert_eq!((counts[0], counts[5], counts.iter().sum::<u64>()), (2, 2, 4));
     }
 }

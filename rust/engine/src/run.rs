@@ -17,7 +17,7 @@ use crate::gate::{Gate, Shut};
 use crate::health::{Health, Histogram, ThreadCost};
 use crate::pacer::{Pacer, Share};
 use crate::plan::{Http, Limits, Load, Placement, Plan, Retries, Reuse};
-use crate::progress::{Counters, Progress};
+use crate::progress::{Counters, LATENCY_BUCKETS, Progress};
 use crate::recorder::Recorder;
 use crate::samples::{Outcome, Samples};
 use crate::script::Script;
@@ -374,6 +374,15 @@ impl Run {
         let elapsed = self.start.get().map_or(0, |start| start.elapsed().as_nanos());
         progress.elapsed_ns = u64::try_from(elapsed).unwrap_or(u64::MAX);
         progress
+    }
+
+    /// Latencies of the iterations that have ended well, per bucket; from any thread, at any time.
+    pub fn latencies(&self) -> Vec<u64> {
+        let mut counts = vec![0; LATENCY_BUCKETS];
+        for counters in &self.counters {
+            counters.add_latencies_to(&mut counts);
+        }
+        counts
     }
 
     /// Takes up nothing more; what is under way goes on to its end or the drain's.

@@ -90,6 +90,11 @@ impl Prepared {
         counts(py, &self.run.progress())
     }
 
+    /// Latencies of the iterations that have ended well so far, per bucket.
+    fn latencies(&self) -> Vec<u64> {
+        self.run.latencies()
+    }
+
     /// Take up nothing that is due at or after `due_ns` (nanoseconds since the start).
     ///
     /// An instant that has come is refused. From any thread.

@@ -30,6 +30,7 @@ COMMANDS = {
     "fault": "Measure what a fault does to a service under load, and how it recovers.",
     "hit": "Send requests to any URL at a rate, without a cloud.",
     "lab": "Start, find and stop real Keystones on this machine.",
+    "live": "Serve a page with the results of a run that another terminal measures.",
     "monitor": "Monitor the resources of a machine and its services, without load.",
     "prove": "Measure the gain of a change of settings, before and after.",
     "report": "Write the report of a run: one HTML page, JUnit, OpenMetrics.",

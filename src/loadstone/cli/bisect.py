@@ -12,11 +12,11 @@ from loadstone.cli.compare import (
     comparison_of,
     config_of,
     load_options,
-    measure,
     show_dry_comparison,
     temporary,
 )
-from loadstone.cli.stored import JSON, STORE, OutputFile, open_to_read, write, write_json
+from loadstone.cli.stored import JSON, STORE, OutputFile, open_store, write, write_json
+from loadstone.cli.watching import watching
 
 if TYPE_CHECKING:
     from loadstone.compare.answer import MetricComparison
@@ -25,8 +25,10 @@ if TYPE_CHECKING:
     from loadstone.compare.section import Compared
     from loadstone.lab.keystone.settings import LabSettings
     from loadstone.report.section import Report
+    from loadstone.result.observer import Display
     from loadstone.run.backend import Backend
     from loadstone.store.location import StoreLocation
+    from loadstone.store.store import Store
 
 FEWEST = 3  # versions
 
@@ -117,7 +119,9 @@ def bisect(ctx: click.Context, **options: Unpack[BisectOptions]) -> None:
         count = 2 + (len(versions) - 2).bit_length()
         click.echo(f"about {count} such comparisons, of {len(versions)} versions", err=True)
         return
-    report = _VersionBisection(versions, options, backend_of(ctx)).report()
+    backend = backend_of(ctx)
+    with open_store(options["location"]) as store, watching(backend, store) as display:
+        report = _VersionBisection(versions, options, backend, store, display).report()
     ctx.exit(_show(report, options))
 
 
@@ -157,6 +161,8 @@ class _VersionBisection:
     versions: list[Version]
     options: BisectOptions
     backend: "Backend"
+    store: "Store"
+    display: "Display"
 
     def report(self) -> "Report":
         """Carry it out; return the report of its last comparison, with the steps."""
@@ -188,7 +194,7 @@ class _VersionBisection:
         return _with_steps(neighbours, found, whole, self)
 
     def _say(self, line: str) -> None:
-        click.echo(f"bisect: {line}", err=True)
+        self.display.say(f"bisect: {line}")
 
     def _compared(
         self, one: int, other: int, whole: "MetricComparison | None" = None
@@ -198,6 +204,7 @@ class _VersionBisection:
         With `whole` only its metric is compared, until it is known to be on one side of the limit.
         """
         from loadstone.compare.bisect import limit
+        from loadstone.compare.measure import measure
 
         options, metric = self.options, None if whole is None else whole.metric
         most_slower = None if whole is None else limit(whole)
@@ -206,7 +213,7 @@ class _VersionBisection:
             (STEP, f"{one},{other},{'' if metric is None else metric.name}"),
         )
         if options["is_resumed"]:
-            known = _known(options["location"], parameters, most_slower)
+            known = _known(self.store, parameters, most_slower)
             if known is not None:
                 self._say("measured before")
                 return known
@@ -216,7 +223,7 @@ class _VersionBisection:
             metric=metric,
             profiles=options["profiles"] and metric is None and one + 1 == other,
         )
-        measured = measure(config, options["location"], self.backend)
+        measured = measure(config, self.store, self.display, self.backend)
         return comparison_of(measured, options, most_slower)
 
     @property
@@ -233,18 +240,17 @@ STEP = "bisection step"  # parameter: which two versions, and the metric if it i
 
 
 def _known(
-    location: "StoreLocation", parameters: tuple[tuple[str, str], ...], most_slower: float | None
+    store: "Store", parameters: tuple[tuple[str, str], ...], most_slower: float | None
 ) -> "Compared | None":
     """Return a comparison of an earlier run."""
     from loadstone.compare.measure import ROLE
     from loadstone.compare.stored import other_side, recorded
 
-    with open_to_read(location) as store:
-        for run_id, known in store.with_parameter(BISECTION):
-            if all(known.get(name) == value for name, value in parameters) and known[ROLE] == "A":
-                both = other_side(store.get(run_id), store)
-                if both is not None and both[1].status == "finished":
-                    return replace(recorded(*both, store.samples), most_slower=most_slower)
+    for run_id, known in store.with_parameter(BISECTION):
+        if all(known.get(name) == value for name, value in parameters) and known[ROLE] == "A":
+            both = other_side(store.get(run_id), store)
+            if both is not None and both[1].status == "finished":
+                return replace(recorded(*both, store.samples), most_slower=most_slower)
     return None
 
 

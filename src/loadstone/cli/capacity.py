@@ -29,6 +29,7 @@ from loadstone.cli.oidc import OIDC, SCENARIOS_HELP, oidc_options, provider_of, 
 from loadstone.cli.output import TASK_ARGS, command_line, show
 from loadstone.cli.stored import JSON, STORE, OutputFile, open_store, write
 from loadstone.cli.task import arguments_text, template_options
+from loadstone.cli.watching import watching, watching_options
 from loadstone.keystone.scenarios import SCENARIOS
 from loadstone.plan.model import Http
 
@@ -168,6 +169,7 @@ def search_options(command: Command) -> Command:
 )
 @TAG
 @DRY_RUN
+@watching_options
 @click.option("--junit", type=OutputFile(), help="Write JUnit XML for a CI server.")
 @STORE
 @JSON
@@ -187,7 +189,6 @@ def capacity(ctx: click.Context, **options: Unpack[CapacityOptions]) -> None:
       1  the upper bound of N is below RATE
       4  RATE lies between the two bounds
     """
-    from loadstone.cli.screen import Screen
     from loadstone.run.exit_code import exit_code, leftovers
     from loadstone.run.flow import run
     from loadstone.target.choice import NamedTarget
@@ -224,8 +225,8 @@ def capacity(ctx: click.Context, **options: Unpack[CapacityOptions]) -> None:
         return
     with open_store(options["location"]) as store:
         try:
-            with Screen(backend_of(ctx).clock) as screen:
-                result = run(config, store, screen, backend_of(ctx))
+            with watching(backend_of(ctx), store) as display:
+                result = run(config, store, display, backend_of(ctx))
         except KeyboardInterrupt:
             if store.holds(config.run_id):
                 show(store.get(config.run_id), options["location"], options["to"])

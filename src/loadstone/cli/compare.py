@@ -23,6 +23,7 @@ from loadstone.cli.stored import (
     write,
     write_json,
 )
+from loadstone.cli.watching import watching, watching_options
 from loadstone.keystone.scenarios import SCENARIOS
 from loadstone.plan.model import Http
 
@@ -116,7 +117,7 @@ def _add_load_options(
         ("--same-within", "same_within", ShareParam(), "3%", "Ratios this close to 1 "
          "count as the same."),
     )  # fmt: skip
-    command = TAG(DRY_RUN(generator_options(fleet_options(command))))
+    command = TAG(DRY_RUN(watching_options(generator_options(fleet_options(command)))))
     command = click.option(
         "--rate",
         "rate_rps",
@@ -330,11 +331,10 @@ def measure(
     config: "ComparisonConfig", location: "StoreLocation", backend: "Backend"
 ) -> "MeasuredComparison":
     """Measure two targets in pairs."""
-    from loadstone.cli.screen import Screen
     from loadstone.compare.measure import measure
 
-    with open_store(location) as store, Screen(backend.clock) as screen:
-        return measure(config, store, screen, backend)
+    with open_store(location) as store, watching(backend, store) as display:
+        return measure(config, store, display, backend)
 
 
 def show_dry_comparison(

@@ -24,12 +24,14 @@ MOST_BYTES = 1 << 20
 # Options that permit something: on the command line only.
 PERMISSIONS = frozenset({
     *("anyway", "yes-load-this-target", "yes-break-this-target", "fleet-without-tls", "purge"),
+    "live-beyond-loopback", "metrics-beyond-loopback",
 })  # fmt: skip
 # What a file of the folder may set of a command: figures and names, no paths, hosts or programs.
 SAFE = frozenset({
     *("arg", "at-most", "baseline", "budget", "capacity-left", "concurrency", "curve", "do"),
     *("fail-below", "fail-if-slower", "generator-cores", "http2", "load", "max-connections"),
     *("max-rate", "method", "objective", "observe", "pairs", "pairs-at-least", "predict", "rate"),
+    *("progress", "quiet"),
     *("repeat", "repeats", "same-within", "scenario", "seconds", "seed", "step", "tag", "timeout"),
     *("tls-resumption", "until", "users", "workload"),
 })  # fmt: skip

@@ -10,6 +10,7 @@ from loadstone.cli.dry_run import DRY_RUN, show_dry_run
 from loadstone.cli.duration import Duration
 from loadstone.cli.output import command_line, show
 from loadstone.cli.stored import STORE, open_store
+from loadstone.cli.watching import watching, watching_options
 
 if TYPE_CHECKING:
     from loadstone.store.location import StoreLocation
@@ -30,6 +31,7 @@ USERS = 8
 @UNDONE_ANYWAY
 @TAG
 @DRY_RUN
+@watching_options
 @STORE
 @click.pass_context
 def demo(
@@ -46,7 +48,6 @@ def demo(
     Installs Keystone 30.0.0 into an environment of its own, serves it on loopback with one worker
     per core, measures it and stops it. Prints the path of the HTML report last.
     """
-    from loadstone.cli.screen import Screen
     from loadstone.lab.keystone.settings import LabSettings
     from loadstone.report import html
     from loadstone.report.sections.run import report_of
@@ -71,8 +72,8 @@ def demo(
         return
     with open_store(location) as store:
         try:
-            with Screen(backend_of(ctx).clock) as screen:
-                result = run(config, store, screen, backend_of(ctx))
+            with watching(backend_of(ctx), store) as display:
+                result = run(config, store, display, backend_of(ctx))
         except KeyboardInterrupt:
             if store.holds(config.run_id):
                 show(store.get(config.run_id), location, None)

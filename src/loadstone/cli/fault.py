@@ -26,6 +26,7 @@ from loadstone.cli.generator import (
 from loadstone.cli.oidc import OIDC, SCENARIOS_HELP, oidc_options, provider_of, wanted
 from loadstone.cli.output import command_line, run_and_show
 from loadstone.cli.stored import JSON, STORE, write_json
+from loadstone.cli.watching import watching_options
 from loadstone.keystone.scenarios import SCENARIOS
 from loadstone.plan.model import Http
 
@@ -164,6 +165,7 @@ class Options(TypedDict):
 @ANYWAY
 @TAG
 @DRY_RUN
+@watching_options
 @STORE
 @JSON
 @click.pass_context

@@ -16,6 +16,7 @@ from loadstone.cli.generator import (
 )
 from loadstone.cli.output import command_line, run_and_show
 from loadstone.cli.stored import JSON, STORE
+from loadstone.cli.watching import watching_options
 from loadstone.plan.model import Http
 
 if TYPE_CHECKING:
@@ -142,6 +143,7 @@ class HeaderParam(click.ParamType[tuple[str, str]]):
 @MONITOR
 @TAG
 @DRY_RUN
+@watching_options
 @STORE
 @JSON
 @click.pass_context

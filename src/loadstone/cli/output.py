@@ -39,15 +39,15 @@ def run_and_show(
     config: "RunConfig", backend: "Backend", location: "StoreLocation", to: TextIO | None
 ) -> int:
     """Measure and show the result, after Ctrl-C or a failure too; return the exit code."""
-    from loadstone.cli.screen import Screen
     from loadstone.cli.stored import open_store
+    from loadstone.cli.watching import watching
     from loadstone.run.exit_code import exit_code
     from loadstone.run.flow import run
 
     with open_store(location) as store:
         try:
-            with Screen(backend.clock) as screen:
-                run(config, store, screen, backend)
+            with watching(backend, store) as display:
+                run(config, store, display, backend)
         finally:
             if store.holds(config.run_id):
                 result = store.get(config.run_id)

@@ -12,8 +12,10 @@ from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.system import files
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
+    from loadstone.analysis.model import Trial
+    from loadstone.engine.samples import Samples
     from loadstone.report.section import Report
     from loadstone.result.model import Run
     from loadstone.store.location import StoreLocation
@@ -106,6 +108,28 @@ def _reports(store: "Store", results: "list[Run]") -> "Iterator[Report]":
     for number, result in enumerate(results, 1):
         prefix = f"run-{number}-" if number > 1 else ""
         yield report_of(result, partial(store.samples, result.run_id), prefix)
+
+
+def reports_of(store: "Store", runs: "Sequence[str]", *, reads_samples: bool) -> "Sequence[Report]":
+    """Return the reports that a page shows of these runs, and of two sides their comparison.
+
+    Without reading samples, there is no comparison and there are no charts of single requests.
+    """
+    from loadstone.live.results import so_far
+    from loadstone.report.sections.run import report_of
+
+    results = [store.get(run) for run in runs]
+    shared: list[Report] = []
+    if not reads_samples:
+        named = [(one, f"run-{number}-") for number, one in enumerate(results, 1)]
+        return tuple(so_far(one, report_of(one, _unread, prefix)) for one, prefix in named)
+    if len(results) == 2:
+        results, shared = _compared(store, results)
+    return (*shared, *_reports(store, results))
+
+
+def _unread(trial: "Trial") -> "Samples":
+    raise EnvironmentUnusable(f"the samples of trial {trial.number} are not read")
 
 
 def _compared(store: "Store", results: "list[Run]") -> "tuple[list[Run], list[Report]]":

@@ -31,6 +31,7 @@ from loadstone.cli.output import command_line, show
 from loadstone.cli.stdout import ReaderGone
 from loadstone.cli.stored import JSON, STORE, OutputFile, open_store, write, write_json
 from loadstone.cli.task import arguments_text, template_options
+from loadstone.cli.watching import watching, watching_options
 from loadstone.errors import FELL_SHORT, LoadstoneError
 from loadstone.plan.model import Http
 from loadstone.system.crash import InternalError
@@ -161,6 +162,7 @@ def output_options(command: Command) -> Command:
 @output_options
 @TAG
 @DRY_RUN
+@watching_options
 @STORE
 @JSON
 @click.pass_context
@@ -242,14 +244,13 @@ def _config(checked: "Checked", options: RunOptions) -> "RunConfig":
 
 
 def _carried_out(config: "RunConfig", options: RunOptions, backend: "Backend") -> int:
-    from loadstone.cli.screen import Screen
     from loadstone.run.exit_code import exit_code, leftovers
     from loadstone.run.flow import run as run_config
 
     with open_store(options["location"]) as store:
         try:
-            with Screen(backend.clock) as screen:
-                run_config(config, store, screen, backend)
+            with watching(backend, store) as display:
+                run_config(config, store, display, backend)
         finally:
             # Also show results until Ctrl-C or a failure.
             if store.holds(config.run_id):

@@ -1,5 +1,7 @@
 """`loadstone study`: one measurement of many deployments, in one table."""
 
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, TypedDict, Unpack
 
@@ -18,11 +20,14 @@ from loadstone.cli.stored import (
     write,
     write_json,
 )
+from loadstone.cli.watching import watching, watching_options
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from loadstone.report.section import Report
     from loadstone.store.location import StoreLocation
+    from loadstone.store.store import Store
     from loadstone.study.journal import StudyJournal
     from loadstone.study.table import TurnOutcome
     from loadstone.workload.preview import RunPreview
@@ -144,6 +149,7 @@ def show(**options: Unpack[StudyShowOptions]) -> None:
 @PERMISSION
 @TAG
 @DRY_RUN
+@watching_options
 @STORE
 @JSON
 @click.pass_context
@@ -153,7 +159,6 @@ def run(ctx: click.Context, **options: Unpack[StudyRunOptions]) -> None:
     Exit code 0 if every cell was measured, else the worst exit code of its measurements; 70 after
     an internal error.
     """
-    from loadstone.cli.screen import Screen
     from loadstone.study import needs, read
     from loadstone.study.outcomes import exit_code, outcomes
     from loadstone.study.run import Sending, run_study
@@ -168,24 +173,34 @@ def run(ctx: click.Context, **options: Unpack[StudyRunOptions]) -> None:
     with open_store(options["location"]) as store:
         journal = _journal(options)
         try:
-            with Screen(backend_of(ctx).clock) as screen:
-                screen.say(f"study {journal.study_id}")
+            of_study = partial(_reports_so_far, journal, store)
+            with watching(backend_of(ctx), store, of_study) as display:
+                display.say(f"study {journal.study_id}")
                 fleet = fleet_address(
                     options["fleet"], options["certificates"], without_tls=options["without_tls"]
                 )
                 sending = Sending(fleet, options["yes"], options["tags"])
                 started, backend = journal.with_secrets(), backend_of(ctx)
-                run_study(started, store, screen, command_line(), sending, backend)
+                run_study(started, store, display, command_line(), sending, backend)
         finally:
             ended = tuple(outcomes(journal, store))
             _show(journal, ended, options["to"])
         ctx.exit(exit_code(journal, store, ended))
 
 
+def _reports_so_far(
+    journal: "StudyJournal", store: "Store", *, is_over: bool
+) -> "Sequence[Report]":
+    """Return the study with the cells that are measured."""
+    from loadstone.study.outcomes import outcomes
+    from loadstone.study.section import report_of
+
+    report = report_of(journal, tuple(outcomes(journal, store)))
+    return (report if is_over else replace(report, title=f"{report.title}: results so far"),)
+
+
 def _previews(options: StudyRunOptions) -> "Iterator[RunPreview]":
     """Yield the preview of each cell; of a study to resume, also of what it has measured."""
-    from dataclasses import replace
-
     from loadstone.study import journal, read
     from loadstone.study.cell import config_of
     from loadstone.study.order import turns

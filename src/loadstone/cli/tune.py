@@ -11,6 +11,7 @@ from loadstone.cli.dry_run import DRY_RUN, show_dry_run
 from loadstone.cli.duration import Number, Span
 from loadstone.cli.output import command_line
 from loadstone.cli.stored import JSON, STORE, OutputFile, open_store, write, write_json
+from loadstone.cli.watching import watching, watching_options
 from loadstone.keystone.scenarios import SCENARIOS
 
 if TYPE_CHECKING:
@@ -140,6 +141,7 @@ class TuneOptions(TypedDict):
 @click.option("--markdown", type=OutputFile(), help="Write Markdown.")
 @UNDONE_ANYWAY
 @DRY_RUN
+@watching_options
 @STORE
 @JSON
 @click.pass_context
@@ -266,7 +268,6 @@ def _require_time(begun: "Begun") -> None:
 
 def _report(found: "TuningJournal", location: "StoreLocation", backend: "Backend") -> "Report":
     """Carry out a tuning, or what is left of it."""
-    from loadstone.cli.screen import Screen
     from loadstone.tune.measured import LabMeasure
     from loadstone.tune.section import Shown, report_of
     from loadstone.tune.tuning import tune
@@ -274,15 +275,15 @@ def _report(found: "TuningJournal", location: "StoreLocation", backend: "Backend
     begun, known = found.begun, found.result
     if known is not None:
         return report_of(Shown(known, found, location.option))
-    with found.locked(), open_store(location) as store, Screen(backend.clock) as screen:
-        screen.say(f"tuning {found.tuning_id}; --resume {found.tuning_id} goes on with it")
-        measure = found.recorded(LabMeasure(found, store, screen, backend))
+    with found.locked(), open_store(location) as store, watching(backend, store) as display:
+        display.say(f"tuning {found.tuning_id}; --resume {found.tuning_id} goes on with it")
+        measure = found.recorded(LabMeasure(found, store, display, backend))
         tuned = tune(
             begun.space,
             begun.terms,
             begun.suggested,
             measure,
-            lambda line: screen.say(f"tune: {line}"),
+            lambda line: display.say(f"tune: {line}"),
         )
         found.end(tuned)
     return report_of(Shown(tuned, found, location.option))

@@ -90,7 +90,7 @@ class PreparedRun(Generic[T]):
 
         `on_progress` and Ctrl-C stop the run as they stop `run`.
         """
-        counting = _progress_callback(on_progress)
+        counting = _progress_callback(on_progress, self._run)
         with map_engine_errors():
             seeing = counting if self._sink is None else _rows_then_counts(counting, self._sink)
             return self._measured(*self._run.finish(seeing, TICK_S))
@@ -180,7 +180,7 @@ def run_pair(
     with map_engine_errors():
         one, other = prepare_pair_in_rust(a.to_json(), path_a, b.to_json(), path_b)
     with PreparedRun(one, _nothing), PreparedRun(other, _nothing):
-        first, second = map(_progress_callback, on_progress)
+        first, second = map(_progress_callback, on_progress, (one, other))
 
         def watch(counts: dict[str, int]) -> bool:
             goes_on = [first is None or first(counts), second is None or second(other.counts())]
@@ -268,7 +268,9 @@ def _health(figures: "_Health", plan: Plan) -> Health:
     return judged(health, plan.load, plan.limits.max_rate_rps)
 
 
-def _progress_callback(on_progress: OnProgress | None) -> Callable[[dict[str, int]], bool] | None:
+def _progress_callback(
+    on_progress: OnProgress | None, run: "_Prepared"
+) -> Callable[[dict[str, int]], bool] | None:
     """Return a callback that converts the engine's counts to `Progress`."""
     if on_progress is None:
         return None
@@ -288,6 +290,7 @@ def _progress_callback(on_progress: OnProgress | None) -> Callable[[dict[str, in
                 ok=counts["ok"],
                 failed=counts["failed"],
                 latency_ms=latency_ns / fresh / 1e6 if fresh else 0.0,
+                latencies=tuple(run.latencies()),
             )
         )
 

@@ -14,7 +14,7 @@ from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.faults import pending
 from loadstone.faults.journal import Owner, UndoJournal
 from loadstone.faults.model import FaultCommands, FaultRecord, Planned
-from loadstone.faults.observer import Faults, Injector
+from loadstone.faults.observer import Faults, Injector, Mark
 from loadstone.faults.sentence import Fault, Verb, read
 from loadstone.plan.hooks import FaultInjection, Hook
 from loadstone.system.clock import SYSTEM, Clock
@@ -66,10 +66,10 @@ class FaultRunner:
         steps = [step for step in journal.steps() if step.owner == owner]
         return pending.describe_failed(journal, steps) if steps else ""
 
-    def observer(self, planned: Sequence[Planned], say: Say) -> Faults:
+    def observer(self, planned: Sequence[Planned], say: Say, mark: Mark) -> Faults:
         """Return the observer that injects the faults of one trial."""
         injector = self._injector(planned[0].fault if planned else None)
-        return Faults(injector, planned, say, self.clock)
+        return Faults(injector, planned, say, mark, self.clock)
 
     @contextmanager
     def hold(self, fault: Fault | None, say: Say) -> Iterator[None]:

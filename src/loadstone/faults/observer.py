@@ -26,6 +26,13 @@ Say = Callable[[str], None]
 AFTER_S = 15.0  # load after a rolling change; later effects are not attributed to it
 
 
+class Mark(Protocol):
+    """Called when a fault begins and when it is undone, from any thread."""
+
+    def __call__(self, sentence: str, *, is_in_force: bool) -> None:
+        """Take the fault as a sentence."""
+
+
 class Injector(Protocol):
     """Carries faults out on a target."""
 
@@ -57,6 +64,7 @@ class Faults(TrialObserver):
     injector: Injector
     planned: Sequence[Planned]
     say: Say
+    mark: Mark
     clock: Clock = SYSTEM
     _threads: list[Thread] = field(default_factory=list, init=False)
     _records: list[FaultRecord] = field(default_factory=list, init=False)
@@ -97,9 +105,11 @@ class Faults(TrialObserver):
         with self._changed:
             self._running += 1
         record = None
+        self.mark(fault.sentence, is_in_force=True)
         try:
             record = self.injector.inject(fault)
         finally:
+            self.mark(fault.sentence, is_in_force=False)
             with self._changed:
                 self._running -= 1
                 self._records += [record] if record is not None else []

@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 
 from loadstone.analysis.model import Trial
-from loadstone.diagnosis.demand import ResourceUse
 from loadstone.engine.progress import Progress
 from loadstone.report import figures, trial_figures
 from loadstone.search.model import TrialRequest
@@ -47,9 +46,9 @@ def now(
     return " | ".join(parts)
 
 
-def busiest(uses: Iterable[ResourceUse]) -> str:
-    """Return the utilisation of resources in one line."""
-    return "  busy: " + " | ".join(f"{one.name} {100 * one.utilisation:.0f} %" for one in uses)
+def busiest(uses: Iterable[tuple[str, float]]) -> str:
+    """Return the names of resources, and the share that is in use, in one line."""
+    return "  busy: " + " | ".join(f"{name} {100 * share:.0f} %" for name, share in uses)
 
 
 def purpose(request: TrialRequest) -> str:

@@ -8,7 +8,8 @@ from loadstone.diagnosis.resources import Watch
 from loadstone.engine.parquet import SampleFile
 from loadstone.engine.progress import Progress
 from loadstone.engine.samples import Samples
-from loadstone.search.model import TrialRequest
+from loadstone.result.model import Run
+from loadstone.search.model import Capacity, TrialRequest
 from loadstone.system.redaction import Redaction
 
 
@@ -57,3 +58,23 @@ class Display(TrialObserver, Protocol):
     def watch(self, watch: Watch | None) -> None:
         """Show the busiest resources during each load; None: nothing is watched."""
         return
+
+    def on_run(self, run: Run) -> None:
+        """Called when a run has begun and is in the store."""
+        return
+
+    def on_measurement(self, heading: str) -> None:
+        """Called when a measurement begins, before its resources are created."""
+        self.say(heading)
+
+    def on_measured(self, capacity: Capacity | None) -> None:
+        """Called when a measurement has ended and is stored; with its N, if it searched for it."""
+        return
+
+    def on_fault(self, sentence: str, *, is_in_force: bool) -> None:
+        """Called when a fault begins and when it is undone, from any thread."""
+        return
+
+    def observer(self, run_id: str) -> TrialObserver:
+        """Return the observer of a trial of a run; two runs of a comparison have one each."""
+        return self

@@ -105,6 +105,7 @@ class _Flow:
             self.maker = resume.maker(self.store, config.resumed_run, access)
         begun = _new_run(config, self.target, self.backend)
         folder = self.store.begin(begun)
+        self.display.on_run(begun)
         if self.maker != run_id:
             resume.link(folder, self.store.folder(self.maker))
         for warning in config.warnings:
@@ -191,7 +192,7 @@ class _Flow:
         self.index += 1
         self.present = replace(config.record, requests_as_rally=config.generator.requests_as_rally)
         self._keep()
-        self.display.say(config.heading)
+        self.display.on_measurement(config.heading)
 
     def _at_capacity(self, config: MeasurementConfig) -> MeasurementConfig:
         """Return the measurement; a load that is a share of N is computed from the N found."""
@@ -219,6 +220,7 @@ class _Flow:
             status="aborted" if is_aborted else "finished",
             wall_s=self._now_s() - began_s,
         )
+        self.display.on_measured(capacity)
         notes = target.explain(self.present) if config.goal is not None else ()
         beside = tuple(f"measured at the same time as {name}" for name in target.beside)
         self._keep(notes=(*notes, *beside, *self._remaining_capacity(config, capacity)))

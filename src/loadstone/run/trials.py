@@ -87,12 +87,12 @@ class Trials:
 
     def _observers(self) -> list[TrialObserver]:
         run, config, target, say = self.run, self.config, self.target, self.display.say
-        observers: list[TrialObserver] = [self.display]
+        observers: list[TrialObserver] = [self.display.observer(run.run_id)]
         if run.aborts_on_sla_failure:
             observers.append(SlaAbort(config.criteria))
         inject = None
         if config.breaks:
-            faults = self.fault_runner.observer(config.faults, say)
+            faults = self.fault_runner.observer(config.faults, say, self.display.on_fault)
             inject = faults.inject_sentence
             observers.append(faults)
         if config.hooks:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from loadstone.engine.iteration_buffer import IterationBuffer
 from loadstone.engine.limits import merged
 from loadstone.engine.local import LoadResult, Spilled
 from loadstone.engine.parquet import GrowingFile
-from loadstone.engine.progress import OnProgress, Progress
+from loadstone.engine.progress import OnProgress, Progress, added
 from loadstone.engine.samples import Samples
 from loadstone.errors import EnvironmentUnusable, InvalidInput, LoadstoneError
 from loadstone.plan.load import BandLoad, ClosedLoad, Load
@@ -376,6 +377,7 @@ class _Sums:
             ok=ok,
             failed=failed,
             latency_ms=fresh_ms / fresh if fresh else 0.0,
+            latencies=reduce(added, (one.latencies for one in each)),
         )
 
 

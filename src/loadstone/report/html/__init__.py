@@ -1,5 +1,5 @@
 """One self-contained page: no request to anywhere, readable without scripts, and on paper."""
 
-from loadstone.report.html.page import render, write
+from loadstone.report.html.page import live_document, present, render, results, write
 
-__all__ = ["render", "write"]
+__all__ = ["live_document", "present", "render", "results", "write"]

@@ -1,9 +1,12 @@
 """Reports as one self-contained HTML page: the answer first, everything else folded below it."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
 from importlib import resources
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
@@ -26,6 +29,41 @@ def write(reports: Sequence[Report], path: Path) -> None:
 def render(*reports: Report) -> str:
     """Return the page as text."""
     has_flame = any(_has_flame(section) for one in reports for section in one.sections)
+    template = _environment().get_template("page.html.j2")
+    return template.render(reports=reports, has_flame=has_flame, version=version("loadstone"))
+
+
+def live_document(title: str, nonce: str, *, can_stop: bool) -> str:
+    """Return the page of a command that still measures; its script fills it with fragments."""
+    template = _environment().get_template("live.html.j2")
+    return template.render(title=title, nonce=nonce, can_stop=can_stop)
+
+
+def present(section: Section) -> str:
+    """Return the fragment of what is measured at present."""
+    return str(_module("now.html.j2").now_of(section))
+
+
+def results(reports: Sequence[Report]) -> str:
+    """Return the fragment of what has ended, as the page shows it; without flame graphs."""
+    return str(_module("now.html.j2").results_of(tuple(map(_without_flames, reports))))
+
+
+def _without_flames(report: Report) -> Report:
+    return replace(report, sections=tuple(map(_without_flame, report.sections)))
+
+
+def _without_flame(section: Section) -> Section:
+    return replace(section, flame=None, parts=tuple(map(_without_flame, section.parts)))
+
+
+def _module(name: str) -> Any:
+    """Return a template whose macros are called alone."""
+    return _environment().get_template(name).module
+
+
+@cache
+def _environment() -> Environment:
     environment = Environment(
         loader=PackageLoader("loadstone.report.html", "."),
         autoescape=True,
@@ -37,8 +75,7 @@ def render(*reports: Report) -> str:
     environment.globals.update(
         cell=_cell, drawing=_drawing, mark=_marked, inlined=_inlined, most_steps=MOST_STEPS
     )
-    template = environment.get_template("page.html.j2")
-    return template.render(reports=reports, has_flame=has_flame, version=version("loadstone"))
+    return environment
 
 
 def _has_flame(section: Section) -> bool:

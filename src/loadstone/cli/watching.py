@@ -1,0 +1,217 @@
+"""What shows a command's progress: the terminal, the live page, metrics."""
+
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from loadstone.cli.choose import Command
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from loadstone.live.feed import Feed
+    from loadstone.live.metrics import Metrics
+    from loadstone.live.page import LivePage, Reports
+    from loadstone.live.site import Address
+    from loadstone.report.section import Report
+    from loadstone.run.backend import Backend
+    from loadstone.store.store import Store
+
+SHOWN_RUNS = 2  # of a command, the last ones: bisect and tune measure many pairs
+ANYWHERE = "127.0.0.1:0"  # a free port
+BEYOND = "--live-beyond-loopback"
+BEYOND_METRICS = "--metrics-beyond-loopback"
+_KEY = f"{__name__}.options"  # in the context's meta: name of an option -> value
+
+
+class AddressParam(click.ParamType["Address"]):
+    """HOST:PORT, or a PORT of this machine."""
+
+    name = "ADDRESS"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> "Address":
+        """Return the address."""
+        from loadstone.errors import InvalidInput
+        from loadstone.live.site import address
+
+        try:
+            return address(str(value))
+        except InvalidInput as wrong:
+            self.fail(f"{wrong} (an option without its value goes last)", param, ctx)
+
+
+def _keep(ctx: click.Context, option: click.Parameter, value: Any) -> None:
+    ctx.meta.setdefault(_KEY, {})[option.name] = value
+
+
+def _beyond_option(command: Command, name: str) -> Command:
+    beyond = (
+        f"Permit a {name} address that other machines reach: with TLS, by a certificate whose "
+        "fingerprint is printed. Whoever knows the page's address can stop the command."
+    )
+    return click.option(
+        BEYOND, "is_beyond", is_flag=True, expose_value=False, callback=_keep, help=beyond
+    )(command)
+
+
+def listening_options(command: Command) -> Command:
+    """Add the options of a command that only serves the page."""
+    listen = "Address to serve the page on; port 0: a free one."
+    return click.option(
+        "--listen",
+        "live",
+        type=AddressParam(),
+        default=ANYWHERE,
+        show_default=True,
+        expose_value=False,
+        callback=_keep,
+        help=listen,
+    )(_beyond_option(command, "--listen"))
+
+
+def live_options(command: Command) -> Command:
+    """Add the options of the live page."""
+    live = (
+        "Serve a page that shows what is measured while it is measured; its address is printed. "
+        "Default: a free port of 127.0.0.1."
+    )
+    return click.option(
+        "--live",
+        type=AddressParam(),
+        is_flag=False,
+        flag_value=ANYWHERE,
+        metavar="[ADDRESS]",
+        expose_value=False,
+        callback=_keep,
+        help=live,
+    )(_beyond_option(command, "--live"))
+
+
+def watching_options(command: Command) -> Command:
+    """Add the options of what shows the command's progress; `watching` reads their values."""
+    quiet = "Print no progress, messages and verdicts on stderr; errors are printed."
+    command = click.option(
+        "--quiet", "-q", is_flag=True, expose_value=False, callback=_keep, help=quiet
+    )(command)
+    progress = (
+        "How progress is shown on stderr. panel: on a terminal, redrawn in place; plain: a line "
+        "every ten seconds, as without a terminal; none: only messages and verdicts."
+    )
+    command = click.option(
+        "--progress",
+        type=click.Choice(["panel", "plain", "none"]),
+        default="panel",
+        show_default=True,
+        expose_value=False,
+        callback=_keep,
+        help=progress,
+    )(command)
+    return live_options(_metrics_options(command))
+
+
+def _metrics_options(command: Command) -> Command:
+    metrics = (
+        "Serve metrics of what is measured while it is measured, for Prometheus, at "
+        "http://ADDRESS/metrics."
+    )
+    command = click.option(
+        BEYOND_METRICS,
+        "is_metrics_beyond",
+        is_flag=True,
+        expose_value=False,
+        callback=_keep,
+        help="Permit a --metrics address that other machines reach; all who do can read them.",
+    )(command)
+    return click.option(
+        "--metrics",
+        type=AddressParam(),
+        expose_value=False,
+        callback=_keep,
+        help=metrics,
+    )(command)
+
+
+@contextmanager
+def watching(
+    backend: "Backend",
+    store: "Store",
+    reports: "Reports | None" = None,
+) -> "Iterator[Feed]":
+    """Yield the display of a command, which all that was asked for shows.
+
+    `reports` is what the page shows of what has ended; by default the last runs of the command.
+    """
+    from loadstone.cli.screen import ProgressStyle, Screen
+    from loadstone.live.feed import Feed, Viewer
+    from loadstone.live.page import interrupt
+
+    given = _given()
+    style = ProgressStyle.QUIET if given.get("quiet") else ProgressStyle(given["progress"])
+    viewers: list[Viewer] = []
+    feed = Feed(viewers, backend.clock)
+    with ExitStack() as stack:
+        if given["metrics"] is not None:
+            metrics = _metrics(given["metrics"], is_permitted=given["is_metrics_beyond"])
+            viewers.append(stack.enter_context(metrics))
+        if given["live"] is not None:
+            page = live_page(reports or partial(_of_runs, feed, store), stop=interrupt)
+            stack.callback(page.close)
+            viewers.append(page)
+        # The terminal is restored before browsers get the final report.
+        viewers.append(stack.enter_context(Screen(backend.clock, style)))
+        try:
+            yield feed
+        finally:
+            feed.end()
+
+
+def _metrics(where: "Address", *, is_permitted: bool) -> "Metrics":
+    """Serve metrics, and print their address."""
+    from loadstone.errors import InvalidInput
+    from loadstone.live.metrics import Metrics
+
+    if not where.is_loopback and not is_permitted:
+        raise InvalidInput(
+            f"{where}: other machines reach this address and could read the metrics; if that is "
+            f"meant, add {BEYOND_METRICS}"
+        )
+    metrics = Metrics(where, is_open=not where.is_loopback)
+    click.echo(f"metrics: {metrics.url}", err=True)
+    return metrics
+
+
+def live_page(reports: "Reports", stop: "Callable[[], None] | None") -> "LivePage":
+    """Serve the page where the options say, and print its address."""
+    from loadstone.errors import InvalidInput
+    from loadstone.live.page import LivePage, own_certificate
+
+    given = _given()
+    where: Address = given["live"]
+    tls = None
+    if not where.is_loopback:
+        if not given["is_beyond"]:
+            raise InvalidInput(
+                f"{where}: other machines reach this address, and whoever knows the page's sees "
+                f"and can stop what is measured; if that is meant, add {BEYOND}"
+            )
+        tls, fingerprint = own_certificate(where)
+        click.echo(f"certificate of the live page: SHA-256 {fingerprint}", err=True)
+    page = LivePage(where, reports, stop=stop, tls=tls)
+    click.echo(f"live page: {page.url}", err=True)
+    return page
+
+
+def _given() -> "dict[str, Any]":
+    found: dict[str, Any] = click.get_current_context().meta[_KEY]
+    return found
+
+
+def _of_runs(feed: "Feed", store: "Store", *, is_over: bool) -> "Sequence[Report]":
+    """Return the report of the command's run, or of the last pair that it has compared."""
+    from loadstone.cli.report import reports_of
+
+    return reports_of(store, feed.state.run_ids[-SHOWN_RUNS:], reads_samples=is_over)

@@ -1,0 +1,1 @@
+"""What a command shows while it measures: a state that the terminal, a page and metrics read."""

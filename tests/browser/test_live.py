@@ -1,0 +1,100 @@
+"""The live page in a real browser, while a search measures a service of known capacity."""
+
+import json
+import os
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from command_line import CommandLine
+from known_service import known_service
+
+CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(
+        "CI" not in os.environ and not Path(CHROMIUM).exists(), reason="apt-get install chromium"
+    ),
+]
+QUIET = ("--no-sandbox", "--disable-background-networking", "--no-first-run")
+SEARCH = ("capacity", "--users=0", "--live", "--json=result.json")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def loadstone(tmp_path):
+    return CommandLine(tmp_path)
+
+
+def opened(browser, process):
+    """Open the page whose address a command prints."""
+    url = re.fullmatch(r"live page: (\S+)\n", process.stderr.readline())[1]
+    page = browser.new_page(viewport={"width": 1400, "height": 1000})
+    said = []
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.goto(url)
+    return page, said
+
+
+def test_a_search_is_followed_until_its_report_is_there(browser, loadstone, tmp_path):
+    with (
+        known_service(4, 0.06) as service,
+        loadstone.begun(*SEARCH, "--budget=20s", url=service.url) as process,
+    ):
+        page, said = opened(browser, process)
+        page.locator("#now svg.static").first.wait_for(timeout=60_000)
+        for figure in ("completed", "latency p99", "backlog"):
+            assert page.locator(".tiles dt", has_text=figure).count() == 1
+        page.locator("#results tbody tr").first.wait_for(timeout=60_000)
+        # What the reader unfolds stays unfolded.
+        page.locator("#now summary", has_text="Messages").click()
+        before = page.locator("#now").inner_text()
+        changed = "text => document.getElementById('now').innerText !== text"
+        page.wait_for_function(changed, arg=before)
+        assert page.locator("#now details[open]").count() == 1
+        assert page.evaluate("document.activeElement.textContent") == "Messages"
+        page.locator("main#content").wait_for(timeout=90_000)
+        _, errors = process.communicate()
+        assert process.returncode == 0, errors
+        shown = page.locator("main#content .answer").inner_text()
+        page.close()
+    [measurement] = json.loads((tmp_path / "result.json").read_text())["measurements"]
+    capacity = measurement["capacity"]
+    n, low, high = map(float, re.findall(r"[\d.]+\d", shown.replace("95 %", "")))
+    assert (n, low, high) == pytest.approx(
+        (capacity["rate_rps"], capacity["low_rps"], capacity["high_rps"]),
+        # The page rounds to a step of which half the interval has at least two.
+        abs=(capacity["high_rps"] - capacity["low_rps"]) / 8,
+    )
+    assert said == []
+
+
+def test_stop_keeps_what_was_measured(browser, loadstone, tmp_path):
+    with (
+        known_service(4, 0.06) as service,
+        loadstone.begun(*SEARCH, "--budget=10m", url=service.url) as process,
+    ):
+        page, said = opened(browser, process)
+        page.on("dialog", lambda dialog: dialog.accept())
+        page.locator("#results tbody tr").first.wait_for(timeout=60_000)
+        page.get_by_role("button", name="Stop").click()
+        _, errors = process.communicate(timeout=60)
+        assert process.returncode == 130, errors
+        page.locator("main#content").wait_for(timeout=30_000)
+        assert "interrupted" in page.locator("header").inner_text()
+        page.close()
+    result = json.loads((tmp_path / "result.json").read_text())
+    assert result["status"] == "interrupted"
+    assert result["measurements"][0]["trials"]
+    assert said == []
