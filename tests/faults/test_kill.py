@@ -72,6 +72,13 @@ def test_the_watcher_undoes_it_in_the_same_folder_with_the_same_environment(fold
         until(lambda: not journals(folder), "the step leaves the journal")
 
 
+def is_watcher(process: psutil.Process) -> bool:
+    try:
+        return WATCHER in process.cmdline()
+    except psutil.NoSuchProcess:  # a short-lived child has ended
+        return False
+
+
 def test_after_the_watcher_is_killed_too_the_next_command_refuses_and_undo_works(
     folder: Path, monkeypatch
 ) -> None:
@@ -79,11 +86,7 @@ def test_after_the_watcher_is_killed_too_the_next_command_refuses_and_undo_works
     loadstone = CommandLine(folder.parent)
     with known_service(4, 0.01) as known:
         with holding(folder, known.url) as process:
-            [watcher] = [
-                child
-                for child in psutil.Process(process.pid).children()
-                if WATCHER in child.cmdline()
-            ]
+            [watcher] = filter(is_watcher, psutil.Process(process.pid).children())
             watcher.kill()
             process.kill()
         refused = loadstone("capacity", "--budget", "20s", url=known.url)
