@@ -166,7 +166,7 @@ class Deployment:
         """Return the settings that the analysis of resources needs."""
         chosen = settings.read(self.state.settings)
         if self.service is Service.KEYCLOAK:
-            return Setup(service="Keycloak")
+            return Setup(pool=chosen.db_pool, service="Keycloak")
         if self.is_provider:
             return Setup(workers=chosen.workers, threads=chosen.threads, service="the provider")
         conf = {(section, option): value for section, option, value in chosen.conf}

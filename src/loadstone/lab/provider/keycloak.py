@@ -219,6 +219,10 @@ class Keycloak(Server):
         """Return whether it is ready; its port answers before."""
         return answers(Site(self.site.folder, self.management), "/health/ready")
 
+    def statistics(self) -> str:
+        """Return the URL of its metrics."""
+        return f"jvm://{HOST}:{self.management}/metrics"
+
     def facts(self) -> Facts:
         """Versions and settings that change what a login costs."""
         chosen = self.chosen
