@@ -89,7 +89,7 @@ def loaded(prepared: PreparedOidc, load: Load) -> int:
 def rounds(name: str, times: int) -> Iterator[Resources]:
     """Start a target and yield what was seen each time; the target is gone afterwards."""
     target, lab = TARGETS[name], f"verify-{os.getpid()}"
-    words = ("service=keycloak", "users=8", *target.settings)
+    words = ("service=keycloak", "realm-users=8", *target.settings)
     running = deployment.up(
         lab, settings.read(map(settings.split, words)), lambda _: None, owned=True
     )

@@ -121,7 +121,7 @@ def generator(case: Case) -> FoundLimit | None:
     if case.is_generator_valid:
         return None
     use = case.seen.use(BottleneckKind.CPU, Role.GENERATOR)
-    spent = f": it used {use.busy:.2f} of {use.capacity:.0f} cores" if use else ""
+    spent = f": it used {use.busy:.2f} of {use.capacity:.3g} cores" if use else ""
     sentence = f"The load generator was the limit, not the service{spent}."
     advice = "Give it cores of its own (--generator-cores), or a machine of its own."
     machine = case.seen.use(BottleneckKind.CPU, MACHINE)
@@ -607,7 +607,7 @@ def _cpu_sentence(seen: Observation, use: ResourceUse) -> str:
     next_one = next((n for n in _ranked(seen) if n.role not in (use.role, MACHINE)), None)
     after = f"; next is {next_one.name} at {next_one.utilisation:.0%}" if next_one else ""
     # Of what is left to it, where others use the machine, too.
-    return f"{name}: {use.busy:.2f} of {use.capacity:.0f} cores busy{cost}{after}."
+    return f"{name}: {use.busy:.2f} of {use.capacity:.3g} cores busy{cost}{after}."
 
 
 def _ranked(seen: Observation) -> Iterator[ResourceUse]:

@@ -265,9 +265,7 @@ class _View:
         if role in (Role.WEB, Role.BALANCER):
             cores = min(cores, self.metrics.last(prefix, "threads") or cores)
         of = f" on {host}" if host else ""
-        yield self.shared(
-            f"{name}{of}", BottleneckKind.CPU, role.value, (busy, max(cores, 1.0)), "cores"
-        )
+        yield self.shared(f"{name}{of}", BottleneckKind.CPU, role.value, (busy, cores), "cores")
 
     def services(self) -> Iterator[ResourceUse]:
         """Yield the services' own counters: slots, connections, sessions."""
