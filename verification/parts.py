@@ -277,6 +277,15 @@ DIAGNOSIS = (
         ("mariadbd", "memcached", "apache2", "haproxy", "cc"),
     ),
     Part(
+        "provider-bottlenecks",
+        "diagnosis",
+        "the finding that comes first in four Keycloaks with a known limit; needs root",
+        20 * MINUTE_S,
+        "{python} -m verification.diagnosis.provider_bottlenecks",
+        "{python} -m verification.diagnosis.provider_bottlenecks --times 1 --target nothing",
+        ("java", "mvn", "postgres"),
+    ),
+    Part(
         "prediction",
         "diagnosis",
         "capacity predicted from a low load beside measured N, five labs",

@@ -346,3 +346,58 @@ def test_what_busy_workers_wait_for_is_said_where_it_is_known():
     few = {"worker_cpu": 0.2, "transactions_open": 0.4}
     unknown = judged(slots(4, 4), cpu("cache", 0.1, 2), setup=setup, **few)
     assert "80% of the time for other servers" in unknown.bottleneck.sentence
+
+
+KEYCLOAK = Setup(pool=1, service="Keycloak")
+
+
+def connections(busy, capacity):
+    name = "Keycloak's pool of database connections"
+    kind = BottleneckKind.CONNECTIONS
+    return ResourceUse(name, kind, Role.KEYSTONE, busy, capacity, "connections", 0.1)
+
+
+def test_a_jvm_that_frees_memory_much_of_the_time_is_limited_by_its_heap():
+    heap = ResourceUse("Keycloak's heap", BottleneckKind.MEMORY, Role.KEYSTONE, 0.12, 0.125, "GiB")
+    uses = (heap, cpu("keystone", 1.9, 2), cpu("machine", 2, 2))
+    found = judged(*uses, setup=KEYCLOAK, gc_pause_share=0.4, cores_wanted=1.2).bottleneck
+    assert (found.kind, found.role) == (BottleneckKind.MEMORY, "keystone")
+    assert found.sentence == (
+        "Keycloak's heap: garbage collection stops it 40% of the time; 123 of 128 MiB are in use."
+    )
+    # A usual share of pauses is none.
+    found = judged(*uses, setup=KEYCLOAK, gc_pause_share=0.03, cores_wanted=1.2).bottleneck
+    assert found.kind is BottleneckKind.CPU
+
+
+def test_requests_that_wait_for_the_pool_while_cores_are_free_are_limited_by_it():
+    uses = (connections(1, 1), cpu("keystone", 0.9, 2), cpu("machine", 1.2, 2))
+    figures = {"pool_waiting": 6.5, "cores_wanted": 0.5, "cores_waited_for": 0.1}
+    verdict = judged(*uses, setup=KEYCLOAK, **figures)
+    assert verdict.findings[0].id == "connection-pool"
+    assert verdict.bottleneck.sentence == (
+        "Keycloak's pool of database connections: 1.0 of 1 are in use, and 6.5 requests wait for "
+        "one on average."
+    )
+
+
+def test_threads_without_cores_hold_their_connections_for_longer():
+    uses = (connections(20, 20), cpu("keystone", 1.9, 2), cpu("machine", 2, 2))
+    figures = {"pool_waiting": 6.5, "cores_wanted": 3.0, "cores_waited_for": 4.1}
+    verdict = judged(*uses, setup=KEYCLOAK, **figures)
+    assert verdict.bottleneck.kind is BottleneckKind.CPU
+
+
+def test_a_service_whose_threads_are_not_counted_is_limited_by_a_quota_of_cpu():
+    uses = (cpu("keystone", 0.48, 0.5), cpu("machine", 0.8, 2))
+    verdict = judged(*uses, setup=KEYCLOAK, cores_wanted=1.0, cores_waited_for=0.02)
+    assert verdict.findings[0].id == "keystone-cpu"
+    assert "0.48 of 0.5 cores busy" in verdict.bottleneck.sentence
+
+
+def test_other_programs_are_named_before_a_service_whose_threads_are_not_counted():
+    uses = (cpu("keystone", 0.9, 2), cpu("machine", 2, 2))
+    verdict = judged(
+        *uses, setup=KEYCLOAK, others_cores=1.0, cores_wanted=1.9, cores_waited_for=2.9
+    )
+    assert verdict.findings[0].id == "other-work"

@@ -114,6 +114,7 @@ def requirements() -> Iterator[Requirement]:
         path = shutil.which(os.environ.get("WRK2", name) if name == "wrk2" else name)
         yield Requirement(name, path is not None, False, path or f"not on the PATH ({use})", hint)
     yield from servers()
+    yield from provider_programs()
 
 
 def servers() -> Iterator[Requirement]:
@@ -126,6 +127,29 @@ def servers() -> Iterator[Requirement]:
         use = "labs and studies with it"
         hint = f"apt-get install {packages}"
         yield Requirement(name, found is not None, False, found or f"not installed ({use})", hint)
+
+
+def provider_programs() -> Iterator[Requirement]:
+    """Check for what the lab's other identity services need: Java and Maven, node and npm."""
+    from loadstone.lab.provider import java, keycloak, node
+
+    found = java.installed()
+    fit = any(one.major >= java.LEAST for one in found)
+    named = ", ".join(f"{one.version} in {one.home}" for one in found)
+    old = "" if fit or not found else f"; Keycloak needs {java.LEAST} or later"
+    hint = f"apt-get install {java.PACKAGE}"
+    absent = "not installed (labs with service=keycloak)"
+    yield Requirement("java", fit, False, f"{named or absent}{old}", hint)
+    for program, use in (
+        (keycloak.MAVEN, "fetches Keycloak for the lab"),
+        (node.NODE, "labs with service=oidc-provider"),
+        (node.NPM, "fetches oidc-provider for the lab"),
+    ):
+        path = program.find()
+        hint = f"apt-get install {program.package}"
+        yield Requirement(
+            program.name, path is not None, False, path or f"not installed ({use})", hint
+        )
 
 
 def installer() -> Requirement:

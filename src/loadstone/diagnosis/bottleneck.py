@@ -34,6 +34,9 @@ IDLE_CORES = 0.5
 MOST_OF_ONE_CORE = 1.2  # a worker's threads that share Python's global lock run one at a time
 OTHERS = 0.25  # share of the cores used by work unrelated to the test
 STARVED = 0.25  # share of its runnable time in which a worker waits for a core
+# Share of the time in which garbage collection stops the service. The JVM's own aim is 8 % with its
+# default collector (GCTimeRatio=12); above twice that, memory decides.
+MUCH_GC = 0.16
 CACHE_OFF = ("off",)
 
 
@@ -118,7 +121,7 @@ def generator(case: Case) -> FoundLimit | None:
     if case.is_generator_valid:
         return None
     use = case.seen.use(BottleneckKind.CPU, Role.GENERATOR)
-    spent = f": it used {use.busy:.2f} of {use.capacity:.0f} cores" if use else ""
+    spent = f": it used {use.busy:.2f} of {use.capacity:.3g} cores" if use else ""
     sentence = f"The load generator was the limit, not the service{spent}."
     advice = "Give it cores of its own (--generator-cores), or a machine of its own."
     machine = case.seen.use(BottleneckKind.CPU, MACHINE)
@@ -149,6 +152,27 @@ def memory(case: Case) -> FoundLimit | None:
         f"The machine is short of memory: it swaps {swapped / 2**20:.1f} MiB per second.",
         "Use fewer workers, a smaller database buffer, or more memory.",
         (("swap_bytes_per_s", swapped),),
+    )
+
+
+def garbage_collection(case: Case) -> FoundLimit | None:
+    """The service stands still while the JVM frees memory."""
+    share = case.seen.figure("gc_pause_share") or 0.0
+    if share < MUCH_GC:
+        return None
+    use = case.seen.use(BottleneckKind.MEMORY, Role.KEYSTONE)
+    used = f"; {use.busy * 1024:.0f} of {use.capacity * 1024:.0f} MiB are in use" if use else ""
+    return FoundLimit(
+        "jvm-heap",
+        BottleneckKind.MEMORY,
+        Role.KEYSTONE,
+        use,
+        f"Keystone's heap: garbage collection stops it {share:.0%} of the time{used}.",
+        "Raise the heap (-Xmx), and the memory of its container or machine with it.",
+        (
+            ("gc_pause_share", share),
+            ("heap_live_share", case.seen.figure("heap_live_share")),
+        ),
     )
 
 
@@ -250,6 +274,27 @@ def pool(case: Case) -> FoundLimit | None:
     )
 
 
+def pool_waits(case: Case) -> FoundLimit | None:
+    """Requests wait for a connection of a pool, and not for cores."""
+    use, waiting = (
+        case.seen.use(BottleneckKind.CONNECTIONS, Role.KEYSTONE),
+        case.seen.figure("pool_waiting") or 0.0,
+    )
+    # Threads that share too few cores also hold connections for longer.
+    if use is None or waiting < QUEUED or _is_short_of_its_cores(case):
+        return None
+    return FoundLimit(
+        "connection-pool",
+        BottleneckKind.CONNECTIONS,
+        Role.KEYSTONE,
+        use,
+        f"{use.name}: {use.busy:.1f} of {use.capacity:.0f} are in use, and {waiting:.1f} requests "
+        "wait for one on average.",
+        "Raise the most connections of the pool; the database must accept as many.",
+        (("pool_waiting", waiting),),
+    )
+
+
 def cache(case: Case) -> FoundLimit | None:
     """Keystone repeats database queries that a cache would answer."""
     statements = case.seen.figure("statements_per_request")
@@ -292,7 +337,7 @@ def other_work(case: Case) -> FoundLimit | None:
     """Other programs on the machine take the cores that the workers wait for."""
     seen = case.seen
     others, machine = seen.figure("others_cores") or 0.0, seen.use(BottleneckKind.CPU, MACHINE)
-    running, waiting = seen.figure("worker_cpu") or 0.0, seen.figure("worker_cpu_wait") or 0.0
+    running, waiting = _ran_and_waited(seen)
     if machine is None or others < OTHERS * machine.capacity or not _is_full(case):
         return None
     if waiting <= 0 or waiting < STARVED * (running + waiting):
@@ -443,6 +488,7 @@ def queue(case: Case) -> FoundLimit | None:
 RULES: tuple[Rule, ...] = (
     generator,
     memory,
+    garbage_collection,
     balancer,
     lock,
     disk,
@@ -452,6 +498,7 @@ RULES: tuple[Rule, ...] = (
     balancer_cpu,
     directory_cpu,
     pool,
+    pool_waits,
     gil,
     workers,
     other_work,
@@ -560,7 +607,7 @@ def _cpu_sentence(seen: Observation, use: ResourceUse) -> str:
     next_one = next((n for n in _ranked(seen) if n.role not in (use.role, MACHINE)), None)
     after = f"; next is {next_one.name} at {next_one.utilisation:.0%}" if next_one else ""
     # Of what is left to it, where others use the machine, too.
-    return f"{name}: {use.busy:.2f} of {use.capacity:.0f} cores busy{cost}{after}."
+    return f"{name}: {use.busy:.2f} of {use.capacity:.3g} cores busy{cost}{after}."
 
 
 def _ranked(seen: Observation) -> Iterator[ResourceUse]:
@@ -575,9 +622,31 @@ def _all_workers(count: float) -> str:
 
 
 def _runnable(seen: Observation) -> float:
-    """Return the share of the time in which a worker ran or waited for a core, 1 at most."""
+    """Return the share of the time in which a worker ran or waited for a core, 1 at most.
+
+    Without workers of a known number: the share of its cores that the service ran on or waited for.
+    """
     running, waiting = seen.figure("worker_cpu"), seen.figure("worker_cpu_wait")
-    return min((running or 0.0) + (waiting or 0.0), 1.0)
+    if running is None:
+        return min(seen.figure("cores_wanted") or 0.0, 1.0)
+    return min(running + (waiting or 0.0), 1.0)
+
+
+def _ran_and_waited(seen: Observation) -> tuple[float, float]:
+    """Return how long the service ran and waited for a core, in cores; of a worker if known."""
+    running, waiting = seen.figure("worker_cpu"), seen.figure("worker_cpu_wait")
+    if running is None and (use := seen.use(BottleneckKind.CPU, Role.KEYSTONE)) is not None:
+        return use.busy, seen.figure("cores_waited_for") or 0.0
+    return running or 0.0, waiting or 0.0
+
+
+def _is_short_of_its_cores(case: Case) -> bool:
+    """Return whether the service uses its cores up, or waits for those that others take."""
+    use = case.seen.use(BottleneckKind.CPU, Role.KEYSTONE)
+    running, waiting = _ran_and_waited(case.seen)
+    return use is not None and (
+        _is_short_of_cores(use, waiting) or waiting >= max(use.capacity, running)
+    )
 
 
 def _spare_cores(seen: Observation) -> float:

@@ -8,7 +8,7 @@ al., Quantitative system performance, 1984, chapter 5).
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from loadstone.monitor.metrics import Metrics
@@ -125,7 +125,8 @@ def observe(metrics: Metrics, requests: int, setup: Setup = Setup()) -> Observat
     """Return the use of each resource between the first and the last reading."""
     duration_s = max(metrics.duration_s, NEGLIGIBLE)
     view = _View(metrics, duration_s, requests, setup, metrics.sources())
-    uses = sorted(view.uses(), key=lambda one: one.utilisation, reverse=True)
+    named = (replace(one, name=one.name.replace(KEYSTONE, setup.service)) for one in view.uses())
+    uses = sorted(named, key=lambda one: one.utilisation, reverse=True)
     figures = tuple((name, value) for name, value in view.figures() if value is not None)
     return Observation(metrics.duration_s, requests, tuple(uses), figures)
 
@@ -153,6 +154,7 @@ class _View:
         """Yield figures that explain why a resource is busy, or why none is."""
         yield from self.machine_figures()
         yield from self.keystone_figures()
+        yield from self.jvm_figures()
         yield from self.waits_for_cores()
         yield from self.database_figures()
         yield from self.queue_figures()
@@ -263,9 +265,7 @@ class _View:
         if role in (Role.WEB, Role.BALANCER):
             cores = min(cores, self.metrics.last(prefix, "threads") or cores)
         of = f" on {host}" if host else ""
-        yield self.shared(
-            f"{name}{of}", BottleneckKind.CPU, role.value, (busy, max(cores, 1.0)), "cores"
-        )
+        yield self.shared(f"{name}{of}", BottleneckKind.CPU, role.value, (busy, cores), "cores")
 
     def services(self) -> Iterator[ResourceUse]:
         """Yield the services' own counters: slots, connections, sessions."""
@@ -296,6 +296,7 @@ class _View:
                     name, BottleneckKind.CONNECTIONS, Role.DATABASE, used, most, "connections"
                 )
         yield from self.pool()
+        yield from self.jvm()
         yield from self.balancer()
 
     def pool(self) -> Iterator[ResourceUse]:
@@ -307,6 +308,28 @@ class _View:
             name = "Keystone's database connection pools"
             yield self.shared(
                 name, BottleneckKind.CONNECTIONS, Role.KEYSTONE, (used, most), "connections"
+            )
+
+    def jvm(self) -> Iterator[ResourceUse]:
+        """Yield heap and pool of database connections of Java virtual machines."""
+        heads = self.heads("jvm")
+        used, most = (self.means(heads, f"heap_{name}_bytes") for name in ("used", "limit"))
+        if used is not None and most:
+            gib, kind = 2**30, BottleneckKind.MEMORY
+            yield ResourceUse("Keystone's heap", kind, Role.KEYSTONE, used / gib, most / gib, "GiB")
+        active, idle = (self.means(heads, f"pool_{name}") for name in ("active", "idle"))
+        if active is None or idle is None:
+            return
+        # The limit is published by none; a pool has opened as many as it needed so far.
+        capacity = self.setup.pool * len(heads) if self.setup.pool else active + idle
+        if capacity:
+            name = "Keystone's pool of database connections"
+            yield self.shared(
+                name,
+                BottleneckKind.CONNECTIONS,
+                Role.KEYSTONE,
+                (min(active, capacity), float(capacity)),
+                "connections",
             )
 
     def balancer(self) -> Iterator[ResourceUse]:
@@ -380,8 +403,28 @@ class _View:
             # Averages per worker: cores used, and threads that waited for a core.
             yield "worker_cpu", sum(running for running, _ in own) / count
             yield "worker_cpu_wait", sum(waiting for _, waiting in own) / count
+        elif not count and (use := next(self.service_cpu(), None)) is not None:
+            # Threads come and go: of the cores it may use, how many it used or waited for.
+            waiting = self.total(heads, "cpu_wait_seconds_total") or 0.0
+            yield "cores_wanted", (use.busy + waiting) / use.capacity
+            yield "cores_waited_for", waiting
         yield "workers", count
         yield "threads_per_worker", self.setup.threads
+
+    def service_cpu(self) -> Iterator[ResourceUse]:
+        """Yield the CPU of the service itself."""
+        for prefix in self.heads(Role.KEYSTONE):
+            yield from self.role_cpu(Role.KEYSTONE, NAMES[Role.KEYSTONE], prefix)
+
+    def jvm_figures(self) -> Iterator[tuple[str, float | None]]:
+        """Yield how long garbage collection stops a virtual machine, and waits for its pool."""
+        heads = self.heads("jvm")
+        pauses = self.total(heads, "gc_pause_seconds_total")
+        yield "gc_pause_share", pauses / len(heads) if pauses is not None else None
+        live, most = (self.means(heads, f"heap_{name}_bytes") for name in ("live", "limit"))
+        yield "heap_live_share", live / most if live is not None and most else None
+        # Seconds that requests waited, per second: so many waited on average (Little).
+        yield "pool_waiting", self.total(heads, "pool_wait_seconds_total")
 
     def waits_for_cores(self) -> Iterator[tuple[str, float | None]]:
         """Yield how many threads of a server waited for a core, on average."""

@@ -6,12 +6,19 @@ compared with its last third.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from loadstone.diagnosis.demand import NAMES, BottleneckKind, Observation, Setup, observe
+from loadstone.diagnosis.demand import (
+    KEYSTONE,
+    NAMES,
+    BottleneckKind,
+    Observation,
+    Setup,
+    observe,
+)
 from loadstone.diagnosis.finding import Confidence, Evidence, Finding
 from loadstone.monitor.metrics import Metrics
 from loadstone.monitor.roles import Role
@@ -80,8 +87,12 @@ def growth(metrics: Metrics, course: LoadCourse, setup: Setup) -> tuple[Finding,
     last = _third(metrics, course, 2 * third_s, setup)
     found: list[Finding] = []
     if first is not None and last is not None:
-        found += _drift(metrics, course, tuple(_changes(first, last)))
-    found += _memory(metrics, course)
+        named = (
+            replace(one, name=one.name.replace(KEYSTONE, setup.service))
+            for one in _changes(first, last)
+        )
+        found += _drift(metrics, course, tuple(named))
+    found += _memory(metrics, course, setup.service)
     found += _evictions(metrics, course)
     return tuple(found)
 
@@ -184,11 +195,12 @@ def _per_rows(course: LoadCourse, rows: float | None) -> str:
     return f"; {rows:,.0f} rows were added meanwhile, {each_ms:.2g} ms a request for each 1,000"
 
 
-def _memory(metrics: Metrics, course: LoadCourse) -> Iterator[Finding]:
+def _memory(metrics: Metrics, course: LoadCourse, service: str) -> Iterator[Finding]:
     part = metrics.between(course.start_s, course.start_s + course.duration_s)
     times, values = part.of(Role.KEYSTONE, "memory_bytes")
     third = len(values) // 3
-    if third < 2:
+    # A heap with a limit grows up to it by design.
+    if third < 2 or metrics.last("jvm", "heap_limit_bytes") is not None:
         return
     before, after = float(values[:third].mean()), float(values[-third:].mean())
     if after < MEMORY_GREW * before or after - before < LEAST_MEMORY_BYTES:
@@ -197,7 +209,8 @@ def _memory(metrics: Metrics, course: LoadCourse) -> Iterator[Finding]:
     mib_per_min = (after - before) / 2**20 / apart_s * 60
     yield _finding(
         "memory-growth",
-        f"Keystone's workers grow: {before / 2**20:.0f} MiB in the first third of the load, "
+        f"{service[:1].upper()}{service[1:]}'s workers grow: {before / 2**20:.0f} MiB in the first "
+        "third of the load, "
         f"{after / 2**20:.0f} MiB in the last, {mib_per_min:.3g} MiB a minute.",
         "Load for longer to see whether it ends; let workers be replaced after a number of "
         "requests.",

@@ -58,7 +58,8 @@ def named_limit(resources: Resources | None) -> str | None:
     workers = resources.observation.figure("workers")
     name = use.name
     if first.id == WORKERS and workers:
-        name = f"Keystone's {workers:.0f} workers" if workers > 1 else "Keystone's one worker"
+        whose = use.name.removesuffix(" CPU")
+        name = f"{whose} {workers:.0f} workers" if workers > 1 else f"{whose} one worker"
     cost = f", {use.demand_s * 1000:.3g} ms of CPU a request" if use.demand_s else ""
     cores = "core" if use.capacity == 1 else "cores"
     return f"{name}: {use.utilisation:.0%} of {use.capacity:.3g} {cores}{cost}".replace("%", " %")

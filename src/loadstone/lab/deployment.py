@@ -171,7 +171,7 @@ def _start(
         phase=Phase.RUNNING,
         facts=facts_of(settings, blueprint.url, started.facts),
     )
-    if settings.service is Service.OIDC_PROVIDER:
+    if settings.service.is_provider:
         running = replace(running, facts=(("service", settings.service.value), *started.facts))
     state.write(folder, running)
     return Deployment(folder, running)

@@ -24,6 +24,7 @@ _OF_PART = {
     "single": Role.KEYSTONE,
     "loadstone serve": Role.KEYSTONE,
     "provider": Role.KEYSTONE,  # the identity service, whichever it is
+    "keycloak": Role.KEYSTONE,
     "nginx": Role.WEB,
     "apache": Role.WEB,
     "haproxy": Role.BALANCER,

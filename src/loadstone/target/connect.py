@@ -76,15 +76,15 @@ def oidc_target(choice: OidcIssuer, say: Say) -> Iterator[Target]:
 def issuer_of_lab(name: str) -> OidcIssuer | None:
     """Return the provider that a lab of this machine is; None if it is a Keystone, or no lab."""
     from loadstone.lab import deployment, state
-    from loadstone.lab.provider import node
+    from loadstone.lab.provider import credentials
 
     known = state.read(deployment.folder_of(name))
     if known is None or not deployment.Deployment(deployment.folder_of(name), known).is_provider:
         return None
     lab = deployment.find(name)
     secret = lab.environment_variables()["LOADSTONE_OIDC_CLIENT_SECRET"]
-    client = Client(node.CLIENT_ID, secret, node.REDIRECT_URI)
-    return OidcIssuer(lab.url, client, node.users_file(lab.folder), lab=name)
+    client = Client(credentials.CLIENT_ID, secret, credentials.REDIRECT_URI)
+    return OidcIssuer(lab.url, client, credentials.users_file(lab.folder), lab=name)
 
 
 def of_lab(target: Target, lab: "Deployment") -> Target:

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from loadstone.lab.remote_lab import ConnectedHost
 
 Say = Callable[[str], None]
+PROVIDER = "the provider"  # a service that is known by its protocol only
 
 
 @contextmanager
@@ -132,7 +133,7 @@ def _measured_provider(choice: OidcIssuer, say: Say) -> Iterator[Target]:
         with (
             oidc_target(choice, say) as target,
             reserved(endpoint, anyway=choice.anyway) as reservation,
-            watching_service(endpoint, say, choice.watched) as (members, watch),
+            watching_service(endpoint, say, choice.watched, PROVIDER) as (members, watch),
         ):
             yield replace(target, members=members, watch=watch, reservation=reservation)
         return

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from loadstone.cloud.cloud import Endpoint
 from loadstone.cloud.permission import is_loopback
-from loadstone.diagnosis.demand import Setup
+from loadstone.diagnosis.demand import KEYSTONE, Setup
 from loadstone.diagnosis.resources import Watch
 from loadstone.monitor.sampler import Monitor
 from loadstone.monitor.service import Members
@@ -40,11 +40,12 @@ def watching(lab: "Deployment | None", say: Say, more: tuple[str, ...] = ()) -> 
 
 @contextmanager
 def watching_service(
-    endpoint: Endpoint, say: Say, more: tuple[str, ...]
+    endpoint: Endpoint, say: Say, more: tuple[str, ...], service: str = KEYSTONE
 ) -> Iterator[tuple[Members, Watch]]:
     """Read resources of this machine and of a service that was not chosen as a lab."""
     members = members_at(endpoint)
-    setup = Setup(is_elsewhere=not is_loopback(endpoint.host, endpoint.port))
+    is_elsewhere = not is_loopback(endpoint.host, endpoint.port)
+    setup = Setup(is_elsewhere=is_elsewhere, service=service)
     with watching_sources(open_sources(members, (), more), setup, say) as watch:
         yield members, watch
 

@@ -18,16 +18,33 @@ from loadstone.lab.keystone.reference import FlaskReference
 from loadstone.lab.keystone.release import Release, SourceTree
 from loadstone.lab.keystone.schema import Schema, sync
 from loadstone.lab.keystone.service import Keystone
-from loadstone.lab.keystone.settings import IdentityBackend, LabSettings, Option, Service
+from loadstone.lab.keystone.settings import (
+    DatabaseBackend,
+    IdentityBackend,
+    LabSettings,
+    Option,
+    Service,
+)
 from loadstone.lab.keystone.web import INTERPRETERS, SERVERS
 from loadstone.lab.parts.application import Application
-from loadstone.lab.parts.database import Database, DatabaseSize
+from loadstone.lab.parts.database import USER, Database, DatabaseSize
 from loadstone.lab.parts.haproxy import Haproxy
+from loadstone.lab.parts.mariadb import MariaDb
 from loadstone.lab.parts.part import Part
+from loadstone.lab.parts.postgres import Postgres
 from loadstone.lab.parts.server import Site
 from loadstone.lab.ports import HOST, Ports
 from loadstone.lab.programs import Program
+from loadstone.lab.provider.keycloak import (
+    H2,
+    Distribution,
+    Keycloak,
+    KeycloakDatabase,
+    KeycloakSettings,
+    Realm,
+)
 from loadstone.lab.provider.node import NodePackages, NodeProvider
+from loadstone.lab.provider.password_hash import PasswordHash
 from loadstone.lab.server_certificates import ServerCertificates
 from loadstone.system import paths
 
@@ -120,6 +137,8 @@ def parts(blueprint: Blueprint) -> tuple[Part, ...]:
     if settings.service is Service.OIDC_PROVIDER:
         site = Site(folder, blueprint.port)
         return (NodePackages(folder), NodeProvider(site, settings.scrypt_n))
+    if settings.service is Service.KEYCLOAK:
+        return _keycloak(blueprint)
     contents = environment(folder, settings)
     place = CommandContext(contents.python, folder, folder / "logs" / "prepare.log")
     if settings.is_queens:
@@ -152,6 +171,41 @@ def parts(blueprint: Blueprint) -> tuple[Part, ...]:
         return (*sources, contents, options, *servers)
     # After Keystone, which the compute services need when they start.
     return (*sources, contents, beside.environment, options, *servers, *beside.parts)
+
+
+def _keycloak(blueprint: Blueprint) -> tuple[Part, ...]:
+    """Return the parts of a Keycloak, whose database is empty at each start."""
+    folder, settings = blueprint.folder, blueprint.settings
+    chosen = KeycloakSettings(
+        java=settings.java,
+        heap_mb=settings.heap_mb,
+        java_options=settings.java_options,
+        pool=settings.db_pool,
+        users=settings.realm_users,
+        hash=PasswordHash.chosen(settings.hash, settings.hash_iterations),
+    )
+    data = storage_folder(folder, settings) / f"keycloak-{settings.database}"
+    servers: tuple[Part, ...] = ()
+    database = H2
+    if settings.database is not DatabaseBackend.H2:
+        size = DatabaseSize(settings.db_connections, settings.db_buffer_mb)
+        password = blueprint.database_password
+        site = Site(folder, blueprint.ports.allocate("database"))
+        is_postgres = settings.database is DatabaseBackend.POSTGRES
+        server = (Postgres if is_postgres else MariaDb)(site, data, password, size)
+        servers = (server,)
+        scheme = "postgresql" if is_postgres else "mariadb"
+        url = f"jdbc:{scheme}://{HOST}:{site.port}/{USER}"
+        database = KeycloakDatabase(settings.database.value, url, USER, password)
+    keycloak = Keycloak(
+        Site(folder, blueprint.port),
+        blueprint.ports.allocate("management"),
+        database,
+        chosen,
+        blueprint.admin_password,
+    )
+    distribution = Distribution(folder, data, database.kind, settings.java)
+    return (distribution, *servers, keycloak, Realm(keycloak))
 
 
 def _reference(blueprint: Blueprint, contents: ServiceEnvironment) -> tuple[Part, ...]:

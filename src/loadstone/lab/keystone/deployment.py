@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import assert_never
 
 from loadstone.cloud.cloud import Endpoint
 from loadstone.diagnosis.demand import Setup
@@ -20,7 +21,8 @@ from loadstone.lab.keystone.settings import (
 from loadstone.lab.parts import uwsgi
 from loadstone.lab.parts.uwsgi import Uwsgi
 from loadstone.lab.ports import HOST
-from loadstone.lab.provider import node
+from loadstone.lab.provider import credentials
+from loadstone.lab.provider.realm import REALM
 from loadstone.lab.server_certificates import ServerCertificates
 from loadstone.lab.state import DeploymentState, Phase, secret_folder
 from loadstone.monitor.service import ServiceProcess
@@ -61,12 +63,25 @@ class Deployment:
         """URL of the Identity v3 endpoint, or a provider's issuer."""
         host = dict(self.state.settings).get("address", HOST)
         url = url_of(self.state.port(WEB) or 0, host, has_tls=self.has_tls)
-        return url.removesuffix("/v3") if self.is_provider else url
+        match self.service:
+            case Service.OIDC_PROVIDER:
+                return url.removesuffix("/v3")
+            case Service.KEYCLOAK:
+                return f"{url.removesuffix('/v3')}/realms/{REALM}"
+            case Service.KEYSTONE | Service.FLASK_REFERENCE:
+                return url
+            case _:
+                assert_never(self.service)
+
+    @property
+    def service(self) -> Service:
+        """What is served."""
+        return Service(dict(self.state.settings).get("service", Service.KEYSTONE))
 
     @property
     def is_provider(self) -> bool:
         """Whether it is an OpenID provider."""
-        return dict(self.state.settings).get("service") == Service.OIDC_PROVIDER
+        return self.service.is_provider
 
     @property
     def place(self) -> str:
@@ -150,6 +165,8 @@ class Deployment:
     def setup(self) -> Setup:
         """Return the settings that the analysis of resources needs."""
         chosen = settings.read(self.state.settings)
+        if self.service is Service.KEYCLOAK:
+            return Setup(pool=chosen.db_pool, service="Keycloak")
         if self.is_provider:
             return Setup(workers=chosen.workers, threads=chosen.threads, service="the provider")
         conf = {(section, option): value for section, option, value in chosen.conf}
@@ -213,14 +230,14 @@ class Deployment:
 
     def _provider_variables(self) -> dict[str, str]:
         try:
-            secret = node.client_secret_file(self.folder).read_text()
+            secret = credentials.client_secret_file(self.folder).read_text()
         except FileNotFoundError:
             raise EnvironmentUnusable(not_running(self.name)) from None
         return {
             "LOADSTONE_OIDC_ISSUER": self.url,
-            "LOADSTONE_OIDC_CLIENT_ID": node.CLIENT_ID,
+            "LOADSTONE_OIDC_CLIENT_ID": credentials.CLIENT_ID,
             "LOADSTONE_OIDC_CLIENT_SECRET": secret,
-            "LOADSTONE_OIDC_USERS": str(node.users_file(self.folder)),
+            "LOADSTONE_OIDC_USERS": str(credentials.users_file(self.folder)),
         }
 
     def _processes(self) -> tuple[processes.Process, ...]:

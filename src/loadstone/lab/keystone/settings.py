@@ -14,6 +14,8 @@ from loadstone.lab.keystone.release import read as read_release
 from loadstone.lab.keystone.web import Web
 from loadstone.lab.parts.database import BUFFER_MB, CONNECTIONS
 from loadstone.lab.ports import HOST
+from loadstone.lab.provider.credentials import USERS
+from loadstone.lab.provider.password_hash import Algorithm
 
 Option = tuple[str, str, str]  # section, option, value of keystone.conf
 WIDEST = (
@@ -22,7 +24,6 @@ WIDEST = (
 DISK, TMPFS = "disk", "tmpfs"
 # Address settings, which a second deployment with the same settings does not copy.
 OF_ITS_OWN = ("port", "address")
-_OF_OTHERS = ("service", "scrypt_n")  # not among the settings of a Keystone
 # Settings that say nothing about the reference service.
 OF_KEYSTONE = (
     *("database", "token", "identity", "cache", "hash_rounds", "fernet_keys"),
@@ -46,7 +47,13 @@ class Service(StrEnum):
 
     KEYSTONE = "keystone"
     OIDC_PROVIDER = "oidc-provider"  # node oidc-provider
+    KEYCLOAK = "keycloak"
     FLASK_REFERENCE = "flask-reference"  # a plain token service, as a control
+
+    @property
+    def is_provider(self) -> bool:
+        """Whether it is a provider of OpenID Connect."""
+        return self in OF_PROVIDERS
 
 
 class DatabaseBackend(StrEnum):
@@ -55,6 +62,23 @@ class DatabaseBackend(StrEnum):
     SQLITE = "sqlite"
     MARIADB = "mariadb"
     POSTGRES = "postgres"
+    H2 = "h2"  # Keycloak's own file
+
+
+# Settings that only this provider has.
+OF_PROVIDERS: dict[Service, tuple[str, ...]] = {
+    Service.OIDC_PROVIDER: ("scrypt_n",),
+    Service.KEYCLOAK: (
+        *("java", "heap_mb", "java_options", "db_pool"),
+        *("hash", "hash_iterations", "realm_users"),
+    ),
+}
+# Settings that this provider shares with Keystone.
+_ALSO_OF: dict[Service, tuple[str, ...]] = {
+    Service.OIDC_PROVIDER: ("port",),
+    Service.KEYCLOAK: ("port", "database", "storage", "db_connections", "db_buffer_mb"),
+}
+_OF_OTHERS = ("service", *(name for names in OF_PROVIDERS.values() for name in names))
 
 
 class TokenProvider(StrEnum):
@@ -157,6 +181,13 @@ class LabSettings:
     conf: tuple[Option, ...] = ()
     service: Service = Service.KEYSTONE
     scrypt_n: int = 0  # cost of a password check of oidc-provider; 0: compared as it is
+    java: int | None = None  # release; None: the newest that is installed
+    heap_mb: int = 512  # the most, Keycloak's default
+    java_options: str = ""
+    db_pool: int = 100  # connections, Keycloak's default
+    hash: Algorithm | None = None
+    hash_iterations: int | None = None
+    realm_users: int = USERS  # who can log in
 
     def __post_init__(self) -> None:
         self._require_what_service_has()
@@ -203,20 +234,31 @@ class LabSettings:
         return self.source.major == QUEENS
 
     def _require_what_service_has(self) -> None:
-        if self.service is not Service.OIDC_PROVIDER:
-            if self.scrypt_n:
-                raise InvalidInput("scrypt-n needs service=oidc-provider: it is that one's hash")
+        usual = _usual()
+        for service, names in OF_PROVIDERS.items():
+            for name in names:
+                if service is not self.service and getattr(self, name) != usual[name]:
+                    key = name.replace("_", "-")
+                    raise InvalidInput(f"{key} needs service={service}: no other has it")
+        if not self.service.is_provider:
+            if self.database is DatabaseBackend.H2:
+                raise InvalidInput("database=h2 needs service=keycloak: it is Keycloak's own")
             return
-        own = {"service", "scrypt_n", "port"}
-        usual = LabSettings(workers=1)
-        for known in fields(self):
-            if known.name not in own and getattr(self, known.name) != getattr(usual, known.name):
-                raise InvalidInput(
-                    f"{known.name.replace('_', '-')} is a setting of Keystone: "
-                    f"service={self.service} has service, scrypt-n and port"
-                )
+        self._require_only_its_own(usual)
         if self.scrypt_n & (self.scrypt_n - 1):
             raise InvalidInput(f"scrypt-n must be a power of 2, not {self.scrypt_n}")
+        if self.service is Service.KEYCLOAK and self.database is DatabaseBackend.SQLITE:
+            raise InvalidInput("service=keycloak has database h2, postgres, mariadb, not sqlite")
+
+    def _require_only_its_own(self, usual: dict[str, object]) -> None:
+        own = ("service", *_ALSO_OF[self.service], *OF_PROVIDERS[self.service])
+        for name, value in usual.items():
+            if name not in own and getattr(self, name) != value:
+                has = ", ".join(one.replace("_", "-") for one in own)
+                raise InvalidInput(
+                    f"{name.replace('_', '-')} is a setting of Keystone: service={self.service} "
+                    f"has {has}"
+                )
 
     def _require_what_compute_needs(self) -> None:
         if self.compute is Compute.NONE:
@@ -291,18 +333,29 @@ class LabSettings:
         )
         if self.service is not Service.KEYSTONE:
             plain += (("service", self.service.value),)
-        if self.service is Service.OIDC_PROVIDER:
-            plain += (("scrypt-n", str(self.scrypt_n)),)
+        plain += tuple(
+            (name.replace("_", "-"), str(value))
+            for name in OF_PROVIDERS.get(self.service, ())
+            if (value := getattr(self, name)) not in (None, "")
+        )
         return plain + tuple((f"conf.{s}.{o}", value) for s, o, value in self.conf)
 
 
 def read(pairs: Iterable[tuple[str, str]]) -> LabSettings:
     """Return settings from KEY, VALUE pairs; the last value of a key counts."""
     chosen = values(pairs)
-    is_provider = chosen.get("service") is Service.OIDC_PROVIDER
-    if chosen.get("web") is Web.SINGLE or is_provider:
+    service = chosen.get("service", Service.KEYSTONE)
+    if chosen.get("web") is Web.SINGLE or service in OF_PROVIDERS:
         chosen.setdefault("workers", 1)
+    if service is Service.KEYCLOAK:
+        chosen.setdefault("database", DatabaseBackend.H2)
     return LabSettings(**chosen)  # type: ignore[arg-type]  # each reader gives its field's type
+
+
+def _usual() -> dict[str, object]:
+    """Return the defaults of a provider's settings: one process serves."""
+    found = {one.name: one.default for one in fields(LabSettings)}
+    return {**found, "workers": 1}
 
 
 def values(pairs: Iterable[tuple[str, str]]) -> dict[str, object]:
@@ -436,4 +489,11 @@ _READERS: dict[str, Callable[[str, str], object]] = {
     "service-tokens": _level(Switch),
     "service": _level(Service),
     "scrypt-n": _whole(0, 1 << 20),
+    "java": _whole(8, 99),
+    "heap-mb": _whole(128, 1_000_000),
+    "java-options": _line,
+    "db-pool": _whole(1, 10_000),
+    "hash": _level(Algorithm),
+    "hash-iterations": _whole(1, 10_000_000),
+    "realm-users": _whole(1, 5000),
 }

@@ -1,8 +1,6 @@
 """node oidc-provider: a certified OpenID provider from npm, in one process."""
 
-import json
 import os
-import secrets
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,15 +10,13 @@ from loadstone.lab.parts.part import Facts, Part, Say
 from loadstone.lab.parts.server import Server, answers
 from loadstone.lab.processes import Command, Process
 from loadstone.lab.programs import Program
-from loadstone.lab.state import secret_folder, write_secret
+from loadstone.lab.provider import credentials
+from loadstone.lab.provider.credentials import CLIENT_ID, REDIRECT_URI, USERS
 from loadstone.system import files, locks, paths
 
 VERSION = "9.13.3"
 NODE, NPM = Program("node", "nodejs"), Program("npm", "npm")
 SERVER = Path(__file__).parent / "inside" / "node_provider.mjs"
-CLIENT_ID = "lab"
-REDIRECT_URI = "http://127.0.0.1/callback"
-USERS = 50
 # Without a limit, npm tries an unreachable registry for many minutes.
 _NPM_OPTIONS = ("--no-audit", "--no-fund", "--fetch-retries=1", "--fetch-timeout=60000")
 
@@ -28,16 +24,6 @@ _NPM_OPTIONS = ("--no-audit", "--no-fund", "--fetch-retries=1", "--fetch-timeout
 def packages_folder() -> Path:
     """Return the folder that the package is installed in, once for all deployments."""
     return paths.environments() / f"oidc-provider-{VERSION}"
-
-
-def users_file(folder: Path) -> Path:
-    """Return the file of a deployment's users, which exists while it runs."""
-    return secret_folder(folder) / "users.json"
-
-
-def client_secret_file(folder: Path) -> Path:
-    """Return the file of the client's secret, which exists while the deployment runs."""
-    return secret_folder(folder) / "client-secret"
 
 
 def _network_variables() -> dict[str, str]:
@@ -90,12 +76,7 @@ class NodeProvider(Server):
 
     def prepare(self, say: Say) -> None:  # noqa: ARG002
         """Make the client's secret and the users' passwords."""
-        folder = self.site.folder
-        users = [
-            {"username": f"u{i:05d}", "password": secrets.token_urlsafe(12)} for i in range(USERS)
-        ]
-        write_secret(users_file(folder), json.dumps(users))
-        write_secret(client_secret_file(folder), secrets.token_urlsafe(24))
+        credentials.make(self.site.folder, USERS)
 
     def start(self) -> Process:
         """Start node."""
@@ -103,8 +84,8 @@ class NodeProvider(Server):
             "PORT": str(self.site.port),
             "CLIENT_ID": CLIENT_ID,
             "REDIRECT_URI": REDIRECT_URI,
-            "SECRET_FILE": str(client_secret_file(self.site.folder)),
-            "USERS_FILE": str(users_file(self.site.folder)),
+            "SECRET_FILE": str(credentials.client_secret_file(self.site.folder)),
+            "USERS_FILE": str(credentials.users_file(self.site.folder)),
             "NODE_ENV": "production",
             **({"SCRYPT_N": str(self.scrypt_n)} if self.scrypt_n else {}),
         }

@@ -10,6 +10,7 @@ from loadstone.monitor.source import Source
 from loadstone.monitor.sources.address import Address, read_address
 from loadstone.monitor.sources.apache import ApacheSource
 from loadstone.monitor.sources.haproxy import HaproxySource
+from loadstone.monitor.sources.jvm import JvmSource
 from loadstone.monitor.sources.machine import Machine
 from loadstone.monitor.sources.mariadb import MariaDbSource
 from loadstone.monitor.sources.memcached import MemcachedSource
@@ -25,6 +26,7 @@ PROMETHEUS_OPTIONS = ("queries", "user", "password-file", "token-file")
 KINDS: dict[str, Callable[[Address], Source]] = {
     "apache": ApacheSource,
     "haproxy": HaproxySource,
+    "jvm": JvmSource,
     "mariadb": MariaDbSource,
     "memcached": MemcachedSource,
     "nginx": NginxSource,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 from loadstone.monitor.metrics import Reading, with_source
 from loadstone.monitor.roles import Role, role_of
 from loadstone.monitor.service import Members, ServiceCpu, ServiceProcess
+from loadstone.monitor.sources.cpu_quota import quota_of
 
 if TYPE_CHECKING:
     import psutil
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 # is known from their parents.
 SCAN_EVERY = 5
 MANY = 48  # with more processes, memory and I/O are read only on scans
-MOST_THREADS = 64  # of a process; with more, its threads' waits for a core are not read
+MOST_THREADS = 256  # of a process; with more, its threads' waits for a core are not read
 MOST_NAMED = 32  # of a role: processes with a series of their own
 
 
@@ -53,6 +54,7 @@ class Processes:
     _details: "dict[psutil.Process, _Detail]" = field(default_factory=dict)
     _ended: dict[Role, _Detail] = field(default_factory=dict)  # sums of the last values
     _roles: dict[str, Role] = field(default_factory=dict)  # by part as accounted
+    _quotas: dict[Role, float] = field(default_factory=dict)  # cores; roles without one are absent
 
     def __post_init__(self) -> None:
         self._known = self._list_processes()
@@ -100,6 +102,8 @@ class Processes:
         import psutil
 
         before, self._details = self._details, {}
+        if is_scan:
+            self._quotas = _read_quotas(living)
         for process, member in living:
             known = before.pop(process, None)
             detail = known or _Detail(Role(member.part), frozenset())
@@ -138,9 +142,14 @@ class Processes:
                 ("memory_bytes", sum(one.memory_bytes for one in living), "B"),
                 ("threads", sum(one.threads for one in living), "1"),
                 ("processes", len(living), "1"),
-                ("cores_allowed", len(cores), "1"),
+                ("cores_allowed", self._allowed(role, len(cores)), "1"),
             )
             yield from with_source(role.value, rows)
+
+    def _allowed(self, role: Role, cores: int) -> float:
+        """Return how many cores the role may use: by affinity, and by quota of control groups."""
+        quota = self._quotas.get(role)
+        return float(cores) if quota is None else min(quota, float(cores))
 
     def _by_process(self) -> Iterator[Reading]:
         """Read CPU per process: a worker that uses one full core is limited by Python's lock."""
@@ -176,6 +185,22 @@ class OtherSide:
 
     def close(self) -> None:
         """Nothing is open."""
+
+
+def _read_quotas(
+    living: "tuple[tuple[psutil.Process, ServiceProcess], ...]",
+) -> dict[Role, float]:
+    """Return the sum of the quotas of each role's control groups; none if a process has none."""
+    groups: dict[Role, dict[str, float]] = {}
+    free: set[Role] = set()
+    for process, member in living:
+        role = Role(member.part)
+        found = quota_of(process.pid)
+        if found is None:
+            free.add(role)
+        else:
+            groups.setdefault(role, {})[found.group] = found.cores
+    return {role: sum(own.values()) for role, own in groups.items() if role not in free}
 
 
 def _update(detail: _Detail, process: "psutil.Process") -> None:

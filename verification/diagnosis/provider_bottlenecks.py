@@ -1,0 +1,137 @@
+"""Keycloaks that are limited on purpose, and what is named first.
+
+    python -m verification.diagnosis.provider_bottlenecks
+
+Each target is a Keycloak of the lab whose limit is known by construction. Logins load it, after
+some seconds that are not counted, because the JVM compiles meanwhile. The table tells how often
+which finding came first, beside the one that is right. The quota of CPU time is one of a control
+group, which needs root and cgroup v1 or v2.
+"""
+
+import argparse
+import collections
+import contextlib
+import os
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from loadstone.diagnosis.resources import LoadFigures, Resources
+from loadstone.engine import gate
+from loadstone.engine.gate import Allowance
+from loadstone.engine.samples import Outcome
+from loadstone.lab import deployment
+from loadstone.lab.deployment import Deployment
+from loadstone.lab.keystone import settings
+from loadstone.oidc.prepare import PreparedOidc, prepare
+from loadstone.oidc.scenarios import named
+from loadstone.plan.load import ClosedLoad, Load, OpenLoad
+from loadstone.plan.model import Limits, Placement
+from loadstone.target.connect import issuer_of_lab
+from loadstone.target.measured import measured_target
+
+V1, V2 = Path("/sys/fs/cgroup/cpu"), Path("/sys/fs/cgroup")
+PERIOD_US = 100_000
+HALF_A_CORE = 0.5
+WARM_UP_S = 20.0
+
+
+@contextlib.contextmanager
+def half_a_core(running: Deployment) -> Iterator[None]:
+    """Put the processes of a deployment into a control group with a quota."""
+    root = V1 if (V1 / "cgroup.procs").exists() else V2
+    group = root / f"verify-{os.getpid()}"
+    group.mkdir()
+    quota = int(HALF_A_CORE * PERIOD_US)
+    try:
+        if (group / "cpu.cfs_quota_us").exists():
+            (group / "cpu.cfs_quota_us").write_text(str(quota))
+        else:
+            (group / "cpu.max").write_text(f"{quota} {PERIOD_US}")
+        for pid in running.pids():
+            (group / "cgroup.procs").write_text(str(pid))
+        yield
+    finally:
+        for pid in (group / "cgroup.procs").read_text().split():
+            (root / "cgroup.procs").write_text(pid)
+        group.rmdir()
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A deployment whose limit is known, and the load that shows it."""
+
+    right: str
+    settings: tuple[str, ...] = ()
+    load: Load = field(default_factory=lambda: ClosedLoad(8, duration_s=12.0))
+    change: Callable[[Deployment], contextlib.AbstractContextManager[None]] = field(
+        default=lambda _: contextlib.nullcontext()
+    )
+
+
+TARGETS = {
+    "a quota of half a core": Target("keystone-cpu", change=half_a_core),
+    "a database pool of 1": Target("connection-pool", ("db-pool=1", "database=postgres")),
+    "a heap that is too small": Target("jvm-heap", ("heap-mb=128",)),
+    "nothing": Target("no-bottleneck", load=OpenLoad(1.0, 12.0)),
+}
+
+
+def loaded(prepared: PreparedOidc, load: Load) -> int:
+    """Send a load; return how many of its logins ended well."""
+    plan = prepared.plan(load, Limits(64, drain_s=30.0), Placement())
+    samples = gate.run(plan, Allowance(200.0, 120.0), lambda _: True).samples
+    good = sum(1 for code in samples.outcome if Outcome(code) is Outcome.OK)
+    return good // len(prepared.actions)
+
+
+def rounds(name: str, times: int) -> Iterator[Resources]:
+    """Start a target and yield what was seen each time; the target is gone afterwards."""
+    target, lab = TARGETS[name], f"verify-{os.getpid()}"
+    words = ("service=keycloak", "realm-users=8", *target.settings)
+    running = deployment.up(
+        lab, settings.read(map(settings.split, words)), lambda _: None, owned=True
+    )
+    try:
+        choice = issuer_of_lab(lab)
+        assert choice is not None
+        with measured_target(choice, lambda _: None) as measured, target.change(running):
+            assert measured.provider is not None
+            assert measured.watch is not None
+            prepared = prepare(named("oidc-login"), measured.provider, lambda _: None)
+            loaded(prepared, ClosedLoad(4, duration_s=WARM_UP_S))
+            for _ in range(times):
+                watched = measured.watch.begin()
+                count = loaded(prepared, target.load)
+                watched.stop()
+                yield watched.resources(LoadFigures(count, True, False))
+    finally:
+        deployment.down(lab, purge=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--times", type=int, default=5)
+    parser.add_argument("--target", choices=list(TARGETS), action="append", help="repeat")
+    options = parser.parse_args()
+    print("| limited by | right finding | named first | logins per second |")
+    print("|---|---|---|---|")
+    for name in options.target or TARGETS:
+        counts, rates = collections.Counter(), []
+        for seen in rounds(name, options.times):
+            first = seen.findings[0].id
+            counts[first] += 1
+            rates.append(seen.observation.throughput_rps)
+            figures = dict(seen.observation.figures)
+            kept = ("gc_pause_share", "heap_live_share", "pool_waiting", "cores_wanted")
+            shown = ", ".join(f"{key} {figures.get(key, -1):.2f}" for key in kept)
+            print(f"  {first}: {seen.bottleneck.sentence} [{shown}]", file=sys.stderr, flush=True)
+        right = TARGETS[name].right
+        shown = ", ".join(f"`{key}` {count}" for key, count in counts.most_common())
+        span = f"{min(rates):.3g} to {max(rates):.3g}"
+        print(f"| {name} | `{right}`: {counts[right]} of {options.times} | {shown} | {span} |")
+
+
+if __name__ == "__main__":
+    main()
