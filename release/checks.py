@@ -12,6 +12,7 @@ from release import contents, licenses, tree, wheels
 
 SUMS = "SHA256SUMS"
 NOTES = "RELEASE-NOTES.md"
+AGAIN = "again"  # folder below dist/ with what a second build made, if it differs
 COMMIT_IN_WHEEL = tree.COMMIT_FILE.removeprefix("src/")
 ACTIONLINT = "github.com/rhysd/actionlint/cmd/actionlint@v1.7.7"
 WORKFLOWS = (".github/workflows/*.yml", "docs/examples/github-*.yml")
@@ -42,7 +43,7 @@ def lint_workflows() -> None:
 
 
 def reproduce(folder: Path, repository: str) -> None:
-    """Build again elsewhere, from nothing; end if a file differs."""
+    """Build again elsewhere, from nothing; end if a file differs, and keep the second one."""
     for path in sorted(folder.glob("*.whl")):
         built, here = built_from(path), tree.commit().name
         if built != here:
@@ -54,8 +55,24 @@ def reproduce(folder: Path, repository: str) -> None:
         for path in wheels.build(again, Path(name) / "work", repository, is_fresh=True):
             first, second = (_digest(one) for one in (folder / path.name, path))
             if first != second:
-                raise SystemExit(f"{path.name} differs between two builds: {first}, {second}")
+                kept = folder / AGAIN
+                kept.mkdir(exist_ok=True)
+                shutil.copy2(path, kept)
+                raise SystemExit(
+                    f"{path.name} differs between two builds: {first}, {second}. The second is in "
+                    f"{kept}; {', '.join(_differing(folder / path.name, path))}"
+                )
             print(f"reproduced {path.name} {first}", flush=True)
+
+
+def _differing(one: Path, other: Path) -> Sequence[str]:
+    """Return the names of the members in which two wheels differ."""
+    if one.suffix != ".whl":
+        return ("compare with diffoscope",)
+    with zipfile.ZipFile(one) as a, zipfile.ZipFile(other) as b:
+        crcs = [{info.filename: info.CRC for info in archive.infolist()} for archive in (a, b)]
+    names = sorted(name for name in crcs[0] | crcs[1] if crcs[0].get(name) != crcs[1].get(name))
+    return names or ("only the archives differ, not what they contain",)
 
 
 def built_from(wheel: Path) -> str:

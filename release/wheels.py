@@ -45,7 +45,7 @@ def build(
 def _maturin(words: tuple[str, ...], sources: Path, folder: Path, compiled: Path) -> None:
     """Run maturin such that the result depends on the sources and the compilers alone."""
     home = Path(os.environ.get("CARGO_HOME", Path.home() / ".cargo"))
-    paths = {home / "registry" / "src": "/crates", sources: "/loadstone"}
+    paths = {home / "registry" / "src": "/crates", sources: "/loadstone", compiled: "/compiled"}
     flags = [f"--remap-path-prefix={path}={name}" for path, name in paths.items()]
     variables = os.environ | {
         "CARGO_TARGET_DIR": str(compiled),

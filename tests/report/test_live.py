@@ -181,6 +181,20 @@ def test_both_sides_of_a_comparison_are_shown(feed, kept):
     ]
 
 
+def test_the_figures_of_both_sides_are_told_apart(feed, kept):
+    # Runs that begin in the same minute have ids in any order; A is the one that began first.
+    a, b = (replace(runs()["search"], run_id=one) for one in ("20260101-0000-f", "20260101-0000-a"))
+    for run, seconds in ((a, 2.0), (b, 1.0)):
+        feed.on_run(run)
+        loaded(feed, seconds, run.run_id)
+    shown = now.section(kept.state)
+    labels = [one.label for one in shown.figures]
+    assert labels[0] == "A: completed"
+    assert "B: completed" in labels
+    lasts = [float(one.rows[0].cells[0]) for one in shown.tables]
+    assert lasts == pytest.approx([2.0, 1.0], abs=0.5)
+
+
 def test_texts_of_a_target_are_no_markup(feed, kept):
     feed.say("<script>alert(1)</script>")
     feed.on_measurement("<img src=x>")

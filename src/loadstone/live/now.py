@@ -93,15 +93,25 @@ def _answer(state: LiveState) -> Answer:
 
 
 def _figures(state: LiveState) -> Iterator[NamedFigure]:
-    load = state.load
-    if load is None:
+    sides = state.sides
+    if len(sides) == 1:
+        yield from _figures_of(sides[0])
         return
+    for side, load in zip("AB", sides, strict=False):
+        kept = ("completed", "latency", "errors")
+        for one in _figures_of(load, of_all=False):
+            if one.name in kept:
+                yield replace(one, name=f"{one.name}-{side}", label=f"{side}: {one.label}")
+
+
+def _figures_of(load: LoadState, *, of_all: bool = True) -> Iterator[NamedFigure]:
+    """Yield the figures of a load; `of_all`: quantiles of latency, if known, or else the mean."""
     last = load.points[-1] if load.points else None
     offered, completed = (last.offered_rps, last.completed_rps) if last else (None, None)
     paced = "offered" if load.is_paced else "started"
     yield NamedFigure("offered", paced, offered, "/s", figures.rate(offered))
     yield NamedFigure("completed", "completed", completed, "/s", figures.rate(completed))
-    latency = last.quantiles_ms if last else ()
+    latency = last.quantiles_ms if last and of_all else ()
     if latency:
         names = ("latency p50", "latency p95", "latency p99")
         for name, value_ms in zip(names, latency, strict=True):
@@ -150,7 +160,7 @@ def _facts(state: LiveState) -> Iterator[Fact]:
 
 
 def _charts(state: LiveState) -> Iterator[Chart]:
-    loads = sorted(state.loads or filter(None, [state.last_load]), key=lambda one: one.run_id)
+    loads = state.sides
     if not loads:
         return
     spans = tuple(_spans(state, loads[-1]))
@@ -262,10 +272,17 @@ def _spans(state: LiveState, load: LoadState) -> Iterator[MarkedSpan]:
 
 def _tables(state: LiveState) -> Iterator[Table]:
     yield from _n_so_far(state.so_far)
-    load = state.load
-    if load is None or not load.points:
-        return
-    columns = ("s", "offered /s", "completed /s", "failed /s", "backlog", "p50 ms", "p95 ms")
+    sides = state.sides
+    for name, load in zip("AB", sides, strict=False):
+        if load.points:
+            of = "the present load" if len(sides) == 1 else f"the present load of {name}"
+            yield _points(f"Figures of {of}, the last first", load.points[-ROWS:])
+
+
+def _points(title: str, points: Sequence[Point]) -> Table:
+    has_quantiles = any(one.quantiles_ms for one in points)
+    latencies = ("p50 ms", "p95 ms", "p99 ms") if has_quantiles else ("mean ms",)
+    columns = ("s", "offered /s", "completed /s", "failed /s", "backlog", *latencies)
     rows = tuple(
         Row(
             (
@@ -274,13 +291,12 @@ def _tables(state: LiveState) -> Iterator[Table]:
                 figures.rate(one.completed_rps),
                 figures.rate(one.failed_rps),
                 f"{one.backlog:,}",
-                *_written(one),
+                *(_quantiles(one) if has_quantiles else (_plain_ms(one.latency_ms),)),
             )
         )
-        for one in reversed(load.points[-ROWS:])
+        for one in reversed(points)
     )
-    heads = tuple(Column(name, is_number=True) for name in (*columns, "p99 ms"))
-    yield Table("Figures of the present load, the last first", heads, rows)
+    return Table(title, tuple(Column(name, is_number=True) for name in columns), rows)
 
 
 def _n_so_far(found: Sequence[Capacity]) -> Iterator[Table]:
@@ -291,11 +307,13 @@ def _n_so_far(found: Sequence[Capacity]) -> Iterator[Table]:
     yield Table("N so far, the last first", heads, rows)
 
 
-def _written(point: Point) -> tuple[str, ...]:
-    if point.quantiles_ms:
-        return tuple(map(figures.plain_ms, point.quantiles_ms))
-    mean = figures.MISSING if point.latency_ms is None else figures.plain_ms(point.latency_ms)
-    return (mean, figures.MISSING, figures.MISSING)
+def _quantiles(point: Point) -> tuple[str, ...]:
+    found = tuple(map(figures.plain_ms, point.quantiles_ms))
+    return found or (figures.MISSING,) * 3
+
+
+def _plain_ms(value_ms: float | None) -> str:
+    return figures.MISSING if value_ms is None else figures.plain_ms(value_ms)
 
 
 def _line(

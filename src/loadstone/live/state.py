@@ -124,6 +124,13 @@ class LiveState:
         return self.loads[-1] if self.loads else self.last_load
 
     @property
+    def sides(self) -> tuple[LoadState, ...]:
+        """The loads under way, that of side A first; between loads, the one before."""
+        loads = self.loads or tuple(filter(None, [self.last_load]))
+        began = {run_id: number for number, run_id in enumerate(self.run_ids)}
+        return tuple(sorted(loads, key=lambda one: (began.get(one.run_id, 0), one.run_id)))
+
+    @property
     def sums(self) -> Totals:
         """Sums over all loads, those under way included."""
         sums = self.totals
