@@ -46,12 +46,13 @@ def demo(
     """Install and measure a real Keystone on this machine: token issue and token validation.
 
     Installs Keystone 30.0.0 into an environment of its own, serves it on loopback with one worker
-    per core, measures it and stops it. Prints the path of the HTML report last.
+    per core, measures it and stops it. Prints the path of the HTML report last. A range of N
+    in place of a number is an answer here, too.
     """
     from loadstone.lab.keystone.settings import LabSettings
     from loadstone.report import html
     from loadstone.report.sections.run import report_of
-    from loadstone.run.exit_code import exit_code, leftovers
+    from loadstone.run.exit_code import accepting_ranges, exit_code, leftovers
     from loadstone.run.flow import run
     from loadstone.target.choice import OwnLab
     from loadstone.workload.capacity import SearchTerms, by_name, search_group
@@ -80,7 +81,8 @@ def demo(
             raise
         show(result, location, None)
         path = store.folder(result.run_id) / "report.html"
-        code = exit_code(result, leftovers(store, result.run_id))
+        # The demonstration has worked when it shows what is known.
+        code = exit_code(accepting_ranges(result), leftovers(store, result.run_id))
         html.write((report_of(result, partial(store.samples, result.run_id)),), path)
     click.echo(path)
     ctx.exit(code)

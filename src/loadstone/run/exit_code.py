@@ -1,12 +1,13 @@
 """The exit code of a run: the table in docs/methodology.md, "Exit codes"."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from loadstone.errors import FELL_SHORT, MeasurementInvalid
 from loadstone.keystone.clean import remaining
 from loadstone.keystone.journal import JOURNAL
 from loadstone.keystone.resources import Leftover
-from loadstone.result.model import Run
+from loadstone.result.model import Measurement, Run
 from loadstone.result.outcome import shortfalls
 from loadstone.store.store import Store
 
@@ -17,6 +18,18 @@ def exit_code(run: Run, left: Sequence[Leftover] = ()) -> int:
     if not run.measurements and run.kind != "task":
         codes = [MeasurementInvalid.exit_code]
     return max((*codes, FELL_SHORT if left else 0))
+
+
+def accepting_ranges(run: Run) -> Run:
+    """Return a run in which an interval that is too wide for a number is an answer, too.
+
+    For where several searches are combined, or where the range itself is what was asked for.
+    """
+    return replace(run, measurements=tuple(map(_accepting_range, run.measurements)))
+
+
+def _accepting_range(one: Measurement) -> Measurement:
+    return replace(one, capacity=one.capacity.as_repeat) if one.capacity else one
 
 
 def leftovers(store: Store, run_id: str) -> tuple[Leftover, ...]:

@@ -6,8 +6,8 @@ from dataclasses import replace
 from loadstone.errors import InvalidInput
 from loadstone.result.model import Measurement as Measured
 from loadstone.result.model import Run
+from loadstone.run.exit_code import accepting_ranges, leftovers
 from loadstone.run.exit_code import exit_code as exit_code_of_run
-from loadstone.run.exit_code import leftovers
 from loadstone.search.model import Capacity, CapacityKind
 from loadstone.store.store import Store
 from loadstone.study.figure import most_completed_rps, timed
@@ -45,16 +45,11 @@ def exit_code(journal: StudyJournal, store: Store, ended: Sequence[TurnOutcome])
         # Steps without a row in the table only prepare.
         judged = replace(run, measurements=_judged(run, measurement))
         if study.repeats > 1:
-            judged = replace(judged, measurements=tuple(map(_repeat, judged.measurements)))
+            judged = accepting_ranges(judged)  # the table combines the cell's turns
         if outcome.turn.cell.is_reference:
             judged = replace(judged, measurements=tuple(map(_bounded, judged.measurements)))
         codes.append(exit_code_of_run(judged, leftovers(store, run.run_id)))
     return max(codes, default=0)
-
-
-def _repeat(one: Measured) -> Measured:
-    """Return a search whose range counts as an answer: the table combines the cell's turns."""
-    return replace(one, capacity=one.capacity.as_repeat) if one.capacity else one
 
 
 def _bounded(one: Measured) -> Measured:
