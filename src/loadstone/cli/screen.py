@@ -30,7 +30,7 @@ COLOURS: dict[str, str] = {
 
 
 class ProgressStyle(StrEnum):
-    """How progress is shown on stderr."""
+    """How much of the progress stderr shows."""
 
     PANEL = "panel"  # on a terminal: some lines, redrawn in place
     PLAIN = "plain"  # a line every few seconds

@@ -1,4 +1,4 @@
-"""What shows a command's progress: the terminal, the live page, metrics."""
+"""Options for the display of progress: the terminal, the live page, metrics."""
 
 from contextlib import ExitStack, contextmanager
 from functools import partial

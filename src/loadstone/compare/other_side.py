@@ -15,13 +15,13 @@ def knowing_each_other(
 ) -> Iterator[tuple[Target, Target]]:
     """Yield two targets that count each other's CPU time apart from that of other programs.
 
-    Where both are served by the same processes, what a request of one side costs cannot be told
-    from the other's, so neither side's resources are read.
+    Where both are served by the same processes, the cost of one side's requests is unknown, so
+    neither side's resources are read.
     """
     if _pids(a.members) & _pids(b.members):
         say(
-            "  Both sides share processes: CPU and SQL statements per request are not compared, "
-            "for those of the two cannot be told apart."
+            "  Both sides are served by the same processes, so the CPU and SQL statements of one "
+            "side's requests cannot be told apart from the other's: they are not compared."
         )
         yield _without_processes(a), _without_processes(b)
         return

@@ -1,1 +1,1 @@
-"""What a command shows while it measures: a state that the terminal, a page and metrics read."""
+"""The progress of a command: one state, shown by the terminal, the live page and metrics."""

@@ -21,7 +21,7 @@ class Board:
 
     @property
     def readers(self) -> int:
-        """How many read at present."""
+        """The number of connected readers."""
         return self._readers
 
     def post(self, kind: str, event: Event) -> None:

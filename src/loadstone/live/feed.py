@@ -65,9 +65,10 @@ class Feed(Display):
     def say(self, line: str) -> None:
         """Pass on one permanent line."""
         clean = self._redaction.text(line)
-        for viewer in self._viewers:
-            viewer.say(clean)
-        self._show(messages=(*self.state.messages, clean)[-MOST_MESSAGES:])
+        with self._lock:
+            for viewer in self._viewers:
+                viewer.say(clean)
+            self._show(messages=(*self.state.messages, clean)[-MOST_MESSAGES:])
 
     def hide(self, redaction: Redaction) -> None:
         """Redact these secrets in all that is shown from now on."""
@@ -85,9 +86,9 @@ class Feed(Display):
 
     def on_run(self, run: Run) -> None:
         """Begin a run."""
-        self._show(
-            run_ids=(*self.state.run_ids, run.run_id), kind=run.kind, stored=self.state.stored + 1
-        )
+        with self._lock:
+            run_ids = (*self.state.run_ids, run.run_id)
+            self._show(run_ids=run_ids, kind=run.kind, stored=self.state.stored + 1)
 
     def on_measurement(self, heading: str) -> None:
         """Begin a measurement."""
@@ -101,8 +102,7 @@ class Feed(Display):
     def on_fault(self, sentence: str, *, is_in_force: bool) -> None:
         """Mark a fault."""
         clean = self._redaction.text(sentence)
-        with self._lock:
-            self._fold(partial(live.faulted, sentence=clean, is_in_force=is_in_force))
+        self._fold(partial(live.faulted, sentence=clean, is_in_force=is_in_force))
 
     def observer(self, run_id: str) -> TrialObserver:
         """Return the observer of a trial of a run."""

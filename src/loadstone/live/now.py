@@ -95,36 +95,47 @@ def _answer(state: LiveState) -> Answer:
 def _figures(state: LiveState) -> Iterator[NamedFigure]:
     sides = state.sides
     if len(sides) == 1:
-        yield from _figures_of(sides[0])
+        yield from _of_load(sides[0])
         return
     for side, load in zip("AB", sides, strict=False):
-        kept = ("completed", "latency", "errors")
-        for one in _figures_of(load, of_all=False):
-            if one.name in kept:
-                yield replace(one, name=f"{one.name}-{side}", label=f"{side}: {one.label}")
+        for one in (_completed(load), *_mean_latency(load), _errors(load)):
+            yield replace(one, name=f"{one.name}-{side}", label=f"{side}: {one.label}")
 
 
-def _figures_of(load: LoadState, *, of_all: bool = True) -> Iterator[NamedFigure]:
-    """Yield the figures of a load; `of_all`: quantiles of latency, if known, or else the mean."""
-    last = load.points[-1] if load.points else None
-    offered, completed = (last.offered_rps, last.completed_rps) if last else (None, None)
+def _of_load(load: LoadState) -> Iterator[NamedFigure]:
+    offered = load.points[-1].offered_rps if load.points else None
     paced = "offered" if load.is_paced else "started"
     yield NamedFigure("offered", paced, offered, "/s", figures.rate(offered))
-    yield NamedFigure("completed", "completed", completed, "/s", figures.rate(completed))
-    latency = last.quantiles_ms if last and of_all else ()
+    yield _completed(load)
+    latency = load.points[-1].quantiles_ms if load.points else ()
     if latency:
         names = ("latency p50", "latency p95", "latency p99")
         for name, value_ms in zip(names, latency, strict=True):
             yield NamedFigure(name, name, value_ms, "", figures.milliseconds(value_ms))
-    elif load.latency_ms is not None:
-        shown = figures.milliseconds(load.latency_ms)
-        yield NamedFigure("latency", "latency, mean", load.latency_ms, "", shown)
-    in_flight, failed = load.progress.in_flight, load.progress.failed
+    else:
+        yield from _mean_latency(load)
+    in_flight = load.progress.in_flight
     yield NamedFigure("backlog", "backlog", in_flight, "", f"{in_flight:,}")
-    yield NamedFigure("errors", "errors in this load", failed, "", f"{failed:,}")
+    yield _errors(load)
     ended = load.progress.ok + load.progress.failed
     if load.count is not None:
         yield NamedFigure("ended", "ended", ended, f"of {load.count:,}", f"{ended:,}")
+
+
+def _completed(load: LoadState) -> NamedFigure:
+    completed = load.points[-1].completed_rps if load.points else None
+    return NamedFigure("completed", "completed", completed, "/s", figures.rate(completed))
+
+
+def _mean_latency(load: LoadState) -> Iterator[NamedFigure]:
+    if load.latency_ms is not None:
+        shown = figures.milliseconds(load.latency_ms)
+        yield NamedFigure("latency", "latency, mean", load.latency_ms, "", shown)
+
+
+def _errors(load: LoadState) -> NamedFigure:
+    failed = load.progress.failed
+    return NamedFigure("errors", "errors in this load", failed, "", f"{failed:,}")
 
 
 def _facts(state: LiveState) -> Iterator[Fact]:

@@ -22,7 +22,7 @@ from loadstone.errors import EnvironmentUnusable, InvalidInput
 
 PATIENCE_S = 10.0  # for a request, and for a reader that takes nothing
 MOST_CONNECTIONS = 48
-HTML, JSON, TEXT = "text/html; charset=utf-8", "application/json", "text/plain; charset=utf-8"
+HTML, TEXT = "text/html; charset=utf-8", "text/plain; charset=utf-8"
 # No page of another site may embed, read or be told of what is served here.
 HEADERS = {
     "Cache-Control": "no-store",
@@ -90,7 +90,6 @@ class Response:
 
 NOT_FOUND = Response(404, TEXT, b"not found\n")
 FORBIDDEN = Response(403, TEXT, b"forbidden\n")
-BUSY = Response(503, TEXT, b"too many connections\n")
 
 
 class Routes(Protocol):

@@ -119,11 +119,6 @@ class LiveState:
     is_over: bool = False
 
     @property
-    def load(self) -> LoadState | None:
-        """The load that changed last; between loads, the one before."""
-        return self.loads[-1] if self.loads else self.last_load
-
-    @property
     def sides(self) -> tuple[LoadState, ...]:
         """The loads under way, that of side A first; between loads, the one before."""
         loads = self.loads or tuple(filter(None, [self.last_load]))

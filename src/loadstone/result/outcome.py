@@ -68,10 +68,11 @@ def _of_search(measurement: Measurement) -> Iterator[Shortfall]:
         yield from _of_floor(measurement)
         return
     if found is not None and found.is_range:
-        decided = list(_of_floor(measurement))
-        if decided or measurement.least_rps is None:
-            reason = found.words[0] if found.words else _bounds(found)
-            yield from decided or [Shortfall(MeasurementInvalid.exit_code, reason, True)]
+        if measurement.least_rps is not None:
+            yield from _of_floor(measurement)
+            return
+        reason = found.words[0] if found.words else _bounds(found)
+        yield Shortfall(MeasurementInvalid.exit_code, reason, True)
         return
     causes = {trial.verdict.cause for trial in measurement.trials}
     if found is not None and any(trial.stats.failed for trial in measurement.trials):

@@ -43,7 +43,7 @@ MOST_ROLES_PER_USER = 100
 
 
 class Service(StrEnum):
-    """What is served."""
+    """The service that a lab runs."""
 
     KEYSTONE = "keystone"
     OIDC_PROVIDER = "oidc-provider"  # node oidc-provider

@@ -153,7 +153,7 @@ class Distribution(Part):
 
 @dataclass(frozen=True, slots=True)
 class KeycloakSettings:
-    """What of a Keycloak can be chosen."""
+    """The settings of a Keycloak."""
 
     java: int | None
     heap_mb: int
