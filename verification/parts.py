@@ -279,11 +279,11 @@ DIAGNOSIS = (
     Part(
         "provider-bottlenecks",
         "diagnosis",
-        "the finding that comes first in four Keycloaks with a known limit; needs root",
+        "the finding that comes first in three Keycloaks with a known limit; needs root",
         20 * MINUTE_S,
         "{python} -m verification.diagnosis.provider_bottlenecks",
         "{python} -m verification.diagnosis.provider_bottlenecks --times 1 --target nothing",
-        ("java", "mvn", "postgres"),
+        ("java", "mvn"),
     ),
     Part(
         "prediction",

@@ -492,7 +492,7 @@ _READERS: dict[str, Callable[[str, str], object]] = {
     "java": _whole(8, 99),
     "heap-mb": _whole(128, 1_000_000),
     "java-options": _line,
-    "db-pool": _whole(1, 10_000),
+    "db-pool": _whole(2, 10_000),  # Keycloak does not start with 1
     "hash": _level(Algorithm),
     "hash-iterations": _whole(1, 10_000_000),
     "realm-users": _whole(1, 5000),
