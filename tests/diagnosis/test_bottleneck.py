@@ -401,3 +401,40 @@ def test_other_programs_are_named_before_a_service_whose_threads_are_not_counted
         *uses, setup=KEYCLOAK, others_cores=1.0, cores_wanted=1.9, cores_waited_for=2.9
     )
     assert verdict.findings[0].id == "other-work"
+
+
+@pytest.mark.parametrize(
+    ("used_cores", "machine_cores"),
+    [
+        pytest.param(0.48, 1.9, id="the quota is used up"),
+        pytest.param(0.38, 1.3, id="a part of it, and cores are idle"),
+    ],
+)
+def test_other_programs_do_not_hide_a_quota_of_cpu(used_cores, machine_cores):
+    uses = (cpu("keystone", used_cores, 0.5), cpu("machine", machine_cores, 2))
+    verdict = judged(
+        *uses, setup=KEYCLOAK, others_cores=0.8, cores_wanted=6.8, cores_waited_for=3.0
+    )
+    assert verdict.findings[0].id == "keystone-cpu"
+
+
+def test_workers_that_share_a_quota_are_limited_by_it():
+    verdict = judged(
+        cpu("keystone", 0.4, 0.5),
+        cpu("machine", 1.3, 2),
+        slots(2, 2),
+        setup=Setup(workers=2, threads=1),
+        worker_cpu=0.2,
+        worker_cpu_wait=0.7,
+        others_cores=0.8,
+        workers=2,
+    )
+    assert verdict.findings[0].id == "keystone-cpu"
+
+
+def test_programs_on_a_services_own_core_are_named_while_another_core_is_idle():
+    uses = (cpu("keystone", 0.5, 1), cpu("machine", 1.1, 2))
+    verdict = judged(
+        *uses, setup=KEYCLOAK, others_cores=0.5, cores_wanted=3.0, cores_waited_for=2.5
+    )
+    assert verdict.findings[0].id == "other-work"

@@ -342,6 +342,10 @@ def other_work(case: Case) -> FoundLimit | None:
         return None
     if waiting <= 0 or waiting < STARVED * (running + waiting):
         return None
+    # What uses its own cores up waits because there are no more of them, whoever has the others.
+    use = seen.use(BottleneckKind.CPU, Role.KEYSTONE)
+    if use is not None and (use.utilisation >= FULL or _is_short_of_its_share(case)):
+        return None
     return FoundLimit(
         "other-work",
         BottleneckKind.CPU,
@@ -411,7 +415,8 @@ def cpu(case: Case) -> FoundLimit | None:
     )
     # Threads that pass Python's lock on wait a moment for a core, though others are idle.
     wants_cores = _runnable(seen) >= RUNNABLE and _spare_cores(seen) < IDLE_CORES
-    if use is None or not (wants_cores or use.utilisation >= FULL):
+    is_full = wants_cores or _is_short_of_its_share(case)
+    if use is None or not (is_full or use.utilisation >= FULL):
         return None
     figures = (
         ("worker_cpu", seen.figure("worker_cpu")),
@@ -647,6 +652,21 @@ def _is_short_of_its_cores(case: Case) -> bool:
     return use is not None and (
         _is_short_of_cores(use, waiting) or waiting >= max(use.capacity, running)
     )
+
+
+def _is_short_of_its_share(case: Case) -> bool:
+    """Return whether the service waits for cores that a quota keeps from it while others idle."""
+    seen = case.seen
+    use, machine = (
+        seen.use(BottleneckKind.CPU, Role.KEYSTONE),
+        seen.use(BottleneckKind.CPU, MACHINE),
+    )
+    if use is None or machine is None or use.capacity >= machine.capacity:
+        return False
+    _, waiting = _ran_and_waited(seen)
+    waiting *= 1.0 if seen.figure("worker_cpu") is None else seen.figure("workers") or 1.0
+    is_idle = machine.capacity - machine.busy >= IDLE_CORES
+    return is_idle and _is_short_of_cores(use, waiting)
 
 
 def _spare_cores(seen: Observation) -> float:
