@@ -391,7 +391,7 @@ def test_threads_without_cores_hold_their_connections_for_longer():
 def test_a_service_whose_threads_are_not_counted_is_limited_by_a_quota_of_cpu():
     uses = (cpu("keystone", 0.48, 0.5), cpu("machine", 0.8, 2))
     verdict = judged(*uses, setup=KEYCLOAK, cores_wanted=1.0, cores_waited_for=0.02)
-    assert verdict.findings[0].id == "keystone-cpu"
+    assert verdict.findings[0].id == "service-cpu"
     assert "0.48 of 0.5 cores busy" in verdict.bottleneck.sentence
 
 
@@ -415,7 +415,7 @@ def test_other_programs_do_not_hide_a_quota_of_cpu(used_cores, machine_cores):
     verdict = judged(
         *uses, setup=KEYCLOAK, others_cores=0.8, cores_wanted=6.8, cores_waited_for=3.0
     )
-    assert verdict.findings[0].id == "keystone-cpu"
+    assert verdict.findings[0].id == "service-cpu"
 
 
 def test_workers_that_share_a_quota_are_limited_by_it():

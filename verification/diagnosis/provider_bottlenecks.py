@@ -72,7 +72,7 @@ class Target:
 
 
 TARGETS = {
-    "a quota of half a core": Target("keystone-cpu", change=half_a_core),
+    "a quota of half a core": Target("service-cpu", change=half_a_core),
     "a heap that is too small": Target("jvm-heap", ("heap-mb=128",)),
     "nothing": Target("no-bottleneck", load=OpenLoad(1.0, 12.0)),
 }

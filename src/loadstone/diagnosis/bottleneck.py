@@ -105,12 +105,13 @@ def name_bottleneck(case: Case) -> BottleneckVerdict:
 
 
 def _naming(limit: FoundLimit, service: str) -> FoundLimit:
-    """Return a limit whose sentences name the service; rules call it Keystone."""
+    """Return a limit whose id and sentences suit the service; rules call it Keystone."""
     if service == KEYSTONE:
         return limit
     sentence = limit.sentence.replace(KEYSTONE, service)
     return replace(
         limit,
+        id=limit.id.replace("keystone-", "service-"),
         sentence=sentence[:1].upper() + sentence[1:],
         advice=limit.advice.replace(KEYSTONE, service),
     )

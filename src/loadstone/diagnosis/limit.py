@@ -12,9 +12,16 @@ SPARE = 0.7  # below this share of all cores, something else than the cores is t
 STOLEN = 0.02  # share of the CPU time that other guests took: it lowers N by as much
 OTHERS = 0.1  # share of the CPU time that other programs took
 OTHER_CORES = 0.3  # an idle machine stays below, including its kernel's work for the load
-WORKERS = "keystone-workers"
+WORKERS = ("keystone-workers", "service-workers")
 # Findings that the use of a CPU describes; the others need their sentence.
-BY_CPU = (WORKERS, "keystone-cpu", "database-cpu", "balancer-cpu", "directory-cpu")
+BY_CPU = (
+    *WORKERS,
+    "keystone-cpu",
+    "service-cpu",
+    "database-cpu",
+    "balancer-cpu",
+    "directory-cpu",
+)
 
 
 class CpuVerdict(StrEnum):
@@ -57,7 +64,7 @@ def named_limit(resources: Resources | None) -> str | None:
         return found.sentence.rstrip(".")
     workers = resources.observation.figure("workers")
     name = use.name
-    if first.id == WORKERS and workers:
+    if first.id in WORKERS and workers:
         whose = use.name.removesuffix(" CPU")
         name = f"{whose} {workers:.0f} workers" if workers > 1 else f"{whose} one worker"
     cost = f", {use.demand_s * 1000:.3g} ms of CPU a request" if use.demand_s else ""
