@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from release import tree
+from release import bill, tree
 
 TARGETS = {"x86_64": "x86_64-unknown-linux-gnu", "aarch64": "aarch64-unknown-linux-gnu"}
 COMPATIBILITY = "manylinux2014"
@@ -39,6 +39,8 @@ def build(
             _maturin((*words, "--compatibility", COMPATIBILITY), sources, folder, compiled)
         else:
             print(f"left out: {name} (rustup target add {target})", flush=True)
+    for wheel in folder.glob("*.whl"):
+        bill.remove_folder(wheel, sources, "/loadstone")
     return tuple(sorted((*folder.glob("*.whl"), *folder.glob("*.tar.gz"))))
 
 

@@ -1,5 +1,7 @@
 """What is handed out: metadata, licences, contents, and a README for package indexes."""
 
+import base64
+import hashlib
 import json
 import re
 import subprocess
@@ -9,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from release import checks, contents, licenses, tree
+from release import bill, checks, contents, licenses, tree
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -162,3 +164,36 @@ def test_a_wheel_of_another_commit_is_not_compared(tmp_path):
         archive.writestr("loadstone/commit", "0123456789ab\n")
     with pytest.raises(SystemExit, match="was built from 0123456789ab, and the checkout is at"):
         checks.reproduce(tmp_path, "")
+
+
+def built_in(folder: Path, into: Path) -> Path:
+    """A wheel whose bill of materials names the folder in which it was built."""
+    name = f"{DIST_INFO}/sboms/loadstone.cyclonedx.json"
+    text = json.dumps({"ref": f"path+file://{folder}/rust/engine#loadstone-engine@0.1.0"})
+    into.mkdir()
+    path = into / "loadstone-0.1.0-cp311-abi3-linux_x86_64.whl"
+    with zipfile.ZipFile(path, "w") as archive:
+        for member, content in (
+            (name, text),
+            ("loadstone/__init__.py", ""),
+            (f"{DIST_INFO}/RECORD", f"{name},sha256=x,1\nloadstone/__init__.py,sha256=y,0\n"),
+        ):
+            archive.writestr(zipfile.ZipInfo(member, (2026, 1, 2, 3, 4, 6)), content)
+    return path
+
+
+def test_a_wheel_does_not_tell_the_folder_in_which_it_was_built(tmp_path):
+    wheels = []
+    for number in ("1", "22"):
+        folder = Path("/build") / number
+        wheels.append(built_in(folder, tmp_path / number))
+        bill.remove_folder(wheels[-1], folder, "/loadstone")
+    first, second = (path.read_bytes() for path in wheels)
+    assert first == second
+    assert b"/build" not in first
+    with zipfile.ZipFile(wheels[0]) as archive:
+        inside = archive.read(f"{DIST_INFO}/sboms/loadstone.cyclonedx.json")
+        record = archive.read(f"{DIST_INFO}/RECORD").decode().splitlines()
+    digest = base64.urlsafe_b64encode(hashlib.sha256(inside).digest()).decode().rstrip("=")
+    assert record[0].split(",")[1:] == [f"sha256={digest}", str(len(inside))]
+    assert record[1] == "loadstone/__init__.py,sha256=y,0"
