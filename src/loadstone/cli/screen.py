@@ -30,7 +30,7 @@ COLOURS: dict[str, str] = {
 
 
 class ProgressStyle(StrEnum):
-    """How much of the progress stderr shows."""
+    """The form of the progress display on stderr."""
 
     PANEL = "panel"  # on a terminal: some lines, redrawn in place
     PLAIN = "plain"  # a line every few seconds

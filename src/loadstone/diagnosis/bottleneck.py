@@ -343,9 +343,8 @@ def other_work(case: Case) -> FoundLimit | None:
         return None
     if waiting <= 0 or waiting < STARVED * (running + waiting):
         return None
-    # What uses its own cores up waits because there are no more of them, whoever has the others.
-    use = seen.use(BottleneckKind.CPU, Role.KEYSTONE)
-    if use is not None and (use.utilisation >= FULL or _is_short_of_its_share(case)):
+    # A service that uses up the cores it may use would wait without other programs, too.
+    if _uses_up_its_cores(case):
         return None
     return FoundLimit(
         "other-work",
@@ -416,8 +415,7 @@ def cpu(case: Case) -> FoundLimit | None:
     )
     # Threads that pass Python's lock on wait a moment for a core, though others are idle.
     wants_cores = _runnable(seen) >= RUNNABLE and _spare_cores(seen) < IDLE_CORES
-    is_full = wants_cores or _is_short_of_its_share(case)
-    if use is None or not (is_full or use.utilisation >= FULL):
+    if use is None or not (wants_cores or _uses_up_its_cores(case)):
         return None
     figures = (
         ("worker_cpu", seen.figure("worker_cpu")),
@@ -655,14 +653,19 @@ def _is_short_of_its_cores(case: Case) -> bool:
     )
 
 
-def _is_short_of_its_share(case: Case) -> bool:
-    """Return whether the service waits for cores that a quota keeps from it while others idle."""
+def _uses_up_its_cores(case: Case) -> bool:
+    """Return whether the service uses up the cores it may use, or a quota stops it earlier.
+
+    A quota is what it waits for if there are idle cores that it may not use.
+    """
     seen = case.seen
     use, machine = (
         seen.use(BottleneckKind.CPU, Role.KEYSTONE),
         seen.use(BottleneckKind.CPU, MACHINE),
     )
-    if use is None or machine is None or use.capacity >= machine.capacity:
+    if use is None or use.utilisation >= FULL:
+        return use is not None
+    if machine is None or use.capacity >= machine.capacity:
         return False
     _, waiting = _ran_and_waited(seen)
     waiting *= 1.0 if seen.figure("worker_cpu") is None else seen.figure("workers") or 1.0
