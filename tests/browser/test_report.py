@@ -21,6 +21,7 @@ from loadstone.errors import EnvironmentUnusable
 from loadstone.plan.hooks import HookRun
 from loadstone.report import figures, html, trial_figures
 from loadstone.report.sections.run import report_of
+from loadstone.result.task_workload import TaskWorkload
 from loadstone.search.curve import SHARES
 from loadstone.search.run import search
 from loadstone.search.settings import SearchSettings
@@ -338,13 +339,11 @@ def at_rising_load():
     text = json.dumps({"title": "Said", "chart_plugin": "TextArea", "data": ["<b>as it is</b>"]})
     first = workload(
         table,
-        spec={
-            "scenario": {"Authenticate.keystone": {}},
-            "runner": {"constant": {"times": 9, "concurrency": 2}},
-            "contexts": {},
-            "sla": {},
-            "hooks": [{"action": {"sys_call": "false"}, "trigger": {"event": {"unit": "time"}}}],
-        },
+        given=TaskWorkload(
+            scenario={"Authenticate.keystone": {}},
+            runner={"constant": {"times": 9, "concurrency": 2}},
+            hooks=({"action": {"sys_call": "false"}, "trigger": {"event": {"unit": "time"}}},),
+        ),
         of_trial={"start_s": 1000.0},
     )
     outputs = (IterationOutput(0, (figures,), (text,)), IterationOutput(1, (figures,)))

@@ -1,4 +1,3 @@
-import json
 import re
 from dataclasses import replace
 from html import unescape
@@ -19,7 +18,8 @@ from loadstone.report.html.scale import written
 from loadstone.report.sections import search, statements
 from loadstone.report.sections.load_charts import bars
 from loadstone.report.sections.run import report_of
-from loadstone.report.sections.workload import load_of_spec
+from loadstone.report.sections.workload import load_of
+from loadstone.result.task_workload import TaskWorkload
 from loadstone.search.model import Capacity, CapacityKind
 
 RESULT, SAMPLES = keystone()
@@ -331,7 +331,7 @@ def test_the_number_of_bars_is_that_of_numpy_and_bounded():
     ],
 )
 def test_a_load_is_said_in_words(runner, text):
-    assert load_of_spec(json.dumps({"runner": runner})) == text
+    assert load_of(TaskWorkload(runner=runner)) == text
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from realistic import keystone
 from rendered import junit_of
 
 from loadstone.analysis.model import Cause, TrialState, Verdict
+from loadstone.result.task_workload import TaskWorkload
 from loadstone.run.exit_code import exit_code
 from loadstone.search.model import Capacity
 
@@ -89,7 +90,9 @@ def test_whatever_ends_with_another_exit_code_than_0_is_not_green():
     made = {name: run for name, run in made_runs.runs().items() if run.kind != "fault"}
     late = replace(made_runs.runs()["generator"].measurements[0].trials[0].health, limits=("late",))
     paced = workload(
-        SAMPLES[0, 3], spec={"runner": {"rps": {"rps": 5, "times": 9}}}, of_trial={"health": late}
+        SAMPLES[0, 3],
+        given=TaskWorkload(runner={"rps": {"rps": 5, "times": 9}}),
+        of_trial={"health": late},
     )
     issue = RESULT.measurements[0]
     invalid = Verdict(TrialState.INVALID, ("sends were late",), Cause.GENERATOR)

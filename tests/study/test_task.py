@@ -12,6 +12,7 @@ from loadstone.analysis.sla import Check
 from loadstone.errors import InvalidInput
 from loadstone.report.figures import MISSING
 from loadstone.result.model import Measurement
+from loadstone.result.task_workload import TaskWorkload
 from loadstone.study.cell import config_of, task_of
 from loadstone.study.first_failure import first_failures
 from loadstone.study.order import turns
@@ -43,7 +44,7 @@ SHOWN = Measurement(
     "t",
     policy="fixed",
     status="finished",
-    spec="{}",
+    workload=TaskWorkload(),
     trials=(Trial(1, None, "", 4.0, Stats(TOTAL, TOTAL, 4.0, 5.0), NO_TICKS, NOT_JUDGED),),
 )
 

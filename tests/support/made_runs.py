@@ -29,6 +29,7 @@ from loadstone.monitor.roles import Role
 from loadstone.plan.hooks import HookRun
 from loadstone.report.settings import SettingDifference
 from loadstone.result.model import Run
+from loadstone.result.task_workload import TaskWorkload
 from loadstone.search.model import Capacity
 from loadstone.store.location import StoreLocation
 from loadstone.study.journal import Begun, StudyJournal
@@ -137,11 +138,11 @@ def _task() -> Run:
         "hook_runs": hooks,
         "samples_file": "0-3",
     }
-    spec = {
-        "runner": {"constant": {"times": 206, "concurrency": 2}},
-        "hooks": [{"action": {"sys_call": "false"}, "trigger": {"event": {"unit": "time"}}}],
-    }
-    broken = workload(SAMPLES[0, 3], CHECKS, spec, of_trial, wall_s=70.0)
+    given = TaskWorkload(
+        runner={"constant": {"times": 206, "concurrency": 2}},
+        hooks=({"action": {"sys_call": "false"}, "trigger": {"event": {"unit": "time"}}},),
+    )
+    broken = workload(SAMPLES[0, 3], CHECKS, given, of_trial, wall_s=70.0)
     failed = replace(broken, title="Never", trials=(), status="failed", failure="no such role")
     return replace(SEARCHES, kind="task", measurements=(broken, failed))
 

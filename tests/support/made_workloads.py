@@ -1,6 +1,5 @@
 """Measurements of a task's workloads, made up for tests."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -9,15 +8,16 @@ from loadstone.analysis.sla import Check
 from loadstone.analysis.stats import compute_stats
 from loadstone.engine.samples import Samples
 from loadstone.result.model import Measurement
+from loadstone.result.task_workload import TaskWorkload
 
 ACTIONS = ("authenticate.keystone",)
-SPEC = {"runner": {"constant": {"times": 9, "concurrency": 2}}, "hooks": []}
+GIVEN = TaskWorkload(runner={"constant": {"times": 9, "concurrency": 2}})
 
 
 def workload(
     samples: Samples,
     checks: Sequence[Check] = (),
-    spec: dict | None = None,
+    given: TaskWorkload = GIVEN,
     of_trial: dict | None = None,
     **of_measurement: object,
 ) -> Measurement:
@@ -41,7 +41,7 @@ def workload(
         status="finished",
         trials=(replace(trial, **(of_trial or {})),),
         subtask="Issue",
-        spec=json.dumps(spec or SPEC),
+        workload=given,
     )
     return replace(measurement, **of_measurement)
 
@@ -53,7 +53,7 @@ def steps(measurement: Measurement, runners: Sequence[dict], **of_trial: Sequenc
         replace(
             trial,
             number=number,
-            runner=json.dumps(runner),
+            runner=runner,
             **{name: values[number - 1] for name, values in of_trial.items()},
         )
         for number, runner in enumerate(runners, 1)

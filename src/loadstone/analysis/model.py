@@ -1,8 +1,10 @@
 """Results of a trial: statistics, timeline, verdict, checks."""
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -172,7 +174,7 @@ class Trial:
     status: str = "finished"  # "aborted" (by its SLA), "interrupted", "failed"
     # Of a step, whose set-up is its own: with set-up and clean-up.
     wall_s: float = 0.0
-    runner: str = ""  # of a step: its runner as JSON, in Rally's format
+    runner: Mapping[str, Any] | None = None  # of a step, in Rally's format
     turn: int | None = (
         None  # iterations in each of its turns with another target; None: it was alone
     )

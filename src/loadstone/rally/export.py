@@ -4,7 +4,6 @@ Rally can import it (`rally task import`) and report on it (`rally task report`)
 computed as Rally does: with failed iterations, and times rounded to milliseconds.
 """
 
-import json
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from loadstone.engine.samples import Outcome, Samples
 from loadstone.errors import EnvironmentUnusable
 from loadstone.report.hooks import charts, hooks
 from loadstone.result.model import Measurement, Run
+from loadstone.result.task_workload import TaskWorkload
 
 SamplesOf = Callable[[Trial], Samples]
 FORMAT, RALLY = "1.2", "5.1.1"  # the version whose format this is
@@ -78,7 +78,7 @@ def _subtasks(run: Run, workloads: Sequence[dict[str, Any]]) -> Iterator[dict[st
 def _workload(
     run: Run, index: int, measurement: Measurement, samples_of: SamplesOf
 ) -> dict[str, Any]:
-    spec = json.loads(measurement.spec)
+    workload = measurement.workload or TaskWorkload()
     began_s = measurement.start_s
     table = _table(measurement, samples_of)
     outputs = {one.iteration: one for one in measurement.outputs}
@@ -88,9 +88,9 @@ def _workload(
     return {
         "uuid": _id(f"{run.run_id}/workload/{index}"),
         "description": measurement.description,
-        "runner": {name: settings or {} for name, settings in spec["runner"].items()},
-        "hooks": list(hooks(measurement, spec["hooks"])),
-        "scenario": {name: arguments or {} for name, arguments in spec["scenario"].items()},
+        "runner": {name: settings or {} for name, settings in workload.runner.items()},
+        "hooks": list(hooks(measurement)),
+        "scenario": {name: arguments or {} for name, arguments in workload.scenario.items()},
         "min_duration": float(durations.min()) if len(durations) else None,
         "max_duration": float(durations.max()) if len(durations) else None,
         "start_time": began_s,
@@ -102,7 +102,7 @@ def _workload(
         "total_iteration_count": len(failed),
         "created_at": began or run.started_at[:19],
         "updated_at": (run.ended_at or run.started_at)[:19],
-        "contexts": spec["contexts"],
+        "contexts": workload.contexts,
         "contexts_results": [],
         "position": index,
         "pass_sla": measurement.checks_passed,
@@ -112,7 +112,7 @@ def _workload(
                 for row in measurement.checks
             ]
         },
-        "sla": spec["sla"],
+        "sla": workload.sla,
     }
 
 

@@ -21,6 +21,7 @@ from loadstone.rally import result_hooks
 from loadstone.rally.result_samples import Table
 from loadstone.rally.task.spec import masked_settings
 from loadstone.result.model import Environment, Measurement, Run
+from loadstone.result.task_workload import TaskWorkload
 from loadstone.store.bundle import Say
 from loadstone.store.codec import BAD_DATA
 from loadstone.store.import_limits import MOST_JSON_BYTES, duration_s, read_json
@@ -200,7 +201,7 @@ def _run(task: _Task, path: Path) -> tuple[Run, tuple[Samples, ...]]:
 
 
 def _measurement(subtask: str, workload: Mapping[str, Any]) -> tuple[Measurement, Samples]:
-    spec = _spec(workload)
+    given = _given(workload)
     data = workload["data"]
     table = Table.of(data)
     samples, actions = table.samples(), table.actions()
@@ -224,7 +225,7 @@ def _measurement(subtask: str, workload: Mapping[str, Any]) -> tuple[Measurement
         hook_runs=tuple(result_hooks.runs(workload)),
     )
     measurement = Measurement(
-        scenario=next(iter(spec["scenario"])),
+        scenario=next(iter(given.scenario)),
         title=subtask,
         policy="fixed",
         status="finished",
@@ -232,20 +233,20 @@ def _measurement(subtask: str, workload: Mapping[str, Any]) -> tuple[Measurement
         wall_s=duration_s(workload["full_duration"], "full_duration"),
         subtask=subtask,
         description=str(workload.get("description", "")),
-        spec=json.dumps(spec),
+        workload=given,
     )
     return measurement, samples
 
 
-def _spec(workload: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the workload's spec in the form of our own runs, secrets masked."""
-    return {
-        "scenario": masked_settings(_short(workload["scenario"])),
-        "runner": _short(workload["runner"]),
-        "contexts": masked_settings(_short(workload.get("contexts") or {})),
-        "sla": _short(workload.get("sla") or {}),
-        "hooks": masked(result_hooks.configs(workload)),
-    }
+def _given(workload: Mapping[str, Any]) -> TaskWorkload:
+    """Return the workload in the form of our own runs, secrets masked."""
+    return TaskWorkload(
+        scenario=masked_settings(_short(workload["scenario"])),
+        runner=_short(workload["runner"]),
+        contexts=masked_settings(_short(workload.get("contexts") or {})),
+        sla=_short(workload.get("sla") or {}),
+        hooks=tuple(masked(result_hooks.configs(workload))),
+    )
 
 
 def _secrets(tasks: Iterable[_Task]) -> frozenset[str]:

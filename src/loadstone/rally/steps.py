@@ -1,7 +1,6 @@
 """A workload repeated at rising load until a figure reaches its bound."""
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -50,15 +49,9 @@ class RisingLoad:
         runner = _risen(workload, self, number)
         if runner is None:
             return None
-        runners = workload.spec["runner"]
-        if not isinstance(runners, Mapping):
-            raise AssertionError("a checked workload names its runner")
-        risen = {self.setting: getattr(runner, _FIELD[self.setting])}
-        risen_runners = {
-            name: {**(settings if isinstance(settings, Mapping) else {}), **risen}
-            for name, settings in runners.items()
-        }
-        return replace(workload, runner=runner, spec={**workload.spec, "runner": risen_runners})
+        spec, value = workload.spec, getattr(runner, _FIELD[self.setting])
+        risen = {spec.runner_name: {**spec.runner_settings, self.setting: value}}
+        return replace(workload, runner=runner, spec=spec.at(risen))
 
 
 _FIELD = {"concurrency": "concurrency", "rps": "rate"}

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from loadstone.engine.callables.model import IterationOutput
@@ -10,8 +10,9 @@ from loadstone.plan.hooks import HookRun
 from loadstone.result.model import Measurement
 
 
-def hooks(measurement: Measurement, specs: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+def hooks(measurement: Measurement) -> Iterator[dict[str, Any]]:
     """Yield each hook of a workload with its results."""
+    specs = measurement.workload.hooks if measurement.workload else ()
     for number, config in enumerate(specs):
         own = [run for run in measurement.hook_runs if run.hook == number]
         yield {

@@ -194,7 +194,7 @@ def _generator(measurement: Measurement) -> Iterator[Point]:
 
 
 def _step(measurement: Measurement, trial: Trial) -> Iterator[Point]:
-    if trial.runner:
+    if trial.runner is not None:
         setting, value = steps.setting_and_value(measurement.step(trial))
         yield "trial_step_load", {"setting": setting}, value
 

@@ -1,6 +1,5 @@
 """Results of the same workload over time."""
 
-import json
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -11,6 +10,7 @@ from loadstone.report import figures
 from loadstone.report.history import Change, changes, changes_as_data, facts
 from loadstone.result.listing import Performed
 from loadstone.result.model import Run
+from loadstone.result.task_workload import TaskWorkload
 
 MEDIAN = "the median duration"
 HEADS = ("min", "median", "90%ile", "95%ile", "max", "avg", "success", "count")
@@ -22,7 +22,7 @@ class Trend:
 
     config_id: str
     scenario: str
-    spec: str  # JSON, of the latest run
+    workload: TaskWorkload  # of the latest run
     runs: tuple[Performed, ...]  # oldest first
     changes: tuple[Change, ...] = ()  # of the median
 
@@ -82,13 +82,13 @@ def _readable(
 
 def _trend(config_id: str, runs: list[Performed], run_of: Callable[[str], Run]) -> Trend:
     last = runs[-1]
-    spec = run_of(last.run_id).workloads[last.position].spec
+    workload = run_of(last.run_id).workloads[last.position].workload or TaskWorkload()
     found = changes(
         [run.run_id for run in runs],
         [run.median_s for run in runs],
         lambda run_id: facts(run_of(run_id).environment),
     )
-    return Trend(config_id, last.scenario, spec, tuple(runs), found)
+    return Trend(config_id, last.scenario, workload, tuple(runs), found)
 
 
 def cells(run: Performed) -> tuple[str, ...]:
@@ -105,7 +105,7 @@ def as_data(trend: Trend) -> dict[str, Any]:
         "kind": "workload",
         "config_id": trend.config_id,
         "scenario": trend.scenario,
-        "given": json.loads(trend.spec),
+        "given": trend.workload.as_data(),
         "runs": [
             asdict(run) | {"success": run.ok / run.count if run.count else None}
             for run in trend.runs

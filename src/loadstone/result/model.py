@@ -1,10 +1,8 @@
 """The result of a run, as stored and shown in reports."""
 
-import hashlib
-import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 from loadstone.analysis.model import Stats, Trial
 from loadstone.analysis.sla import Check
@@ -15,6 +13,7 @@ from loadstone.engine.callables.model import IterationOutput
 from loadstone.engine.health import Health
 from loadstone.monitor.usage import Usage
 from loadstone.plan.hooks import HookRun
+from loadstone.result.task_workload import TaskWorkload
 from loadstone.search.low_load import of_low_load, of_requests_alone
 from loadstone.search.model import Capacity
 
@@ -29,13 +28,6 @@ class Reduction:
     setting: str  # Rally's name: "times"
     asked: float  # in the file
     made: float
-
-
-def config_id(spec: Mapping[str, Any]) -> str:
-    """Return an id of a workload's load. Those that differ only in their SLA have the same id."""
-    load = {key: spec.get(key) or {} for key in ("scenario", "runner", "contexts", "hooks")}
-    text = json.dumps(load, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +50,7 @@ class Measurement:
     parameters: tuple[tuple[str, str], ...] = ()  # users, budget, method, formatted for display
     subtask: str = ""  # of a task
     description: str = ""
-    # Of a task's workload: JSON in Rally's format (scenario, runner, contexts, sla, hooks);
-    # passwords masked.
-    spec: str = ""
+    workload: TaskWorkload | None = None  # None: not of a task
     reduced: tuple[Reduction, ...] = ()  # settings of the file that were reduced
     requests_as_rally: bool = False  # whether iterations sent every request that Rally sends
     least_rps: float | None = None  # N below this falls short (`--fail-below`)
@@ -73,7 +63,7 @@ class Measurement:
     @property
     def config_id(self) -> str:
         """Id of the load, without the SLA; equal for workloads with the same load."""
-        return config_id(json.loads(self.spec)) if self.spec else ""
+        return self.workload.config_id if self.workload else ""
 
     @property
     def trial(self) -> Trial | None:
@@ -119,7 +109,7 @@ class Measurement:
     def checks(self) -> tuple[Check, ...]:
         """The results of its criteria, with a row for a failure that prevented the measurement."""
         found = tuple(check for trial in self.trials for check in trial.checks)
-        if self.failure is None or not self.spec:
+        if self.failure is None or self.workload is None:
             return found
         return (*found, Check("something_went_wrong", False, self.failure))  # Rally's name
 
@@ -185,11 +175,10 @@ class Measurement:
 
     def step(self, trial: Trial) -> "Measurement":
         """Return one step of a workload as a measurement with only that trial."""
-        spec = json.loads(self.spec) | {"runner": json.loads(trial.runner)}
         return replace(
             self,
             trials=(trial,),
-            spec=json.dumps(spec),
+            workload=(self.workload or TaskWorkload()).at(trial.runner or {}),
             status=trial.status,
             wall_s=trial.wall_s,
             failure=None,
@@ -249,12 +238,12 @@ class Run:
     @property
     def searches(self) -> tuple[Measurement, ...]:
         """Its searches and fixed loads, without a task's workloads."""
-        return tuple(one for one in self.measurements if not one.spec)
+        return tuple(one for one in self.measurements if one.workload is None)
 
     @property
     def workloads(self) -> tuple[Measurement, ...]:
         """A task's workloads; each step is a measurement of its own."""
-        return tuple(one for whole in self.measurements if whole.spec for one in whole.each)
+        return tuple(one for whole in self.measurements if whole.workload for one in whole.each)
 
 
 @dataclass(frozen=True, slots=True)

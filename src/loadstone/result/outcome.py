@@ -1,6 +1,5 @@
 """The outcome of a measurement: what its exit code is, and why it is not 0."""
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -53,7 +52,7 @@ def summary(run: Run) -> str:
 
 
 def _of(measurement: Measurement) -> Iterator[Shortfall]:
-    if measurement.spec:
+    if measurement.workload:
         return _of_workload(measurement)
     if measurement.policy == "search":
         return _of_search(measurement)
@@ -167,16 +166,16 @@ def _of_fixed_load(measurement: Measurement) -> Iterator[Shortfall]:
         yield Shortfall(FELL_SHORT, reasons or "the load degraded the service")
 
 
-def _of_workload(workload: Measurement) -> Iterator[Shortfall]:
-    health, runner = workload.health, json.loads(workload.spec)["runner"]
-    if workload.failure is not None:
-        yield Shortfall(EnvironmentUnusable.exit_code, workload.failure)
+def _of_workload(measurement: Measurement) -> Iterator[Shortfall]:
+    health, given = measurement.health, measurement.workload
+    if measurement.failure is not None:
+        yield Shortfall(EnvironmentUnusable.exit_code, measurement.failure)
     # A closed loop has no target rate: a late generator makes it slower, not wrong.
-    elif "rps" in runner and health is not None and not health.is_valid:
+    elif given and given.runner_name == "rps" and health is not None and not health.is_valid:
         reason = f"the requested rate was not kept: {'; '.join(health.limits)}"
         yield Shortfall(MeasurementInvalid.exit_code, reason)
-    elif not workload.checks_passed:
-        rows = (row for row in workload.checks if not row.success)
+    elif not measurement.checks_passed:
+        rows = (row for row in measurement.checks if not row.success)
         broken = "; ".join(f"{r.criterion} ({r.detail})" if r.detail else r.criterion for r in rows)
         yield Shortfall(FELL_SHORT, f"the SLA is broken: {broken}")
 

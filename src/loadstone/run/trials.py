@@ -1,5 +1,6 @@
 """Runs the trials of a measurement, each with its observers and within the load time left."""
 
+import json
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -51,7 +52,7 @@ class Trials:
         require_alive(self.target)
         self.engine.clock.sleep(request.pause_s)
         if isinstance(self.config.policy, Steps):
-            self.display.say(f"  {request.runner}")
+            self.display.say(f"  {json.dumps(request.runner)}")
         left_s = self.config.budget_s - self.measurement.load_s
         is_last = self.left_s < left_s  # of the run's load, not of the measurement's
         observers = self._observers()

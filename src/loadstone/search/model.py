@@ -1,9 +1,10 @@
 """Requests and results of a search."""
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import inf
+from typing import Any
 
 from loadstone.analysis.alarm import SETTLED_S, TimeLeft
 from loadstone.analysis.judge import TrialSpec
@@ -30,7 +31,7 @@ class TrialRequest:
     settle_s: float = SETTLED_S
     tolerates_errors: bool = False  # the trial continues however many requests fail
     time_left: TimeLeft | None = None  # of the search's budget; None: no limit but the caller's
-    runner: str = ""  # of a step: the runner as JSON, in Rally's format
+    runner: Mapping[str, Any] | None = None  # of a step, in Rally's format
     # The result if the search ended before this trial; None: none yet.
     so_far: "Capacity | None" = None
 

@@ -15,13 +15,11 @@ from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.result.model import Measurement, Run
 from loadstone.store import codec, rows
 from loadstone.store.import_limits import MOST_JSON_BYTES, moment_s, read_json, require_date
-from loadstone.store.migrations.convert import measurements
 from loadstone.store.run_id import is_file_name, is_run_id
 from loadstone.store.store import Store
 from loadstone.system import files
 
-FORMAT = "loadstone run 2"
-BEFORE = "loadstone run 1"  # format before revision 0003
+FORMAT = "loadstone run 3"
 RESULT = "result.json"
 MOST_BYTES = 16 << 30  # unpacked
 MOST_RATIO = 50  # of unpacked to packed; an export is not compressed again
@@ -166,9 +164,7 @@ def _run(text: bytes, path: Path, skipped: list[str]) -> Run:
     try:
         head = read_json(text, f"{path}: {RESULT}")
         plain = head["result"]
-        if head["format"] == BEFORE:
-            plain["measurements"] = list(measurements(plain))
-        elif head["format"] != FORMAT:
+        if head["format"] != FORMAT:
             raise InvalidInput(f"{path} is {head['format']!r:.60}, this Loadstone reads {FORMAT!r}")
         run = codec.from_plain(Run, plain | {"measurements": []})
         found = tuple(_measurements(plain["measurements"], skipped))

@@ -42,7 +42,9 @@ def to_plain(value: object) -> object:
     if isinstance(value, tuple | list):
         return [to_plain(item) for item in value]
     if is_dataclass(value) and not isinstance(value, type):
-        return {f.name: to_plain(getattr(value, f.name)) for f in fields(value)}
+        value = {f.name: getattr(value, f.name) for f in fields(value)}
+    if isinstance(value, Mapping):
+        return {name: to_plain(item) for name, item in value.items()}
     return value
 
 
@@ -70,6 +72,8 @@ def _read(kind: Any, plain: object) -> object:
         return np.array(plain, dtype=np.int64)
     if origin is tuple:
         return _read_tuple(get_args(kind), plain)
+    if origin is Mapping:  # of JSON values by name
+        kind = dict
     if is_dataclass(kind):
         return _read_fields(kind, plain)
     return _read_scalar(kind, plain)

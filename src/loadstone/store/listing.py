@@ -205,7 +205,7 @@ def _origin(run: RowMapping, facts: Mapping[str, str], measured: Sequence[RowMap
         study = dict(json.loads(row["body"]).get("parameters", ())).get("study")
         if study:
             return f"study {study}"
-    # Before revision 0003, a task of a study did not record which study.
+    # A run that ended before its first measurement does not say which study.
     return "study" if run["command"].startswith("loadstone study") else run["kind"]
 
 

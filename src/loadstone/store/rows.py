@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import RowMapping
 
 from loadstone.analysis.model import Durations, Trial
-from loadstone.result.model import Environment, Measurement, PastSearch, Run, config_id
+from loadstone.result.model import Environment, Measurement, PastSearch, Run
 from loadstone.store import codec
 from loadstone.store.listing import DURATIONS, status_of
 from loadstone.store.schema import require_values, trials
@@ -19,6 +19,8 @@ from loadstone.system.redaction import Redaction
 Row = Mapping[Any, Any] | RowMapping
 _TEXTS = ("command", "failure", "title")
 _JSON = ("environment", "body")
+# Fields with what a user wrote, where no word is Loadstone's own.
+_GIVEN = ("workload", "runner")
 # Fields with Loadstone's own constants, which redaction must not change.
 _OWN_WORDS = frozenset({
     *("action", "actions", "config_id", "criterion", "kind", "name", "samples_file", "scenario"),
@@ -32,6 +34,7 @@ def hidden(row: Mapping[str, Any], redaction: Redaction) -> dict[str, Any]:
     for name in _JSON:
         if redaction.may_occur_in(row.get(name, "")):
             plain = redaction.data(json.loads(row[name]), _OWN_WORDS)
+            plain |= {part: redaction.data(plain[part]) for part in _GIVEN if part in plain}
             changed[name] = codec.dumps(plain)
     return {**row, **changed}
 
@@ -109,9 +112,9 @@ def _trial_body(trial: Trial) -> str:
 
 
 def _config_id(measurement: Measurement, trial: Trial) -> str:
-    if not trial.runner:
+    if trial.runner is None:
         return measurement.config_id
-    return config_id(json.loads(measurement.spec) | {"runner": json.loads(trial.runner)})
+    return measurement.workload.at(trial.runner).config_id if measurement.workload else ""
 
 
 def _moment(at_s: float | None) -> str:

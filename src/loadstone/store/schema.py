@@ -17,7 +17,9 @@ from sqlalchemy import (
 )
 
 # Oldest first; the last one is current.
-REVISIONS = ("0001", "0002", "0003")
+REVISIONS = ("1",)
+# Of versions before the first release, whose stores are not read.
+UNRELEASED = ("0001", "0002", "0003")
 
 # SQLite can only change named constraints.
 metadata = MetaData(

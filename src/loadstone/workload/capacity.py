@@ -140,7 +140,7 @@ def of_task(checked: Checked, selector: str | None) -> Searched:
     workload = workloads[number - 1]
     place = f"{workload.file}:{workload.line}"
     _require_engine(workload.scenario.name, f"{place}: {workload.scenario.name}")
-    runner = json.dumps(workload.spec["runner"])[1:-1].replace('"', "")
+    runner = json.dumps(workload.spec.runner)[1:-1].replace('"', "")
     left_out = [("runner of the task", f"{runner}; not used, the search chooses the load")]
     if workload.hooks:
         left_out.append(("hooks of the task", f"{len(workload.hooks)}, not run"))
@@ -194,7 +194,7 @@ def _of_workload(workload: Workload, place: str) -> Searched:
         scenario = rally_scenario(name, arguments, DRY_RUN)
     except InvalidInput as refused:
         raise InvalidInput(f"{place}: {refused}") from None
-    text = _argument_text(workload.spec["scenario"])
+    text = _argument_text(workload.spec.scenario)
     title = f"{name} ({_shortened(text)})" if text else name
     return Searched(
         replace(scenario, title=title),
@@ -204,7 +204,7 @@ def _of_workload(workload: Workload, place: str) -> Searched:
     )
 
 
-def _argument_text(scenario: Any) -> str:
+def _argument_text(scenario: Mapping[str, Any]) -> str:
     """Format the arguments of a spec, secrets masked: name=value, ..."""
     (arguments,) = scenario.values()
     return ", ".join(

@@ -2,13 +2,13 @@
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 from loadstone.errors import InvalidInput
 from loadstone.plan.hooks import has_faults
-from loadstone.plan.json_value import Json
 from loadstone.plan.load import ClosedLoad, OpenLoop, peak_rps
 from loadstone.plan.model import Limits, Placement, Retries
 from loadstone.rally.functions.catalogue import function_of, service_of
@@ -77,12 +77,12 @@ def _measurement(
             parameters=terms.parameters,
             subtask=title,
             description=workload.description,
-            spec=json.dumps(workload.spec),
+            workload=workload.spec,
             reduced=workload.reduced,
         ),
         generator=_generator(terms, workload, found, place),
         policy=policy,
-        heading=f"{number}: {workload.scenario.name}, {_runner_text(workload.spec['runner'])}",
+        heading=f"{number}: {workload.scenario.name}, {_runner_text(workload.spec.runner)}",
         criteria=workload.sla,
         hooks=workload.hooks,
     )
@@ -136,10 +136,12 @@ def _requests(terms: TaskTerms, rising: RisingLoad, workload: Workload) -> Itera
         found = _pacing(terms, step.runner)
         if _excess_rps(terms, found):
             return
-        yield _request(step, found, runner=json.dumps(step.spec["runner"]))
+        yield _request(step, found, runner=step.spec.runner)
 
 
-def _request(workload: Workload, pace: Pacing, runner: str = "") -> TrialRequest:
+def _request(
+    workload: Workload, pace: Pacing, runner: Mapping[str, Any] | None = None
+) -> TrialRequest:
     connections = Limits().max_connections
     if isinstance(pace.load, ClosedLoad):
         connections = pace.load.workers
@@ -149,7 +151,7 @@ def _request(workload: Workload, pace: Pacing, runner: str = "") -> TrialRequest
     return TrialRequest(pace.load, name, max_connections=connections, runner=runner)
 
 
-def _runner_text(runner: Json) -> str:
+def _runner_text(runner: Mapping[str, Any]) -> str:
     return json.dumps(runner)[1:-1].replace('"', "")
 
 

@@ -7,9 +7,9 @@ from typing import TypeVar
 
 from loadstone.errors import InvalidInput
 from loadstone.keystone.contexts.model import Context, Users
-from loadstone.plan.json_value import Json
 from loadstone.rally.task.model import Constant, Runner, Task, Workload
 from loadstone.result.model import Reduction
+from loadstone.result.task_workload import Settings
 
 # Rally's names of the settings, and the fields that store them.
 _RUNNER = {"times": "times", "duration": "duration_s", "concurrency": "concurrency"}
@@ -54,13 +54,12 @@ def _reduced(workload: Workload, caps: Caps) -> Workload:
     reductions = _changes(workload.runner, runner, _RUNNER)
     for old, fewer in zip(workload.contexts, contexts, strict=True):
         reductions += _changes(old, fewer, _USERS)
-    spec = {
-        # Arguments of scenarios may have the same names.
-        part: _reduced_settings(settings, reductions)
-        if part in ("runner", "contexts")
-        else settings
-        for part, settings in workload.spec.items()
-    }
+    # Not in the scenario, whose arguments may have the same names.
+    spec = replace(
+        workload.spec,
+        runner=_reduced_settings(workload.spec.runner, reductions),
+        contexts=_reduced_settings(workload.spec.contexts, reductions),
+    )
     return replace(workload, runner=runner, contexts=contexts, spec=spec, reduced=reductions)
 
 
@@ -97,11 +96,9 @@ def _changes(
     return tuple(Reduction(name, old, new) for name, old, new in pairs if old != new)
 
 
-def _reduced_settings(part: Json, reductions: tuple[Reduction, ...]) -> Json:
+def _reduced_settings(part: Settings, reductions: tuple[Reduction, ...]) -> Settings:
     """Return runner or contexts as in the file, with the reduced values."""
     values = {one.setting: one.made for one in reductions}
-    if not isinstance(part, Mapping):
-        return part
     return {
         name: {key: values.get(key, value) for key, value in settings.items()}
         if isinstance(settings, Mapping)

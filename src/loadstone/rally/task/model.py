@@ -8,6 +8,7 @@ from loadstone.analysis.criteria import SlaRule
 from loadstone.keystone.contexts.model import Context
 from loadstone.plan.hooks import Hook
 from loadstone.plan.json_value import Json
+from loadstone.result.task_workload import TaskWorkload
 
 if TYPE_CHECKING:
     from loadstone.result.model import Reduction
@@ -81,9 +82,8 @@ class Workload:
     description: str
     file: str
     line: int  # position in the file
-    # The workload as in its file, in Rally's format version 2 (scenario, runner, contexts, sla,
-    # hooks), with passwords masked. It is stored, and identifies runs of the same workload.
-    spec: Mapping[str, Json] = field(default_factory=dict)
+    # As in its file, with secrets masked. It is stored, and identifies runs of the same workload.
+    spec: TaskWorkload = field(default_factory=TaskWorkload)
     reduced: "tuple[Reduction, ...]" = ()
     secrets: frozenset[str] = field(default=frozenset(), repr=False)  # the values that `spec` masks
     is_sla_implied: bool = False  # no sla section: Rally's default rule

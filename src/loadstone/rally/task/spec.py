@@ -3,31 +3,32 @@
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from loadstone.result.task_workload import TaskWorkload
 from loadstone.system.redaction import masked, secrets_in
 
 if TYPE_CHECKING:
     from loadstone.rally.task.draft import NamedPlugin, WorkloadDraft
 
 
-def spec(draft: "WorkloadDraft") -> dict[str, Any]:
-    """Return the workload in Rally's format version 2, with secrets masked."""
+def spec(draft: "WorkloadDraft") -> TaskWorkload:
+    """Return the workload as its file has it, with secrets masked."""
     runner = {"serial": {}} if draft.runner is None else _named([draft.runner])
     sla = {"failure_rate": {"max": 0}} if draft.sla is None else _named(draft.sla)
-    hooks = [
+    hooks = (
         {
             "action": masked(_named([hook.action])),
             "trigger": _named([hook.trigger]),
             "description": masked(hook.description),
         }
         for hook in draft.hooks
-    ]
-    return {
-        "scenario": masked_settings(_named([draft.scenario])),
-        "runner": runner,
-        "contexts": masked_settings(_named(draft.contexts)),
-        "sla": sla,
-        "hooks": hooks,
-    }
+    )
+    return TaskWorkload(
+        scenario=masked_settings(_named([draft.scenario])),
+        runner=runner,
+        contexts=masked_settings(_named(draft.contexts)),
+        sla=sla,
+        hooks=tuple(hooks),
+    )
 
 
 def secrets(draft: "WorkloadDraft") -> frozenset[str]:

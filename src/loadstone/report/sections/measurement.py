@@ -125,7 +125,7 @@ class Maker:
             *fault_charts.charts(measurement, anchor, self.samples_of),
             *(
                 load_charts.charts(anchor, measurement, self.samples_of)
-                if measurement.spec
+                if measurement.workload
                 else charts.of(measurement, anchor, self.samples_of)
             ),
         ]
@@ -135,10 +135,8 @@ class Maker:
                 shown.append(one)
             else:
                 items.append(one)
-        if measurement.spec:
-            items.append(
-                Transcript("The workload as its file has it", record.spec_text(measurement))
-            )
+        if measurement.workload:
+            items.append(workload.listing(measurement.workload))
         return tuple(shown), items
 
     def _certainty(self, measurement: Measurement, verdict: Certainty) -> Certainty:
@@ -168,7 +166,7 @@ class Maker:
 
 
 def _title(measurement: Measurement) -> str:
-    if not measurement.spec:
+    if measurement.workload is None:
         return names.of_measurement(measurement)
     load = f" at {steps.load_of(measurement)}" if measurement.policy == "steps" else ""
     return f"{measurement.scenario}{load}"
@@ -180,7 +178,7 @@ def _name(measurement: Measurement) -> str:
 
 
 def _subtitle(measurement: Measurement) -> str:
-    if not measurement.spec:
+    if measurement.workload is None:
         return ""
     title = measurement.title if measurement.title != measurement.scenario else ""
     subtask = measurement.subtask if measurement.subtask != measurement.scenario else ""
@@ -211,7 +209,7 @@ def _verdict(measurement: Measurement) -> Certainty:
         )
     if not measurement.trials and not measurement.failure:
         return Certainty("undecided", "not completed")
-    if measurement.spec and (judged := workload.sla(measurement)) is not None:
+    if measurement.workload and (judged := workload.sla(measurement)) is not None:
         return judged
     if generator is not None and not generator.is_valid:
         return Certainty("invalid", "load generator was the limit")
@@ -299,7 +297,7 @@ def _numbers(measurement: Measurement) -> tuple[NamedFigure, ...]:
 
 
 def _statements(measurement: Measurement) -> tuple[Statement, ...]:
-    if not measurement.spec:
+    if measurement.workload is None:
         return (
             *(Statement(one) for one in fault.described(measurement)),
             *statements.of(measurement),
@@ -344,11 +342,11 @@ def _tables(measurement: Measurement) -> Iterator[Table]:
         tables.response_times(stats, is_primary=not is_fault) if stats else None,
         tables.checks(measurement),
         tables.hooks(measurement),
-        tables.trials(measurement) if measurement.trials and not measurement.spec else None,
+        tables.trials(measurement) if measurement.trials and not measurement.workload else None,
         tables.resources(measurement.resources.observation.uses) if measurement.resources else None,
         tables.profile(measurement),
         tables.failures(stats),
-        tables.generator(measurement) if not measurement.spec else None,
+        None if measurement.workload else tables.generator(measurement),
     )
     yield from (one for one in found if one is not None)
 

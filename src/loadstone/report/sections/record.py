@@ -3,7 +3,6 @@
 `report/schema.py` describes it.
 """
 
-import json
 import math
 from dataclasses import asdict
 from typing import Any
@@ -21,7 +20,7 @@ from loadstone.search.model import Capacity
 
 def of(measurement: Measurement) -> dict[str, Any]:
     """Return the figures of a measurement as JSON-compatible data."""
-    spec = json.loads(measurement.spec) if measurement.spec else None
+    given = measurement.workload.as_data() if measurement.workload else None
     watched = resources.of(measurement)
     overload = resources.findings_as_data(fault.findings(measurement))
     return {
@@ -34,7 +33,7 @@ def of(measurement: Measurement) -> dict[str, Any]:
         "status": measurement.status,
         "failure": measurement.failure,
         "parameters": dict(measurement.parameters),
-        "given": spec,
+        "given": given,
         "config_id": measurement.config_id or None,
         "requests_as_rally": measurement.requests_as_rally,
         "reduced": [asdict(one) for one in measurement.reduced],
@@ -51,14 +50,9 @@ def of(measurement: Measurement) -> dict[str, Any]:
         "faults": fault.as_data(measurement),
         "faults_summary": fault.summary_as_data(measurement),
         "profile": profile.as_data(measurement),
-        "hooks": list(hooks(measurement, (spec or {}).get("hooks") or [])),
+        "hooks": list(hooks(measurement)),
         "trials": [_trial(trial) for trial in measurement.trials],
     }
-
-
-def spec_text(measurement: Measurement) -> str:
-    """Return a workload as its file has it."""
-    return json.dumps(json.loads(measurement.spec), indent=2)
 
 
 def durations(row: Durations) -> dict[str, Any]:
@@ -113,7 +107,7 @@ def _trial(trial: Trial) -> dict[str, Any]:
         "number": trial.number,
         "purpose": trial.purpose,
         "status": trial.status,
-        "runner": json.loads(trial.runner) if trial.runner else None,
+        "runner": trial.runner,
         "start_time": trial.start_s,
         "rate_rps": _number(trial.rate_rps),
         "seconds": _number(stats.load_s),

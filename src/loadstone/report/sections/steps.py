@@ -1,10 +1,8 @@
 """A workload that was repeated at rising load: its curve over the steps."""
 
-import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from loadstone.analysis.model import Stats
 from loadstone.report import figures
@@ -12,6 +10,7 @@ from loadstone.report.chart import Chart, ChartSeries, Tone, Xy
 from loadstone.report.section import Answer, Cell, Certainty, Fact, Row, Table
 from loadstone.report.sections.tables import cells, columns, held
 from loadstone.result.model import Measurement
+from loadstone.result.task_workload import TaskWorkload
 
 LABELS = {
     "concurrency": "iterations at a time (concurrency)",
@@ -45,7 +44,8 @@ def curve_of(measurement: Measurement) -> Curve | None:
     if measurement.policy != "steps" or not measurement.trials:
         return None
     loaded = (one for one in measurement.each if one.trials)
-    return Curve(_setting(measurement), tuple(WorkloadStep(_value(one), one) for one in loaded))
+    setting, _ = setting_and_value(measurement)
+    return Curve(setting, tuple(WorkloadStep(setting_and_value(one)[1], one) for one in loaded))
 
 
 def load_of(measurement: Measurement) -> str:
@@ -56,20 +56,9 @@ def load_of(measurement: Measurement) -> str:
 
 def setting_and_value(measurement: Measurement) -> tuple[str, float]:
     """Return the setting that rises, and its value in this step: ("concurrency", 20.0)."""
-    return _setting(measurement), _value(measurement)
-
-
-def _runner(measurement: Measurement) -> tuple[str, dict[str, Any]]:
-    ((name, settings),) = json.loads(measurement.spec)["runner"].items()
-    return name, settings or {}
-
-
-def _setting(measurement: Measurement) -> str:
-    return "rps" if _runner(measurement)[0] == "rps" else "concurrency"
-
-
-def _value(measurement: Measurement) -> float:
-    return float(_runner(measurement)[1].get(_setting(measurement), 1))
+    workload = measurement.workload or TaskWorkload()
+    setting = "rps" if workload.runner_name == "rps" else "concurrency"
+    return setting, float(workload.runner_settings.get(setting, 1))
 
 
 def answer(curve: Curve) -> Answer:

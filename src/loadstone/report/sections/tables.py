@@ -1,8 +1,6 @@
 """Tables of a measurement."""
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from loadstone.analysis.model import Durations, Stats, Trial, TrialState
 from loadstone.diagnosis.bottleneck import FULL
@@ -13,6 +11,7 @@ from loadstone.report import figures, streak, trial_figures
 from loadstone.report.chart import Tone
 from loadstone.report.section import Column, Row, Table, ToneCell
 from loadstone.result.model import Measurement
+from loadstone.result.task_workload import Settings
 
 TONES: dict[TrialState, Tone] = {
     TrialState.SUSTAINED: "sustained",
@@ -181,7 +180,7 @@ def checks(measurement: Measurement) -> Table | None:
 
 def hooks(measurement: Measurement) -> Table | None:
     """Return a row for each run of a hook, and for each hook that did not act."""
-    specs = json.loads(measurement.spec).get("hooks") or [] if measurement.spec else []
+    specs = measurement.workload.hooks if measurement.workload else ()
     if not specs or measurement.stats is None:
         return None
     start_s = measurement.start_s or 0.0
@@ -210,7 +209,7 @@ def hooks(measurement: Measurement) -> Table | None:
     )
 
 
-def hook_name(spec: Mapping[str, Any], number: int) -> str:
+def hook_name(spec: Settings, number: int) -> str:
     """Return a hook's number with its description, or else its command or fault."""
     action = next(iter(spec["action"].values())) if "action" in spec else ""
     action = action["action"] if isinstance(action, dict) else action

@@ -1,6 +1,5 @@
 """Trends: results of the same load over time, a section for each."""
 
-import json
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
@@ -17,11 +16,10 @@ from loadstone.report.section import (
     Row,
     Section,
     Table,
-    Transcript,
 )
+from loadstone.report.sections import workload
 from loadstone.report.sections.overview import overview
 from loadstone.report.sections.tables import columns, held
-from loadstone.report.sections.workload import load_of_spec
 from loadstone.report.trends import HEADS, MEDIAN, Trend, cells
 
 
@@ -95,7 +93,7 @@ def _workload(anchor: str, trend: Trend) -> Section:
     return Section(
         id=anchor,
         title=trend.scenario,
-        subtitle=f"{load_of_spec(trend.spec)}, configuration {trend.config_id}",
+        subtitle=f"{workload.load_of(trend.workload)}, configuration {trend.config_id}",
         answer=Answer(
             label="median",
             text=median,
@@ -105,16 +103,12 @@ def _workload(anchor: str, trend: Trend) -> Section:
         ),
         certainty=_certainty(trend.changes, trend.known),
         facts=(
-            Fact("load", load_of_spec(trend.spec), is_line=False, is_column=True),
+            Fact("load", workload.load_of(trend.workload), is_line=False, is_column=True),
             *_facts(len(trend.runs), history.sentences(trend.changes, trend.known, MEDIAN)),
         ),
         tables=(Table("Runs", heads, rows, is_primary=True),),
         charts=tuple(chart for chart in charts if any(line.data for line in chart.series)),
-        listings=(
-            Transcript(
-                "The workload as its file has it", json.dumps(json.loads(trend.spec), indent=2)
-            ),
-        ),
+        listings=(workload.listing(trend.workload),),
     )
 
 

@@ -2,17 +2,17 @@
 
 import json
 from collections.abc import Iterator
-from typing import Any
 
 from loadstone.analysis.model import Stats
 from loadstone.diagnosis.finding import Severity
 from loadstone.monitor.usage import deaths
 from loadstone.report import figures, identity, profile, usage
-from loadstone.report.section import Answer, Certainty, Fact, NamedFigure, Statement
+from loadstone.report.section import Answer, Certainty, Fact, NamedFigure, Statement, Transcript
 from loadstone.report.sections import statements
 from loadstone.report.sections.tables import hook_name
 from loadstone.report.sections.trials import healths
 from loadstone.result.model import Measurement
+from loadstone.result.task_workload import Settings, TaskWorkload
 
 
 def answer(measurement: Measurement) -> Answer:
@@ -66,7 +66,7 @@ def facts(measurement: Measurement) -> Iterator[Fact]:
 
 def _hooks(measurement: Measurement) -> str:
     """Describe how often hooks acted, what failed, and which never did; empty without hooks."""
-    specs = json.loads(measurement.spec).get("hooks") or [] if measurement.spec else []
+    specs = measurement.workload.hooks if measurement.workload else ()
     if not specs:
         return ""
     runs = measurement.hook_runs
@@ -159,8 +159,8 @@ def numbers(measurement: Measurement) -> Iterator[NamedFigure]:
 
 def load_in_words(measurement: Measurement) -> str:
     """Describe the load: of a workload, from its runner."""
-    if measurement.spec:
-        return load_of_spec(measurement.spec)
+    if measurement.workload:
+        return load_of(measurement.workload)
     known = dict(measurement.parameters)
     if "iterations" in known and "at once" in known:
         return f"{int(known['iterations']):,} iterations, {known['at once']} at a time"
@@ -170,14 +170,18 @@ def load_in_words(measurement: Measurement) -> str:
     return "fixed load" if rate_rps is None else f"{figures.rate(rate_rps)} per s"
 
 
-def load_of_spec(text: str) -> str:
-    """Describe the load of a workload from its spec in JSON."""
-    ((name, options),) = json.loads(text)["runner"].items()
-    settings: dict[str, Any] = options or {}
+def listing(workload: TaskWorkload) -> Transcript:
+    """Return a workload as its file has it."""
+    return Transcript("The workload as its file has it", json.dumps(workload.as_data(), indent=2))
+
+
+def load_of(workload: TaskWorkload) -> str:
+    """Describe the load of a task's workload from its runner."""
+    name, settings = workload.runner_name, workload.runner_settings
     return ", ".join(_load(name, settings)) or name
 
 
-def _load(name: str, settings: dict[str, Any]) -> Iterator[str]:
+def _load(name: str, settings: Settings) -> Iterator[str]:
     rps = settings.get("rps")
     if name == "serial":
         yield "one at a time"

@@ -1,0 +1,37 @@
+import json
+
+from made_runs import SAMPLES
+from made_workloads import steps, workload
+
+from loadstone.result.task_workload import TaskWorkload
+from loadstone.store import codec, rows
+from loadstone.system.redaction import MASK, Redaction
+
+SECRET = "s3cret-canary"
+# Settings that share their names with Loadstone's own fields.
+GIVEN = TaskWorkload(
+    scenario={"Plugin.scenario": {"name": SECRET, "kind": [SECRET], "state": {"unit": SECRET}}},
+    runner={"constant": {"times": 9, "action": SECRET}},
+    hooks=({"action": {"sys_call": f"mysql {SECRET}"}, "trigger": {"event": {"name": SECRET}}},),
+)
+
+
+def test_a_known_secret_is_masked_wherever_a_workload_has_it():
+    measurement = steps(workload(SAMPLES[0, 3], given=GIVEN), [GIVEN.runner])
+    redaction = Redaction(frozenset({SECRET}))
+    found = (
+        rows.measurement_row("run", 0, measurement),
+        rows.trial_row("run", 0, measurement.trials[0], measurement),
+    )
+    bodies = [rows.hidden(row, redaction)["body"] for row in found]
+    assert [SECRET in row["body"] for row in found] == [True, True]
+    assert [SECRET in body for body in bodies] == [False, False]
+    assert json.loads(bodies[0])["workload"]["hooks"][0]["action"]["sys_call"] == f"mysql {MASK}"
+    assert json.loads(bodies[0])["scenario"] == measurement.scenario
+
+
+def test_a_workload_and_its_runner_come_back_as_they_were():
+    measurement = steps(workload(SAMPLES[0, 3], given=GIVEN), [{"rps": {"rps": 2.5}}])
+    assert codec.loads(type(measurement), codec.dumps(measurement)).workload == GIVEN
+    (trial,) = measurement.trials
+    assert codec.loads(type(trial), codec.dumps(trial)).runner == {"rps": {"rps": 2.5}}
