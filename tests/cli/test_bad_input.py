@@ -12,13 +12,12 @@ import pytest
         (("capacity", "--lab", "a", "--cloud", "b"), 2, "not both"),
         (("capacity", "--users", "0"), 3, "127.0.0.1:9"),
         (
-            ("capacity", "--scenario", "issue", "--scenario", "validate"),
+            ("compare", "--scenario", "issue", "--scenario", "validate"),
             2,
             "--scenario takes one value, not 2: issue, validate; use a command for each, or their "
             "mix: mix:issue=1,validate=1",
         ),
         (("capacity", "--lab", "a", "--lab", "b"), 2, "--lab takes one value, not 2"),
-        (("compare", "--scenario", "issue", "--scenario", "a"), 2, "--scenario takes one value"),
         (("fault", "--do", "x", "--scenario", "issue", "--scenario", "a"), 2, "takes one value"),
         (("capacity", "--fail-below", "50/day"), 2, "'50/day' is not a rate; write it like 40/s"),
         (("capacity", "--fail-below", "0/s"), 2, "'0/s' is not a rate"),

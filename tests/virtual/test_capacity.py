@@ -328,3 +328,93 @@ def test_a_prediction_without_the_services_processes_is_refused_before_load(
     assert ended.code == 2
     assert "those of this target are not known" in ended.stderr
     assert not ended.engine.plans
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("--scenario=issue,validate",), ("--scenario=issue", "--scenario=validate")],
+)
+def test_several_scenarios_are_searched_one_after_the_other(
+    loadstone: VirtualCommandLine, words: tuple[str, ...]
+) -> None:
+    ended = loadstone("capacity", "--budget=4m", "--users=2", "--json=-", *words, service=STEADY)
+    assert ended.code == 0
+    titles = ["token issue", "token validation"]
+    assert [one["title"] for one in ended.data["measurements"]] == titles
+    for one in ended.data["measurements"]:
+        assert one["capacity"]["rate_rps"] == pytest.approx(50.0, rel=0.03)
+        assert one["load_seconds"] <= 240.0
+    assert loadstone("results", "show", "latest").stdout.count("  N = ") == 2
+
+
+def test_a_mix_may_be_one_of_several_scenarios(loadstone: VirtualCommandLine) -> None:
+    scenarios = "--scenario=issue,mix:issue=1,validate=9,validate"
+    ended = loadstone("capacity", scenarios, "--dry-run", "--json=-", service=STEADY)
+    titles = ["token issue", "mix of issue and validate", "token validation"]
+    assert [load["title"] for load in ended.data["runs"][0]["loads"]] == titles
+
+
+def test_the_limit_of_fail_below_holds_for_each_scenario(loadstone: VirtualCommandLine) -> None:
+    words = ("--scenario=issue,validate", "--users=2", "--budget=4m", "--fail-below=70/s")
+    ended = loadstone("capacity", *words, "--junit=-", service=STEADY)
+    assert ended.code == 1
+    cases = Xml.fromstring(ended.stdout).iter("testcase")
+    assert [case.find("failure") is not None for case in cases] == [True, True]
+
+
+def test_a_scenario_that_the_target_lacks_does_not_end_the_others(
+    loadstone: VirtualCommandLine,
+) -> None:
+    # The simulated Keystone has one user, who may not log in here.
+    ended = loadstone(*SEARCH, "--scenario=validate,issue", service=STEADY)
+    assert ended.code == 3
+    failed, found = ended.data["measurements"]
+    assert "could not log in" in failed["failure"]
+    assert found["capacity"]["rate_rps"] == pytest.approx(50.0, rel=0.03)
+    shown = loadstone("results", "show", "latest").stdout
+    assert "could not be carried out (exit 3)" in shown
+    assert "could not log in" in shown
+
+
+TASK = """
+version: 2
+title: Logins
+subtasks:
+  - title: All
+    workloads:
+      - scenario: {Authenticate.keystone: {}}
+      - scenario: {Dummy.dummy: {sleep: 0.1}}
+      - scenario: {KeystoneBasic.authenticate_user_and_validate_token: {}}
+"""
+
+
+def test_each_workload_of_a_task_is_searched(loadstone: VirtualCommandLine) -> None:
+    (loadstone.home / "task.yaml").write_text(TASK)
+    words = ("capacity", "--budget=4m", "--json=-", "--task=task.yaml", "--all")
+    ended = loadstone(*words, service=STEADY)
+    assert "workload 2 of 3, Dummy.dummy, is left out: a Python function" in ended.stderr
+    assert ended.code == 0
+    names = ["Authenticate.keystone", "KeystoneBasic.authenticate_user_and_validate_token"]
+    assert [one["title"] for one in ended.data["measurements"]] == names
+    rates = [one["capacity"]["rate_rps"] for one in ended.data["measurements"]]
+    assert rates == [pytest.approx(50.0, rel=0.02), pytest.approx(25.0, rel=0.02)]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--task=task.yaml", "--all", "--workload=1"), "--workload names one workload"),
+        (("--all",), "--all means something with --task only"),
+        (("--scenario=issue,issue",), "--scenario issue is given twice; --repeat repeats a search"),
+        (("--scenario=issue,isue",), "no scenario 'isue'; did you mean 'issue'?"),
+        (("--scenario=issue,Authenticate.keystone", "--arg=a=1"), "--arg goes with one --scenario"),
+    ],
+)
+def test_a_mistake_in_what_to_search_is_said(
+    loadstone: VirtualCommandLine, words: tuple[str, ...], said: str
+) -> None:
+    (loadstone.home / "task.yaml").write_text(TASK)
+    ended = loadstone("capacity", *words, service=STEADY)
+    assert ended.code == 2
+    assert said in ended.stderr
+    assert not ended.engine.plans

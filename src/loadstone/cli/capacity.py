@@ -1,5 +1,6 @@
 """`loadstone capacity`: N, the highest rate that a service sustains."""
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TextIO, TypedDict, Unpack
 
@@ -41,7 +42,14 @@ if TYPE_CHECKING:
 
 # Options for --scenario only, and for --task only.
 _OF_SCENARIO = {"scenario": "--scenario", "given": "--arg", "users": "--users"}
-_OF_TASK = {"workload": "--workload", "raw": TASK_ARGS, "args_file": "--task-args-file"}
+_OF_TASK = {
+    "workload": "--workload",
+    "is_whole": "--all",
+    "raw": TASK_ARGS,
+    "args_file": "--task-args-file",
+}
+# Between scenarios, and not between the parts of a mix: issue,mix:issue=1,validate=9.
+_COMMA = re.compile(r",(?![\w.\-]+=)")
 
 
 class CapacityOptions(TypedDict):
@@ -58,10 +66,11 @@ class CapacityOptions(TypedDict):
     anyway: bool
     watched: tuple[str, ...]
     profiles: bool
-    scenario: str
+    scenario: tuple[str, ...]
     given: tuple[str, ...]
     task: str | None
     workload: str | None
+    is_whole: bool
     raw: str | None
     args_file: str | None
     budget_s: float
@@ -91,7 +100,8 @@ def search_options(command: Command) -> Command:
     """Add the options of a search for N."""
     rate = RateRange(0.1, HIGHEST_RPS)
     options = (
-        ("--budget", "budget_s", Duration(), "4m", "Maximum load time, such as 90s or 4m."),
+        ("--budget", "budget_s", Duration(), "4m",
+         "Maximum load time of a search, such as 90s or 4m."),
         ("--max-rate", "max_rate_rps", rate, 5000.0,
          "Maximum number of iterations started per second."),
         ("--users", "users", click.IntRange(0, 10_000), 10, "Users to create for the run and "
@@ -115,6 +125,13 @@ def search_options(command: Command) -> Command:
     return click.option("--objective", multiple=True, metavar="TEXT", help=text)(command)
 
 
+def _separated(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    names = [name.strip() for value in values for name in _COMMA.split(value)]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise click.UsageError(f"--scenario {twice} is given twice; --repeat repeats a search")
+    return tuple(names)
+
+
 @click.command()
 @target_options
 @OIDC
@@ -123,11 +140,15 @@ def search_options(command: Command) -> Command:
 @ANYWAY
 @MONITOR
 @PROFILE
-@once(
+@click.option(
     "--scenario",
-    metavar="NAME",
-    default="issue",
-    help=f"{', '.join(sorted(SCENARIOS))}; a mix by weight, such as mix:issue=1,validate=9; or a "
+    metavar="NAME,...",
+    multiple=True,
+    default=("issue",),
+    show_default="issue",
+    callback=_separated,
+    help="One or several, which are searched one after the other: "
+    f"{', '.join(sorted(SCENARIOS))}; a mix by weight, such as mix:issue=1,validate=9; or a "
     "scenario of task files, such as Authenticate.keystone, KeystoneBasic.create_user, "
     f"HttpRequests.check_request.{SCENARIOS_HELP}",
 )
@@ -148,6 +169,12 @@ def search_options(command: Command) -> Command:
     "--workload",
     metavar="N|NAME",
     help="Workload of --task: its number in the file, from 1, or its scenario's name.",
+)
+@click.option(
+    "--all",
+    "is_whole",
+    is_flag=True,
+    help="Find N for each workload of --task, one after the other.",
 )
 @template_options
 @search_options
@@ -204,18 +231,21 @@ def capacity(ctx: click.Context, **options: Unpack[CapacityOptions]) -> None:
         watched=options["watched"],
     )
     searched = _searched(ctx, options, target)
+    terms = _terms(options)
     config = RunConfig(
         kind="capacity",
         target=target,
-        groups=(search_group((searched,), _terms(options)),),
+        groups=tuple(search_group((one,), terms) for one in searched),
         command=command_line(),
         max_rate_rps=options["max_rate_rps"],
         profiles=options["profiles"],
-        warnings=searched.warnings,
+        # What one scenario needs and the target lacks does not end the others.
+        goes_on_after_failure=len(searched) > 1,
+        warnings=tuple(dict.fromkeys(line for one in searched for line in one.warnings)),
         fleet=fleet_address(
             options["fleet"], options["certificates"], without_tls=options["without_tls"]
         ),
-        secrets=searched.secrets,
+        secrets=frozenset().union(*(one.secrets for one in searched)),
         tags=options["tags"],
     )
     if options["is_dry"]:
@@ -265,20 +295,31 @@ def _terms(options: CapacityOptions) -> "SearchTerms":
     )
 
 
-def _searched(ctx: click.Context, options: CapacityOptions, target: "TargetChoice") -> "Searchable":
-    """Return what to search N of: --scenario, or a workload of --task."""
-    from loadstone.workload.capacity import of_task
+def _searched(
+    ctx: click.Context, options: CapacityOptions, target: "TargetChoice"
+) -> "tuple[Searchable, ...]":
+    """Return what to search N of: each --scenario, or workloads of --task."""
+    from loadstone.workload.capacity import of_task, of_whole_task
     from loadstone.workload.services import searchable
 
     file = options["task"]
     if file is None:
         _refuse(ctx, _OF_TASK, "means something with --task only")
-        return searchable(target, wanted(ctx, options))
+        if options["given"] and len(options["scenario"]) > 1:
+            raise click.UsageError("--arg goes with one --scenario; use a command for each")
+        return tuple(
+            searchable(target, wanted(ctx, {**options, "scenario": name}))
+            for name in options["scenario"]
+        )
     _refuse(ctx, _OF_SCENARIO, "does not go with --task: the file says it")
+    if options["is_whole"] and options["workload"] is not None:
+        raise click.UsageError("--workload names one workload, and --all means each: use one")
     from loadstone.rally.task.read import read
 
     checked = read(file, arguments_text(options["raw"], file), options["args_file"])
-    return of_task(checked, options["workload"])
+    if options["is_whole"]:
+        return of_whole_task(checked)
+    return (of_task(checked, options["workload"]),)
 
 
 def _refuse(ctx: click.Context, names: dict[str, str], why: str) -> None:

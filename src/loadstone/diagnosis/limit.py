@@ -58,7 +58,7 @@ def named_limit(resources: Resources | None) -> str | None:
         if all(one.name != "others_cores" for one in first.evidence):
             return None
         _, _, who = found.sentence.partition(": ")
-        return f"this machine's cores: {who.partition(',')[0].rstrip('.')}"
+        return f"perhaps this machine's cores: {who.partition(',')[0].rstrip('.')}"
     use = resources.observation.use(BottleneckKind.CPU, found.role)
     if use is None or first.id not in BY_CPU:
         return found.sentence.rstrip(".")

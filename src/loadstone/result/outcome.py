@@ -52,6 +52,8 @@ def summary(run: Run) -> str:
 
 
 def _of(measurement: Measurement) -> Iterator[Shortfall]:
+    if measurement.failure is not None:
+        return iter((Shortfall(EnvironmentUnusable.exit_code, measurement.failure),))
     if measurement.workload:
         return _of_workload(measurement)
     if measurement.policy == "search":
@@ -168,10 +170,8 @@ def _of_fixed_load(measurement: Measurement) -> Iterator[Shortfall]:
 
 def _of_workload(measurement: Measurement) -> Iterator[Shortfall]:
     health, given = measurement.health, measurement.workload
-    if measurement.failure is not None:
-        yield Shortfall(EnvironmentUnusable.exit_code, measurement.failure)
     # A closed loop has no target rate: a late generator makes it slower, not wrong.
-    elif given and given.runner_name == "rps" and health is not None and not health.is_valid:
+    if given and given.runner_name == "rps" and health is not None and not health.is_valid:
         reason = f"the requested rate was not kept: {'; '.join(health.limits)}"
         yield Shortfall(MeasurementInvalid.exit_code, reason)
     elif not measurement.checks_passed:

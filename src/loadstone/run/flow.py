@@ -159,7 +159,7 @@ class _Flow:
             )
             if not self.config.goes_on_after_failure or not is_its_own:
                 raise
-            self.display.say(f"  this workload failed: {error}")
+            self.display.say(f"  failed: {error}")
         except BaseException:
             found = self.present.capacity
             if self.present.policy == "search" and found is None:

@@ -179,7 +179,7 @@ class Reader:
             for problem in wrong.problems:
                 self.wrong(("task",), problem.message)
             return Tasks(Figure.MEAN, text, ())
-        found = [workload for subtask in checked.task.subtasks for workload in subtask.workloads]
+        found = checked.task.workloads
         if shape.warm_ups >= len(found):
             self.wrong(("warm_ups",), "every workload warms up: the table would be empty")
         titled = _with_titles(tuple(_names(found)), checked.task)

@@ -42,6 +42,10 @@ from loadstone.workload.searchable import USUAL, Searchable, Sending
 
 ARG = "--arg"
 BY_ENGINE = "Authenticate.keystone, KeystoneBasic.*, HttpRequests.*"
+_FUNCTIONS = (
+    f"N can be searched only for scenarios that the engine sends by itself ({BY_ENGINE}); "
+    "`loadstone run` carries functions out"
+)
 MOST_CONNECTIONS = 10_000
 SHOWN = 80  # characters of the arguments in a title
 _SUBTASK: Path = ("subtasks", 0)
@@ -135,8 +139,30 @@ def of_task(checked: Checked, selector: str | None) -> Searched:
     The search chooses the load: runner and hooks of the file are left out, and the parameters say
     so. Rules of the SLA become objectives where they can.
     """
-    workloads = [one for subtask in checked.task.subtasks for one in subtask.workloads]
-    number = _chosen([one.scenario.name for one in workloads], selector)
+    workloads = checked.task.workloads
+    return _of_checked(checked, _chosen([one.scenario.name for one in workloads], selector))
+
+
+def of_whole_task(checked: Checked) -> tuple[Searched, ...]:
+    """Return each workload of a task; warnings name the Python functions, which are left out."""
+    workloads = checked.task.workloads
+    numbered = tuple(enumerate(workloads, 1))
+    found = [number for number, one in numbered if is_data(one.scenario.name)]
+    if not found:
+        raise InvalidInput(f"--all: all workloads are Python functions: {_FUNCTIONS}")
+    left_out = tuple(
+        f"workload {number} of {len(workloads)}, {one.scenario.name}, is left out: a Python "
+        "function, whose N cannot be searched"
+        for number, one in numbered
+        if number not in found
+    )
+    searched = (_of_checked(checked, number) for number in found)
+    return tuple(replace(one, warnings=(*one.warnings, *left_out)) for one in searched)
+
+
+def _of_checked(checked: Checked, number: int) -> Searched:
+    """Return a workload of a task by its number, from 1."""
+    workloads = checked.task.workloads
     workload = workloads[number - 1]
     place = f"{workload.file}:{workload.line}"
     _require_engine(workload.scenario.name, f"{place}: {workload.scenario.name}")
@@ -168,7 +194,9 @@ def _chosen(names: Sequence[str], selector: str | None) -> int:
         return matches[0]
     choices = ", ".join(f"{number} {name}" for number, name in enumerate(names, 1))
     if selector is None:
-        raise InvalidInput(f"the task has several workloads; choose one with --workload: {choices}")
+        raise InvalidInput(
+            f"the task has several workloads; choose one with --workload, or --all: {choices}"
+        )
     if matches:
         raise InvalidInput(
             f"--workload {selector}: several workloads have this scenario; choose by number: "
@@ -181,10 +209,7 @@ def _chosen(names: Sequence[str], selector: str | None) -> int:
 
 def _require_engine(name: str, place: str) -> None:
     if not is_data(name):
-        raise InvalidInput(
-            f"{place} is a Python function: N can be searched only for scenarios that the engine "
-            f"sends by itself ({BY_ENGINE}); `loadstone run` carries functions out"
-        )
+        raise InvalidInput(f"{place} is a Python function: {_FUNCTIONS}")
 
 
 def _of_workload(workload: Workload, place: str) -> Searched:

@@ -107,3 +107,8 @@ class Task:
     subtasks: tuple[Subtask, ...]
     description: str = ""
     tags: tuple[str, ...] = ()
+
+    @property
+    def workloads(self) -> tuple[Workload, ...]:
+        """The workloads of all subtasks."""
+        return tuple(one for subtask in self.subtasks for one in subtask.workloads)
