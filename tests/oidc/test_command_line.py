@@ -110,8 +110,9 @@ def test_a_fault_goes_with_a_provider(loadstone, service):
     assert "overload 2x for 5 seconds, login with code and PKCE" in done.stdout
 
 
-@pytest.mark.long
-def test_two_providers_are_compared(loadstone, service, secret_file, tmp_path):
+@pytest.fixture
+def compared(loadstone, service, secret_file, tmp_path):
+    """Two providers, of which the second has a tenth of the capacity, and their comparison."""
     slower = tmp_path / "slower"
     slower.mkdir()
     with oidc_service(slower, "--capacity=20") as other:
@@ -119,7 +120,22 @@ def test_two_providers_are_compared(loadstone, service, secret_file, tmp_path):
         words = ("--client-id", CLIENT_ID, "--client-secret-file", secret_file)
         terms = ("--scenario", "oidc-client-credentials", "--seconds", "1", "--pairs", "6")
         done = loadstone("compare", *map(str, (*two, *words, *terms, "--json", "-")))
-    # A tenth of the capacity is slower however busy the machine is.
+        yield service, other, done
+
+
+@pytest.mark.long
+def test_both_providers_of_a_comparison_are_loaded_and_named(compared):
+    service, other, done = compared
+    found = json.loads(done.stdout)
+    assert service.issuer in done.stdout
+    assert other.issuer in done.stdout
+    assert found["document"] == "comparison"
+    assert min(sum(one.counts["requests"].values()) for one in (service, other)) > 10
+
+
+@pytest.mark.verify
+def test_the_slower_of_two_providers_is_said(compared):
+    _, _, done = compared
     assert done.returncode == 0, done.stderr
     assert "slower" in done.stdout
 
