@@ -112,6 +112,14 @@ def test_a_missed_objective_is_told_from_overload() -> None:
     assert found.reasons == ("p99 was 300 ms, wanted p99<200ms",)
 
 
+@pytest.mark.parametrize(("limit_s", "is_missed"), [(0.299, True), (0.3, True), (0.301, False)])
+def test_an_objective_holds_just_below_its_limit(limit_s: float, is_missed: bool) -> None:
+    wanted = Goal(objectives=(Objective("p99", limit_s),))
+    found = verdict(counts(level(30)), goal=wanted)
+    assert (found.cause is Cause.OBJECTIVE) is is_missed
+    assert (found.state is TrialState.SUSTAINED) is not is_missed
+
+
 def test_an_objective_is_missed_when_nothing_ended_well() -> None:
     wanted = Goal(objectives=(Objective("p99", 0.2),))
     assert verdict(counts(level(30)), p99_s=math.nan, goal=wanted).cause is Cause.OBJECTIVE
