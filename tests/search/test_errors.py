@@ -15,7 +15,8 @@ from loadstone.search.run import search
 from loadstone.search.settings import SearchSettings
 from loadstone.search.strategies import STRATEGIES
 
-ANY_RATE = "of requests fail at any rate"
+ANY_RATE = "errors that do not depend on the load"
+MAYBE = "errors that may not depend on the load"
 
 
 def found(service: Service, seed: int, budget_s: float) -> tuple[Capacity, tuple[Trial, ...]]:
@@ -41,6 +42,32 @@ def test_too_few_errors_to_tell_are_no_number() -> None:
         capacity, _ = found(service, index, 60.0)
         numbers += capacity.rate_rps is not None
     assert numbers <= most_failures(12, 0.05)
+
+
+@pytest.mark.parametrize("share", [0.002, 0.0012, 0.001])
+def test_errors_near_the_allowed_share_are_named_with_n_without_them(share: float) -> None:
+    others = 0
+    for seed in range(8):
+        capacity, _ = found(Service(capacity_rps=200.0, error_share=share), seed, 60.0)
+        reason, without = capacity.words[:2]
+        is_named = reason.startswith((ANY_RATE, MAYBE)) and "allowed share of 0.10%" in reason
+        others += capacity.rate_rps is not None or not is_named
+        assert without.startswith("without these errors, N is ")
+    assert others <= most_failures(8, 0.05)
+
+
+def test_a_share_of_errors_well_below_the_allowed_one_leaves_the_number() -> None:
+    others = 0
+    for seed in range(6):
+        capacity, _ = found(Service(capacity_rps=200.0, error_share=0.0003), seed, 240.0)
+        others += capacity.rate_rps != pytest.approx(200.0, rel=0.03)
+    assert others <= most_failures(6, 0.05)
+
+
+def test_single_errors_in_a_trial_are_not_taken_for_an_outage() -> None:
+    for seed in range(6):
+        capacity, _ = found(Service(capacity_rps=200.0, error_share=0.002), seed, 240.0)
+        assert not any("restarted" in note for note in capacity.words)
 
 
 def test_a_limiter_is_not_taken_for_errors_at_any_rate() -> None:

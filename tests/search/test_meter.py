@@ -158,7 +158,7 @@ def test_a_target_that_answers_errors_only_gives_words_and_no_number(method: str
 def test_errors_at_every_rate_give_no_number() -> None:
     capacity, _ = found(replace(QUIET, error_share=0.03))
     assert (capacity.rate_rps, capacity.causes) == (None, (Cause.ERRORS,))
-    assert "of requests fail at any rate" in capacity.words[0]
+    assert "errors that do not depend on the load" in capacity.words[0]
 
 
 def test_errors_that_the_user_allows_do_not_count() -> None:

@@ -5,7 +5,6 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 
-from loadstone.analysis.alarm import chance_of
 from loadstone.analysis.interval import CONFIDENCE
 from loadstone.analysis.model import Cause, Trial, TrialState
 from loadstone.plan.load import OpenLoad
@@ -17,13 +16,11 @@ CALM = 0.6  # of the highest throughput: no queue explains errors at so little l
 CONTROL = 0.55  # of it, in a trial that asks for errors at little load
 LEAST_FAILED = 3  # at little load
 WANTED = 8.0  # failures in that trial: with fewer, it hardly tells
-MOST_LEFT = 0.4  # of the time that is left, for that trial
+MOST_LEFT = 0.6  # of the time that is left, for that trial
 MOST_SHARE = 0.2  # of requests that fail: with more, the service is down or refuses
 LEAST_RPS = 1.0
 LEAST_TRIAL_S = 4.0
 REST_S = 10.0  # before that trial: what a limiter counts of the load before would refuse in it
-DOUBTFUL = 0.001  # chance of so many errors if no more than the allowed share fails
-TOO_MUCH = 0.05  # chance of so many errors at little load
 VARYING = 0.001  # chance at which shares of trials count as different
 DIFFERENT = 0.01  # chance at which the shares of two loads count as different
 
@@ -50,28 +47,71 @@ class Errors:
 
     def differs(self, other: "Errors") -> bool:
         """Whether chance hardly explains two shares: given their sum, one of them is binomial."""
-        count, requests = self.failed + other.failed, self.requests + other.requests
-        share = self.requests / max(1, requests)
-        deviation = math.sqrt(count * share * (1 - share))
-        beyond = abs(self.failed - count * share) - 0.5  # continuity correction
-        return beyond > NormalDist().inv_cdf(1 - DIFFERENT / 2) * deviation
+        count = self.failed + other.failed
+        share = self.requests / max(1, self.requests + other.requests)
+        if not 0 < share < 1:
+            return False
+        chances = [_chance(some, count, share) for some in range(self.failed + 1)]
+        at_most = sum(chances)
+        return min(at_most, 1 - at_most + chances[-1]) < DIFFERENT / 2
+
+
+def _chance(some: int, count: int, share: float) -> float:
+    """Return the chance of `some` of `count` (binomial)."""
+    ways = math.lgamma(count + 1) - math.lgamma(some + 1) - math.lgamma(count - some + 1)
+    return math.exp(ways + some * math.log(share) + (count - some) * math.log1p(-share))
 
 
 @dataclass(frozen=True, slots=True)
 class ConstantErrors:
-    """The same share of errors at little and at high load."""
+    """About the same share of errors in each trial, which may be more than is allowed."""
 
     calm: Errors
     busy: Errors
     calm_rps: float  # at most, of the trials at little load
+    held: Errors  # in sustained trials
+    allowed: float
+
+    @property
+    def every(self) -> Errors:
+        """Errors of all trials."""
+        return Errors(self.calm.failed + self.busy.failed, self.calm.requests + self.busy.requests)
+
+    @property
+    def is_seen(self) -> bool:
+        """Whether requests failed at little load, too."""
+        return self.calm.failed >= LEAST_FAILED
+
+    @property
+    def is_too_much(self) -> bool:
+        """Whether more than the allowed share fails, at little load too, so that there is no N."""
+        is_more = self.every.interval[0] > self.allowed and self.calm.share > self.allowed
+        return self.is_seen and is_more
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether no more than the allowed share fails, at sustained rates at least."""
+        return any(
+            one.requests and one.interval[1] <= self.allowed for one in (self.every, self.held)
+        )
 
     def __str__(self) -> str:
-        every = Errors(self.calm.failed + self.busy.failed, self.calm.requests + self.busy.requests)
-        low, high = every.interval
+        low, high = self.every.interval
+        what = "do not depend on the load" if self.is_seen else "may not depend on the load"
         return (
-            f"{every.share:.2%} of requests fail at any rate ({low:.2%} to {high:.2%}): "
+            f"errors that {what}: {self.every.share:.2%} of requests ({low:.2%} to {high:.2%}), "
             f"{self.calm.failed} of {self.calm.requests:,} where up to {self.calm_rps:.4g}/s "
-            f"completed, {self.busy.failed} of {self.busy.requests:,} where more did"
+            f"completed, {self.busy.failed} of {self.busy.requests:,} where more did; "
+            f"{self._conclusion}"
+        )
+
+    @property
+    def _conclusion(self) -> str:
+        if self.is_too_much:
+            return f"no N exists for the allowed share of {self.allowed:.2%}"
+        return (
+            f"these are too few to tell whether an N exists for the allowed share of "
+            f"{self.allowed:.2%}; a longer --budget tells more"
         )
 
 
@@ -82,15 +122,15 @@ def counted(trials: Sequence[Trial]) -> Errors:
 
 
 def constant_errors(trials: Sequence[Trial], allowed: float) -> ConstantErrors | None:
-    """Return the errors if more than allowed fail at little load, and as many at high load."""
+    """Return the errors, unless trials at little and at high load differ in their share."""
     valid = [trial for trial in trials if trial.verdict.state is not TrialState.INVALID]
     calm_rps = CALM * max((trial.stats.throughput_rps for trial in valid), default=0.0)
     calm = counted([trial for trial in valid if trial.stats.throughput_rps <= calm_rps])
     busy = counted([trial for trial in valid if trial.stats.throughput_rps > calm_rps])
-    is_too_much = chance_of(calm.failed, calm.requests * allowed) < TOO_MUCH
-    if calm.failed < LEAST_FAILED or not is_too_much or counted(valid).share > MOST_SHARE:
-        return None
-    return None if calm.differs(busy) or _vary(valid) else ConstantErrors(calm, busy, calm_rps)
+    held = counted([trial for trial in valid if trial.verdict.state is TrialState.SUSTAINED])
+    found = ConstantErrors(calm, busy, calm_rps, held, allowed)
+    is_few = found.every.failed < LEAST_FAILED
+    return None if is_few or calm.differs(busy) or depend_on_load(valid) else found
 
 
 def _unbiased(trial: Trial) -> Errors:
@@ -122,15 +162,17 @@ def depend_on_load(trials: Sequence[Trial]) -> bool:
 def ask(session: Session, refused: Trial) -> Generator[TrialRequest, Trial, bool]:
     """Say whether errors come at little load, too; where it may be, a trial there tells."""
     allowed = session.settings.error_share
-    if constant_errors(session.trials, allowed):
+    errors = constant_errors(session.trials, allowed)
+    if errors is not None and errors.is_too_much:
         return True
     others = counted([trial for trial in session.trials if trial is not refused])
     last, every = counted([refused]), counted(session.trials)
     rate_rps = CONTROL * max(trial.stats.throughput_rps for trial in session.trials)
     if last.differs(others) or not 0 < every.share < MOST_SHARE:
         return False
-    seconds = WANTED / every.share / max(rate_rps, LEAST_RPS)
-    if seconds > MOST_LEFT * session.left_s:
+    each_s = 1 / every.share / max(rate_rps, LEAST_RPS)
+    seconds = min(WANTED * each_s, MOST_LEFT * session.left_s)
+    if seconds < LEAST_FAILED * each_s:
         return True  # nothing shows that they depend on it, and no trial can
     load = OpenLoad(rate_rps, max(LEAST_TRIAL_S, seconds))
     names = [name for name, _ in refused.stats.errors]
@@ -142,36 +184,23 @@ def ask(session: Session, refused: Trial) -> Generator[TrialRequest, Trial, bool
 
 def checked(trials: Sequence[Trial], found: Capacity, allowed: float) -> Capacity:
     """Return the capacity; without N if more errors than allowed come at any rate, or may come."""
-    errors, cause = constant_errors(trials, allowed), Cause.ERRORS
-    fact = f"{errors}, and {allowed:.2%} are allowed"
-    if errors is None:
-        fact, cause = _doubt(trials, allowed), Cause.INCONSISTENT
-        if not fact:
-            return found
-    if found.rate_rps is not None and found.low_rps is not None and found.high_rps is not None:
-        fact += (
-            f"; without these errors, N is {found.rate_rps:.4g}/s ({found.low_rps:.4g} to "
-            f"{found.high_rps:.4g})"
+    errors = constant_errors(trials, allowed)
+    if errors is None or errors.is_kept:
+        return found
+    without: tuple[str, ...] = ()
+    if found.low_rps is not None and found.high_rps is not None and found.confidence > 0:
+        n = found.as_repeat.rate_rps
+        without = (
+            f"without these errors, N is {n:.4g}/s ({found.low_rps:.4g} to {found.high_rps:.4g})",
         )
-    return Capacity(None, None, None, 0.0, (fact, *found.words), causes=(cause,))
+    cause = Cause.ERRORS if errors.is_too_much else Cause.INCONSISTENT
+    words = (str(errors), *without, *found.words)
+    return Capacity(None, None, None, 0.0, words, causes=(cause,))
 
 
 def doubted(trials: Sequence[Trial], allowed: float) -> Trial | None:
     """Return the trial with most errors, if nothing tells whether they depend on the load."""
-    return max(trials, key=lambda one: one.stats.failed) if _doubt(trials, allowed) else None
-
-
-def _doubt(trials: Sequence[Trial], allowed: float) -> str:
-    """Say that too few requests failed to tell whether errors depend on the load."""
-    valid = [trial for trial in trials if trial.verdict.state is not TrialState.INVALID]
-    held = [trial for trial in valid if trial.verdict.state is TrialState.SUSTAINED]
-    few, many = counted(held), counted([trial for trial in valid if trial not in held])
-    is_too_much = chance_of(many.failed, many.requests * allowed) < DOUBTFUL
-    every = counted(valid)
-    if not is_too_much or every.share > MOST_SHARE or few.differs(many) or _vary(valid):
-        return ""
-    return (
-        f"{every.share:.2%} of requests failed ({every.failed} of {every.requests:,}), about as "
-        f"many in each trial, and {allowed:.2%} are allowed: too few to tell whether the errors "
-        f"depend on the load; a longer --budget tells"
-    )
+    errors = constant_errors(trials, allowed)
+    if errors is None or errors.is_kept:
+        return None
+    return max(trials, key=lambda one: one.stats.failed)

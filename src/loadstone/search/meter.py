@@ -154,6 +154,8 @@ class _Meter:
         """
         session = self._session
         session.tolerates_errors = True
+        session.evidence.forget()  # trials that failed by these errors say nothing of N without
+        self._bracket = Bracket(session, self._depths)
         while session.left_s > self._lengths.chunk_s + session.drain_s and (
             session.spent_s < self._lengths.watch_s or not self._is_narrow
         ):

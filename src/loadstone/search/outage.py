@@ -7,6 +7,7 @@ import numpy as np
 from loadstone.analysis.model import TICK_S, Trial
 
 REFUSED = "connection refused"  # nobody listens, unlike with an overloaded service
+ANSWERED = "500 "  # by the service itself, which therefore runs
 DELIBERATE = ("403 ", "429 ")
 DROPPED = 0.5  # of the usual responses in a tick; with fewer it was unavailable for a part of it
 LEAST_MISSED = 8.0  # missing responses, at the trial's usual rate; fewer may be chance
@@ -47,6 +48,8 @@ def is_refused(trial: Trial) -> bool:
 
 def lost_all(trial: Trial) -> bool:
     """Return whether as many requests failed as were in flight: a crash ends them all at once."""
+    if all(name.startswith(ANSWERED) for name, _ in trial.stats.errors):
+        return False
     counts = trial.timeline
     failed = np.flatnonzero(counts.failed)
     first = int(failed[0]) if len(failed) else len(counts.failed)
