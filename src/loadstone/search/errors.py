@@ -2,15 +2,18 @@
 
 import math
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 
 from loadstone.analysis.interval import CONFIDENCE
 from loadstone.analysis.model import Cause, Trial, TrialState
 from loadstone.plan.load import OpenLoad
+from loadstone.search.blocks import blocks
 from loadstone.search.fit import chi_square
 from loadstone.search.model import Capacity, TrialRequest
+from loadstone.search.posterior import posterior
 from loadstone.search.session import Refusals, Session
+from loadstone.search.statement import ALLOWANCE, UNSEEN
 
 CALM = 0.6  # of the highest throughput: no queue explains errors at so little load
 CONTROL = 0.55  # of it, in a trial that asks for errors at little load
@@ -90,9 +93,19 @@ class ConstantErrors:
 
     @property
     def is_kept(self) -> bool:
-        """Whether no more than the allowed share fails, at sustained rates at least."""
-        return any(
-            one.requests and one.interval[1] <= self.allowed for one in (self.every, self.held)
+        """Whether no more than the allowed share failed, or clearly so at sustained rates."""
+        is_clear = bool(self.held.requests) and self.held.interval[1] <= self.allowed
+        return is_clear or self.every.share <= self.allowed
+
+    @property
+    def note(self) -> str:
+        """What is said beside N if more than the allowed share may fail; else empty."""
+        low, high = self.every.interval
+        if high <= self.allowed:
+            return ""
+        return (
+            f"{self.every.share:.2%} of requests failed ({low:.2%} to {high:.2%}), about as many "
+            f"at any rate, and {self.allowed:.2%} are allowed: if it is more, there is no N"
         )
 
     def __str__(self) -> str:
@@ -130,7 +143,9 @@ def constant_errors(trials: Sequence[Trial], allowed: float) -> ConstantErrors |
     held = counted([trial for trial in valid if trial.verdict.state is TrialState.SUSTAINED])
     found = ConstantErrors(calm, busy, calm_rps, held, allowed)
     is_few = found.every.failed < LEAST_FAILED
-    return None if is_few or calm.differs(busy) or depend_on_load(valid) else found
+    # More errors at little load are no sign of a limit.
+    has_more = busy.share > calm.share and calm.differs(busy)
+    return None if is_few or has_more or depend_on_load(valid) else found
 
 
 def _unbiased(trial: Trial) -> Errors:
@@ -185,17 +200,27 @@ def ask(session: Session, refused: Trial) -> Generator[TrialRequest, Trial, bool
 def checked(trials: Sequence[Trial], found: Capacity, allowed: float) -> Capacity:
     """Return the capacity; without N if more errors than allowed come at any rate, or may come."""
     errors = constant_errors(trials, allowed)
-    if errors is None or errors.is_kept:
+    if errors is None:
         return found
-    without: tuple[str, ...] = ()
-    if found.low_rps is not None and found.high_rps is not None and found.confidence > 0:
-        n = found.as_repeat.rate_rps
-        without = (
-            f"without these errors, N is {n:.4g}/s ({found.low_rps:.4g} to {found.high_rps:.4g})",
-        )
+    if errors.is_kept:
+        note = (errors.note,) if errors.note and found.rate_rps is not None else ()
+        return replace(found, words=(*found.words, *note))
     cause = Cause.ERRORS if errors.is_too_much else Cause.INCONSISTENT
-    words = (str(errors), *without, *found.words)
+    words = (str(errors), *_without(trials, errors.every.share), *found.words)
     return Capacity(None, None, None, 0.0, words, causes=(cause,))
+
+
+def _without(trials: Sequence[Trial], share: float) -> tuple[str, ...]:
+    """Say what N is by the saturated seconds of all trials, whatever failed."""
+    likely = posterior(blocks(trials))
+    if likely is None:
+        return ()
+    # Failed requests are served, too, and blocks count the others.
+    rate, low, high = (
+        rps / (1 - share) for rps in (likely.rate_rps, likely.low_rps, likely.high_rps)
+    )
+    within = f"{low - UNSEEN * rate:.4g} to {high + ALLOWANCE * rate:.4g}"
+    return (f"without these errors, N is {rate:.4g}/s ({within})",)
 
 
 def doubted(trials: Sequence[Trial], allowed: float) -> Trial | None:
