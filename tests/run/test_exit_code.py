@@ -9,6 +9,7 @@ from simulator.simulator import Simulator
 
 from loadstone.analysis.goal import goal
 from loadstone.analysis.model import Cause, TrialState, Verdict
+from loadstone.keystone.resources import Leftover, Resource, ResourceKind
 from loadstone.result.model import Measurement
 from loadstone.run.exit_code import exit_code
 from loadstone.search.model import Capacity, CapacityKind
@@ -158,3 +159,10 @@ def test_of_several_searches_the_highest_code_counts() -> None:
     short = searched(SLOW, "p99<1ms", budget_s=60.0)
     assert code(found, short) == 1
     assert code(short, replace(found, capacity=without_number(Cause.GENERATOR))) == 4
+
+
+def test_resources_that_are_left_in_the_cloud_are_a_shortfall() -> None:
+    found = replace(RESULT, measurements=(searched(QUIET, budget_s=60.0),))
+    left = Leftover(Resource(ResourceKind.USER, "loadstone-1"), "HTTP 500")
+    assert exit_code(found) == 0
+    assert exit_code(found, (left,)) == 1
