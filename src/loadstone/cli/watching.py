@@ -2,6 +2,7 @@
 
 from contextlib import ExitStack, contextmanager
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
     from loadstone.live.feed import Feed
     from loadstone.live.metrics import Metrics
+    from loadstone.live.otlp import OtlpPush
     from loadstone.live.page import LivePage, Reports
     from loadstone.live.site import Address
     from loadstone.report.section import Report
@@ -42,6 +44,22 @@ class AddressParam(click.ParamType["Address"]):
             return address(str(value))
         except InvalidInput as wrong:
             self.fail(f"{wrong} (an option without its value goes last)", param, ctx)
+
+
+class CollectorParam(click.ParamType[str]):
+    """URL of an OpenTelemetry collector."""
+
+    name = "URL"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the URL of its metrics."""
+        from loadstone.errors import InvalidInput
+        from loadstone.live.otlp import collector_url
+
+        try:
+            return collector_url(str(value))
+        except InvalidInput as wrong:
+            self.fail(str(wrong), param, ctx)
 
 
 def _keep(ctx: click.Context, option: click.Parameter, value: Any) -> None:
@@ -110,7 +128,7 @@ def watching_options(command: Command) -> Command:
         callback=_keep,
         help=progress,
     )(command)
-    return live_options(_metrics_options(command))
+    return live_options(_metrics_options(_otlp_options(command)))
 
 
 def _metrics_options(command: Command) -> Command:
@@ -132,6 +150,28 @@ def _metrics_options(command: Command) -> Command:
         expose_value=False,
         callback=_keep,
         help=metrics,
+    )(command)
+
+
+def _otlp_options(command: Command) -> Command:
+    headers = (
+        "File with headers for the --otlp collector, one `Name: value` in each line; may hold "
+        "secrets, which are stored nowhere."
+    )
+    command = click.option(
+        "--otlp-headers",
+        type=click.Path(dir_okay=False, path_type=Path),
+        metavar="FILE",
+        expose_value=False,
+        callback=_keep,
+        help=headers,
+    )(command)
+    otlp = (
+        "Push the metrics of --metrics to an OpenTelemetry collector (OTLP over HTTP) every 10 s; "
+        "/v1/metrics is added to a URL without a path. Needs loadstone[otlp]."
+    )
+    return click.option(
+        "--otlp", type=CollectorParam(), expose_value=False, callback=_keep, help=otlp
     )(command)
 
 
@@ -157,6 +197,8 @@ def watching(
         if given["metrics"] is not None:
             metrics = _metrics(given["metrics"], is_permitted=given["is_metrics_beyond"])
             viewers.append(stack.enter_context(metrics))
+        if push := _otlp(given["otlp"], given["otlp_headers"], feed.say):
+            viewers.append(stack.enter_context(push))
         if given["live"] is not None:
             page = live_page(reports or partial(_of_runs, feed, store), stop=interrupt)
             stack.callback(page.close)
@@ -182,6 +224,19 @@ def _metrics(where: "Address", *, is_permitted: bool) -> "Metrics":
     metrics = Metrics(where, is_open=not where.is_loopback)
     click.echo(f"metrics: {metrics.url}", err=True)
     return metrics
+
+
+def _otlp(url: str | None, headers: Path | None, say: "Callable[[str], None]") -> "OtlpPush | None":
+    """Return what pushes metrics, if the options ask for it."""
+    from loadstone.errors import InvalidInput
+
+    if url is None:
+        if headers is not None:
+            raise InvalidInput("--otlp-headers goes with --otlp URL")
+        return None
+    from loadstone.live.otlp import Collector, OtlpPush, read_headers
+
+    return OtlpPush(Collector(url, read_headers(headers) if headers else {}), say)
 
 
 def live_page(reports: "Reports", stop: "Callable[[], None] | None") -> "LivePage":

@@ -1,4 +1,4 @@
-"""Metrics of a command while it measures, to be scraped by Prometheus.
+"""Metrics of a command while it measures, to be scraped by Prometheus or pushed by `live.otlp`.
 
 They count from the command's begin and never fall. A trial's own figures replace what was counted
 while it ran as soon as it has ended, so that sums are those of the stored trials.
@@ -95,7 +95,7 @@ def render(state: LiveState) -> str:
 
     class StateCollector:
         def collect(self) -> "Iterator[Metric]":
-            return _metrics(state)
+            return families(state)
 
     registry = CollectorRegistry()
     registry.register(StateCollector())
@@ -103,7 +103,8 @@ def render(state: LiveState) -> str:
     return text.decode()
 
 
-def _metrics(state: LiveState) -> "Iterator[Metric]":
+def families(state: LiveState) -> "Iterator[Metric]":
+    """Yield all metrics of a state, without their format."""
     from prometheus_client.metrics_core import (
         CounterMetricFamily,
         GaugeMetricFamily,
