@@ -30,6 +30,7 @@ FOLDERS = {
     *("virtual", "golden"),
 }
 FILES = {
+    "test_dashboards.py",
     "engine/test_limits.py",
     "engine/test_parquet.py",
     "gate/test_permission.py",
