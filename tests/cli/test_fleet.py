@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -157,6 +158,32 @@ def test_python_functions_run_on_this_machine_only(home: Path) -> None:
         told = loadstone(home, *words, **of_admin("127.0.0.1", served))
     assert told.returncode == 2
     assert "without --fleet" in told.stderr
+
+
+@pytest.mark.verify
+def test_the_live_page_shows_each_host_while_the_load_goes_on(home: Path) -> None:
+    with serving(f"--user={NAME}", f"--project={NAME}") as (served, _):
+        url = f"http://127.0.0.1:{served}/v3"
+        words = ("hit", url, "--rate=200", "--for=8s", "--fleet=local:2", "--live")
+        with begun(home, *words) as client:
+            assert client.stderr is not None
+            page = re.fullmatch(r"live page: (\S+)\n", client.stderr.readline())
+            assert page is not None
+            with urllib.request.urlopen(f"{page[1]}events", timeout=60) as events:
+                text = events.read().decode()
+            _, errors = client.communicate(timeout=60)
+            assert client.returncode == 0, errors
+    shown = [
+        json.loads(line.removeprefix("data: "))["html"]
+        for line in text.splitlines()
+        if line.startswith("data: ") and "Hosts of the fleet" in line
+    ]
+    assert len(shown) > 3
+    table = shown[-1].partition("Hosts of the fleet")[2].partition("</table>")[0]
+    rows = [re.findall(r"<t[dh][^>]*>([^<]*)", row) for row in table.split("<tr")]
+    rates = [float(row[1]) for row in rows if len(row) == 7 and row[0] != "host"]
+    assert len(rates) == 2
+    assert sum(rates) == pytest.approx(200, rel=0.2)
 
 
 @pytest.mark.verify

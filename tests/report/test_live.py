@@ -7,7 +7,13 @@ import pytest
 from made_runs import runs
 from made_stats import failures
 
-from loadstone.engine.progress import BUCKETS, Progress, bucket_end_ms, buckets_of
+from loadstone.engine.progress import (
+    BUCKETS,
+    HostProgress,
+    Progress,
+    bucket_end_ms,
+    buckets_of,
+)
 from loadstone.live import now, state
 from loadstone.live.feed import Feed, Viewer
 from loadstone.live.results import so_far
@@ -193,6 +199,35 @@ def test_the_figures_of_both_sides_are_told_apart(feed, kept):
     assert "B: completed" in labels
     lasts = [float(one.rows[0].cells[0]) for one in shown.tables]
     assert lasts == pytest.approx([2.0, 1.0], abs=0.5)
+
+
+def test_each_host_of_a_fleet_is_shown(feed, kept):
+    observer = feed.observer("run")
+    observer.on_trial_begin(REQUEST)
+    for at_s in (1.0, 2.0):
+        hosts = (
+            HostProgress("north", int(40 * at_s), int(30 * at_s), 2, 0.5 * at_s, 1.25),
+            HostProgress("south", int(10 * at_s), int(10 * at_s), 0, 0.1 * at_s, 0.5, "was lost"),
+        )
+        observer.on_progress(replace(progress(at_s), lag_p99_ms=1.25, hosts=hosts))
+    section = now.section(kept.state)
+    [table] = [one for one in section.tables if one.title == "Hosts of the fleet"]
+    assert [one.name for one in table.columns][:5] == [
+        *("host", "offered /s", "completed /s", "failed", "in flight"),
+    ]
+    assert [row.cells for row in table.rows] == [
+        ("north", "40.0", "30.0", "2", "18", "0.50", "1.2"),
+        ("south (lost)", "10.0", "10.0", "0", "0", "0.10", "0.5"),
+    ]
+    facts = {one.label: one.text for one in section.facts}
+    assert facts["fleet"] == "south was lost"
+    assert facts["generator now"] == "send lag p99 1.25 ms in the present load"
+    assert "south (lost)" in html.present(section)
+
+
+def test_without_a_fleet_there_are_no_hosts(feed, kept):
+    loaded(feed, 2.0)
+    assert "Hosts of the fleet" not in [one.title for one in now.section(kept.state).tables]
 
 
 def test_texts_of_a_target_are_no_markup(feed, kept):

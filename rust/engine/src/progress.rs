@@ -17,19 +17,39 @@ pub struct Progress {
     pub failed: u64,
     /// Sum over the iterations that ended, from their intended start.
     pub latency_sum_ns: u64,
+    /// Send lag within which 99 of 100 iterations were taken up, of those that ended; rounded up to
+    /// the end of its bucket.
+    pub lag_p99_ns: u64,
 }
 
-/// Buckets of `Counters::latencies`: up to 2^30 microseconds, eighteen minutes.
+/// Buckets of the times of `Counters`: up to 2^30 microseconds, eighteen minutes.
 pub const LATENCY_BUCKETS: usize = (30 - SUB_BITS as usize + 2) << SUB_BITS;
 const SUB_BITS: u32 = 3;
 
-/// The bucket of a latency: microseconds below 8 have one each, then each is 1/8 of its values wide.
+/// The bucket of a time: microseconds below 8 have one each, then each is 1/8 of its values wide.
 #[expect(clippy::cast_possible_truncation, reason = "the last bucket is the least upper bound")]
-fn bucket(latency_ns: u64) -> usize {
-    let value = latency_ns / 1000;
+fn bucket(time_ns: u64) -> usize {
+    let value = time_ns / 1000;
     let shift = value.checked_ilog2().unwrap_or(0).saturating_sub(SUB_BITS);
     let index = (u64::from(shift) << SUB_BITS) + (value >> shift);
     (index as usize).min(LATENCY_BUCKETS - 1)
+}
+
+/// The time below which all values of a bucket lie.
+fn bucket_end_ns(index: usize) -> u64 {
+    let shift = (index >> SUB_BITS).saturating_sub(1);
+    (((index - (shift << SUB_BITS) + 1) as u64) << shift) * 1000
+}
+
+/// The end of the bucket within which 99 of 100 values lie; 0 when there are none.
+pub(crate) fn p99_ns(counts: &[u64]) -> u64 {
+    let rank = (counts.iter().sum::<u64>() * 99).div_ceil(100).max(1);
+    let mut seen = 0;
+    let found = counts.iter().position(|count| {
+        seen += count;
+        seen >= rank
+    });
+    found.map_or(0, bucket_end_ns)
 }
 
 /// One thread's counts. Only that thread writes, so an addition is a load and a store; the
@@ -44,6 +64,8 @@ pub(crate) struct Counters {
     latency_sum_ns: AtomicU64,
     /// Of the iterations that ended well.
     latencies: [AtomicU64; LATENCY_BUCKETS],
+    /// Send lags of the iterations that ended.
+    lags: [AtomicU64; LATENCY_BUCKETS],
 }
 
 impl Default for Counters {
@@ -55,12 +77,19 @@ impl Default for Counters {
             failed: AtomicU64::default(),
             latency_sum_ns: AtomicU64::default(),
             latencies: [const { AtomicU64::new(0) }; LATENCY_BUCKETS],
+            lags: [const { AtomicU64::new(0) }; LATENCY_BUCKETS],
         }
     }
 }
 
 fn add(counter: &AtomicU64, more: u64) {
     counter.store(counter.load(Ordering::Relaxed) + more, Ordering::Relaxed);
+}
+
+fn add_to(counts: &mut [u64], more: &[AtomicU64]) {
+    for (count, more) in counts.iter_mut().zip(more) {
+        *count += more.load(Ordering::Relaxed);
+    }
 }
 
 impl Counters {
@@ -70,6 +99,10 @@ impl Counters {
 
     pub(crate) fn sent(&self) {
         add(&self.sent, 1);
+    }
+
+    pub(crate) fn began(&self, lag_ns: i64) {
+        add(&self.lags[bucket(lag_ns.max(0).unsigned_abs())], 1);
     }
 
     pub(crate) fn ended(&self, is_ok: bool, latency_ns: i64) {
@@ -90,9 +123,11 @@ impl Counters {
     }
 
     pub(crate) fn add_latencies_to(&self, counts: &mut [u64]) {
-        for (count, more) in counts.iter_mut().zip(&self.latencies) {
-            *count += more.load(Ordering::Relaxed);
-        }
+        add_to(counts, &self.latencies);
+    }
+
+    pub(crate) fn add_lags_to(&self, counts: &mut [u64]) {
+        add_to(counts, &self.lags);
     }
 }
 
@@ -107,6 +142,31 @@ mod tests {
         assert!(edges.windows(2).all(|pair| pair[1] - pair[0] <= 1));
         assert_eq!(bucket(((1 << 30) - 1) * 1000), LATENCY_BUCKETS - 9);
         assert_eq!(bucket(u64::MAX), LATENCY_BUCKETS - 1);
+    }
+
+    #[test]
+    fn a_bucket_ends_where_the_next_one_begins() {
+        for index in 0..LATENCY_BUCKETS - 1 {
+            assert_eq!(bucket(bucket_end_ns(index)), index + 1);
+            assert_eq!(bucket(bucket_end_ns(index) - 1), index);
+        }
+    }
+
+    #[test]
+    fn one_of_a_hundred_may_be_later() {
+        let counters = Counters::default();
+        let p99 = || {
+            let mut counts = vec![0; LATENCY_BUCKETS];
+            counters.add_lags_to(&mut counts);
+            p99_ns(&counts)
+        };
+        assert_eq!(p99(), 0);
+        (0..98).for_each(|_| counters.began(5_000));
+        counters.began(-1);
+        counters.began(1_000_000);
+        assert_eq!(p99(), 6_000);
+        counters.began(1_000_000);
+        assert_eq!(p99(), 1_024_000);
     }
 
     #[test]

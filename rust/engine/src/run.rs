@@ -17,7 +17,7 @@ use crate::gate::{Gate, Shut};
 use crate::health::{Health, Histogram, ThreadCost};
 use crate::pacer::{Pacer, Share};
 use crate::plan::{Http, Limits, Load, Placement, Plan, Retries, Reuse};
-use crate::progress::{Counters, LATENCY_BUCKETS, Progress};
+use crate::progress::{Counters, LATENCY_BUCKETS, Progress, p99_ns};
 use crate::recorder::Recorder;
 use crate::samples::{Outcome, Samples};
 use crate::script::Script;
@@ -368,9 +368,12 @@ impl Run {
     /// Counts so far; from any thread, at any time.
     pub fn progress(&self) -> Progress {
         let mut progress = Progress::default();
+        let mut lags = vec![0; LATENCY_BUCKETS];
         for counters in &self.counters {
             counters.add_to(&mut progress);
+            counters.add_lags_to(&mut lags);
         }
+        progress.lag_p99_ns = p99_ns(&lags);
         let elapsed = self.start.get().map_or(0, |start| start.elapsed().as_nanos());
         progress.elapsed_ns = u64::try_from(elapsed).unwrap_or(u64::MAX);
         progress

@@ -79,11 +79,13 @@ impl Record {
         }
     }
 
-    fn began(&mut self, turn: Turn, began_ns: i64) {
+    fn began(&mut self, turn: Turn, began_ns: i64, counters: &Counters) {
         if turn.waited_ns > 0 {
             self.waits.record(turn.waited_ns);
         }
-        self.lag.record(began_ns - turn.arrival.due_ns - turn.waited_ns);
+        let lag_ns = began_ns - turn.arrival.due_ns - turn.waited_ns;
+        self.lag.record(lag_ns);
+        counters.began(lag_ns);
     }
 }
 
@@ -237,7 +239,7 @@ impl Worker {
     pub(crate) fn next(self: &Rc<Self>, lane: &Lane, ended: Ended) -> Option<Turn> {
         let now_ns = ended.at_ns;
         let mut state = self.state.borrow_mut();
-        state.record.began(ended.turn, ended.began_ns);
+        state.record.began(ended.turn, ended.began_ns, &self.counters);
         state.record.recorder.ended(ended.turn.arrival.iteration);
         state.pacer.ended(now_ns, ended.pause_ns);
         self.take_due(&mut state, now_ns);
@@ -316,7 +318,7 @@ impl Worker {
         state.is_stopped = true;
         while let Some(queued) = state.queue.pop_front() {
             let arrival = queued.arrival;
-            state.record.began(queued.turn(now_ns), now_ns);
+            state.record.began(queued.turn(now_ns), now_ns, &self.counters);
             let sample = Sample { done_ns: now_ns, ..Sample::of(arrival, 0) };
             debug_assert_eq!(sample.outcome, Outcome::NotSent);
             state.record.recorder.push(&sample);

@@ -13,6 +13,24 @@ BUCKETS = (30 - _SUB_BITS + 2) << _SUB_BITS
 
 
 @dataclass(frozen=True, slots=True)
+class HostProgress:
+    """Counts of a host of a fleet since the start of the run."""
+
+    name: str
+    due: int = 0
+    ok: int = 0
+    failed: int = 0
+    cpu_s: float = 0.0  # user + system CPU of its process
+    lag_p99_ms: float | None = None  # as `Progress.lag_p99_ms`
+    lost: str = ""  # why it can no longer send load
+
+    @property
+    def in_flight(self) -> int:
+        """Iterations that are due and have not ended."""
+        return self.due - self.ok - self.failed
+
+
+@dataclass(frozen=True, slots=True)
 class Progress:
     """Counts since the start of the run."""
 
@@ -24,6 +42,10 @@ class Progress:
     latency_ms: float  # mean over the iterations that ended since the last call; 0 without any
     # Successful iterations by latency, per bucket (`bucket_end_ms`); empty if they are not counted.
     latencies: tuple[int, ...] = ()
+    # Send lag within which 99 % of the iterations that ended were taken up, rounded up by an
+    # eighth at most; of a fleet, that of its latest host. None: not measured meanwhile.
+    lag_p99_ms: float | None = None
+    hosts: tuple[HostProgress, ...] = ()  # of a fleet that send the load
 
     @property
     def in_flight(self) -> int:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
-from loadstone.live.state import LiveState, LoadState, Point
+from loadstone.live.state import HostPoint, LiveState, LoadState, Point
 from loadstone.plan.load import OpenLoad
 from loadstone.report import figures, trial_figures
 from loadstone.report.chart import Band, Chart, ChartSeries, MarkedSpan, Tone
@@ -161,6 +161,7 @@ def _facts(state: LiveState) -> Iterator[Fact]:
             health = f"send lag p99 {lag}, {cpu} of a core"
             text = f"{health}; it was the limit: {limits}" if limits else health
             yield Fact("generator", text, tone="invalid" if limits else None)
+    yield from _present_generator(state.loads)
     sums = state.sums
     if sums.errors:
         text = ", ".join(f"{kind} {count:,}" for kind, count in sums.errors[:3])
@@ -168,6 +169,17 @@ def _facts(state: LiveState) -> Iterator[Fact]:
     if sums.verdicts:
         text = ", ".join(f"{count} {verdict}" for verdict, count in sums.verdicts)
         yield Fact("trials so far", text)
+
+
+def _present_generator(loads: Sequence[LoadState]) -> Iterator[Fact]:
+    """Yield the health of the load generator in the loads under way."""
+    for load in loads:
+        if (lag_ms := load.progress.lag_p99_ms) is not None:
+            lag = figures.milliseconds(lag_ms)
+            yield Fact("generator now", f"send lag p99 {lag} in the present load")
+        for host in load.hosts:
+            if host.lost:
+                yield Fact("fleet", f"{host.name} {host.lost}", tone="invalid")
 
 
 def _charts(state: LiveState) -> Iterator[Chart]:
@@ -284,10 +296,33 @@ def _spans(state: LiveState, load: LoadState) -> Iterator[MarkedSpan]:
 def _tables(state: LiveState) -> Iterator[Table]:
     yield from _n_so_far(state.so_far)
     sides = state.sides
+    for load in sides:
+        if load.hosts:
+            yield _hosts(load.hosts)
     for name, load in zip("AB", sides, strict=False):
         if load.points:
             of = "the present load" if len(sides) == 1 else f"the present load of {name}"
             yield _points(f"Figures of {of}, the last first", load.points[-ROWS:])
+
+
+def _hosts(hosts: Sequence[HostPoint]) -> Table:
+    numbers = ("offered /s", "completed /s", "failed", "in flight", "CPU, cores", "late p99 ms")
+    columns = (Column("host"), *(Column(name, is_number=True) for name in numbers))
+    rows = tuple(
+        Row(
+            (
+                f"{one.name} (lost)" if one.lost else one.name,
+                figures.rate(one.offered_rps),
+                figures.rate(one.completed_rps),
+                f"{one.failed:,}",
+                f"{one.in_flight:,}",
+                f"{one.cpu_cores:.2f}",
+                _plain_ms(one.lag_p99_ms),
+            )
+        )
+        for one in hosts
+    )
+    return Table("Hosts of the fleet", columns, rows, is_primary=True)
 
 
 def _points(title: str, points: Sequence[Point]) -> Table:

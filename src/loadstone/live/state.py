@@ -1,14 +1,14 @@
 """What is known of a command while it measures, as one immutable value."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from loadstone.analysis.model import NOT_JUDGED, Trial
 from loadstone.engine.histogram import EMPTY, Histogram
-from loadstone.engine.progress import Progress, added, bucket_end_ms
+from loadstone.engine.progress import HostProgress, Progress, added, bucket_end_ms
 from loadstone.plan.load import BandLoad, ClosedLoad
 from loadstone.report import trial_figures
 from loadstone.search.model import Capacity, TrialRequest
@@ -38,6 +38,20 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
+class HostPoint:
+    """A host of a fleet over the stretch of a point."""
+
+    name: str
+    offered_rps: float
+    completed_rps: float
+    cpu_cores: float  # that its process used
+    failed: int  # since the load's start
+    in_flight: int
+    lag_p99_ms: float | None  # since the load's start
+    lost: str  # why it can no longer send load
+
+
+@dataclass(frozen=True, slots=True)
 class LoadState:
     """A load under way."""
 
@@ -51,6 +65,7 @@ class LoadState:
     width_s: float = POINT_S  # of the next point
     at_point: Progress = NO_PROGRESS  # when the last point ended
     latency_sum_ms: float = 0.0  # since then, over the iterations that ended
+    hosts: tuple[HostPoint, ...] = ()  # of a fleet, at the last point
 
     @property
     def count(self) -> int | None:
@@ -265,7 +280,31 @@ def _advanced(load: LoadState, progress: Progress, now_s: float) -> LoadState:
     width_s = load.width_s
     if len(points) > MOST_POINTS:
         points, width_s = _halved(points), 2 * width_s
-    return replace(load, points=points, width_s=width_s, at_point=progress, latency_sum_ms=0.0)
+    return replace(
+        load,
+        points=points,
+        width_s=width_s,
+        at_point=progress,
+        latency_sum_ms=0.0,
+        hosts=tuple(_hosts(load.at_point, progress)),
+    )
+
+
+def _hosts(then: Progress, now: Progress) -> Iterator[HostPoint]:
+    before = {one.name: one for one in then.hosts}
+    took_s = now.elapsed_s - then.elapsed_s
+    for one in now.hosts:
+        was = before.get(one.name, HostProgress(one.name))
+        yield HostPoint(
+            one.name,
+            (one.due - was.due) / took_s,
+            (one.ok - was.ok) / took_s,
+            (one.cpu_s - was.cpu_s) / took_s,
+            one.failed,
+            one.in_flight,
+            one.lag_p99_ms,
+            one.lost,
+        )
 
 
 def _point(load: LoadState) -> Point:

@@ -53,6 +53,19 @@ def test_all_parts_together_are_the_load_of_one_engine(fleet: Fleet, load: Load)
     assert len(found.health.parts) == 3
 
 
+def test_the_hosts_progress_adds_up_to_that_of_the_load(fleet: Fleet) -> None:
+    seen = []
+    with known_service(8, 0.01) as known:
+        fleet.run(plan_of(known, OpenLoad(200.0, 1.5)), lambda one: bool(seen.append(one)) or True)
+    last = seen[-1]
+    assert len({host.name for host in last.hosts}) == 3
+    for one in seen:
+        assert sum(host.due for host in one.hosts) == one.due
+        assert sum(host.ok for host in one.hosts) == one.ok
+        assert one.lag_p99_ms == max(host.lag_p99_ms or 0.0 for host in one.hosts)
+    assert all(host.cpu_s > 0 and host.lag_p99_ms for host in last.hosts)
+
+
 def test_a_band_is_kept_by_one_host(fleet: Fleet) -> None:
     with known_service(4, 0.01) as known:
         found = fleet.run(plan_of(known, BandLoad(4, 12, 400.0, 100.0, 1.0)))

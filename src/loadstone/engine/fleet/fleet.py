@@ -24,7 +24,7 @@ from loadstone.engine.iteration_buffer import IterationBuffer
 from loadstone.engine.limits import merged
 from loadstone.engine.local import LoadResult, Spilled
 from loadstone.engine.parquet import GrowingFile
-from loadstone.engine.progress import OnProgress, Progress, added
+from loadstone.engine.progress import HostProgress, OnProgress, Progress, added
 from loadstone.engine.samples import Samples
 from loadstone.errors import EnvironmentUnusable, InvalidInput, LoadstoneError
 from loadstone.plan.load import BandLoad, ClosedLoad, Load
@@ -242,7 +242,7 @@ class Fleet:
                 return
             if any(part.host.lost for part in parts):
                 self._call_all(going, "stop")
-            progress = sums.progress([part.update for part in parts])
+            progress = sums.progress(parts)
             on_progress = receiver.on_progress
             if on_progress is not None and progress is not None and not on_progress(progress):
                 self._call_all(going, "stop")
@@ -361,13 +361,13 @@ class _Sums:
     ended: int = 0
     latency_sum_ms: float = 0.0
 
-    def progress(self, updates: Sequence[PartUpdate]) -> Progress | None:
+    def progress(self, parts: Sequence[_SentPart]) -> Progress | None:
         """Return the progress of the whole load; None before any part reports progress."""
-        each = [one.progress for one in updates if one.progress is not None]
+        each = [one.update.progress for one in parts if one.update.progress is not None]
         if not each:
             return None
         ok, failed = sum(one.ok for one in each), sum(one.failed for one in each)
-        latency_sum_ms = sum(one.latency_sum_ms for one in updates)
+        latency_sum_ms = sum(one.update.latency_sum_ms for one in parts)
         fresh, fresh_ms = ok + failed - self.ended, latency_sum_ms - self.latency_sum_ms
         self.ended, self.latency_sum_ms = ok + failed, latency_sum_ms
         return Progress(
@@ -378,7 +378,24 @@ class _Sums:
             failed=failed,
             latency_ms=fresh_ms / fresh if fresh else 0.0,
             latencies=reduce(added, (one.latencies for one in each)),
+            lag_p99_ms=max(one.lag_p99_ms or 0.0 for one in each),
+            hosts=tuple(map(_host_progress, parts)),
         )
+
+
+def _host_progress(part: _SentPart) -> HostProgress:
+    name, lost, progress = part.host.name, part.host.lost, part.update.progress
+    if progress is None:
+        return HostProgress(name, lost=lost)
+    return HostProgress(
+        name,
+        progress.due,
+        progress.ok,
+        progress.failed,
+        part.update.cpu_s,
+        progress.lag_p99_ms,
+        lost,
+    )
 
 
 def most_parts(load: Load, hosts: int) -> int:

@@ -44,6 +44,7 @@ class PartUpdate:
     rows: Samples | None  # measured since the last poll
     ended: NDArray[np.uint32]  # iterations that have ended since the last poll
     is_over: bool  # the load has ended, and this update has its last rows
+    cpu_s: float = 0.0  # user + system CPU of this process since the part was prepared
     failure: str = ""
 
 
@@ -143,6 +144,7 @@ class _Part:
         self._ended: list[NDArray[np.uint32]] = []
         self._progress: Progress | None = None
         self._latency_sum_ms = 0.0
+        self._cpu_before_s = time.process_time()
         self._count = 0  # of iterations that have ended
         self._failure = ""
         self._health: Health | None = None
@@ -164,6 +166,7 @@ class _Part:
                 Samples.joined(rows) if rows else None,
                 np.concatenate(ended) if ended else NONE_ENDED,
                 is_over,
+                time.process_time() - self._cpu_before_s,
                 self._failure,
             )
 
