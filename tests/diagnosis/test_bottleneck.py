@@ -4,6 +4,7 @@ import pytest
 
 from loadstone.diagnosis.bottleneck import Case, name_bottleneck
 from loadstone.diagnosis.demand import BottleneckKind, Observation, ResourceUse, Setup
+from loadstone.diagnosis.service import KEYCLOAK as KEYCLOAK_SERVICE
 from loadstone.monitor.roles import Role
 
 
@@ -348,7 +349,7 @@ def test_what_busy_workers_wait_for_is_said_where_it_is_known():
     assert "80% of the time for other servers" in unknown.bottleneck.sentence
 
 
-KEYCLOAK = Setup(pool=1, service="Keycloak")
+KEYCLOAK = Setup(pool=1, service=KEYCLOAK_SERVICE)
 
 
 def connections(busy, capacity):

@@ -195,6 +195,7 @@ def test_a_search_of_logins_leaves_no_secret_anywhere(loadstone, service, secret
     assert done.returncode in (0, 4), done.stderr  # 4: the machine was too busy to say
     [found] = json.loads(done.stdout)["measurements"]
     assert found["scenario"] == "oidc-login"
+    assert "keystone" not in f"{done.stdout}{done.stderr}".lower()
     counts = service.counts
     assert counts["grants"]["login"] >= counts["grants"]["authorization_code"] > 0
     stored = [path for path in tmp_path.rglob("*") if path.is_file() and path != secret_file]

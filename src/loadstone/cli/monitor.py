@@ -56,7 +56,7 @@ def monitor(
     if to is not None:
         data = {
             "seconds": round(observation.duration_s, 3),
-            "resources": resources.as_data(_others(observation)),
+            "resources": resources.as_data(_others(observation), setup.service),
             "figures": dict(observation.figures),
             "not_watched": [{"source": one.source, "why": one.why} for one in missing],
         }

@@ -6,18 +6,19 @@ connection of the pool, another server. Thresholds are constants with the reason
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from loadstone.diagnosis.demand import (
-    KEYSTONE,
     MACHINE,
-    NAMES,
+    ROLES,
     BottleneckKind,
     Observation,
     ResourceUse,
     Setup,
+    role_name,
 )
 from loadstone.diagnosis.finding import Confidence, Evidence, Finding
+from loadstone.diagnosis.service import MeasuredService
 from loadstone.monitor.roles import Role
 
 FULL = 0.9  # a resource that is busy for this share of the time is saturated
@@ -28,7 +29,7 @@ WAITING = 0.5  # sessions, on average, that wait for a lock or a disk
 # transaction, so at most 80 % are in use, measured with one connection for eight threads.
 IN_USE = 0.7
 QUEUED = 1.0  # requests, on average, that wait in a queue
-MANY_STATEMENTS = 15.0  # per request; with its cache Keystone needs 5 to 14 (docs/monitor.md)
+MANY_STATEMENTS = 15.0  # per request; with its cache a Keystone needs 5 to 14 (docs/monitor.md)
 SWAPPING = 2**20  # bytes per second
 IDLE_CORES = 0.5
 MOST_OF_ONE_CORE = 1.2  # a worker's threads that share Python's global lock run one at a time
@@ -89,8 +90,8 @@ class BottleneckVerdict:
 def name_bottleneck(case: Case) -> BottleneckVerdict:
     """Apply all rules; the first limit found is the bottleneck."""
     found = (limit for rule in RULES if (limit := rule(case)) is not None)
-    limits = [_naming(limit, case.setup.service) for limit in found]
-    first = limits[0] if limits else _naming(_none(case), case.setup.service)
+    limits = list(found)
+    first = limits[0] if limits else _none(case)
     use = first.use
     return BottleneckVerdict(
         Bottleneck(
@@ -101,19 +102,6 @@ def name_bottleneck(case: Case) -> BottleneckVerdict:
             sentence=first.sentence,
         ),
         tuple(_finding(limit, case) for limit in limits or [first]),
-    )
-
-
-def _naming(limit: FoundLimit, service: str) -> FoundLimit:
-    """Return a limit whose id and sentences suit the service; rules call it Keystone."""
-    if service == KEYSTONE:
-        return limit
-    sentence = limit.sentence.replace(KEYSTONE, service)
-    return replace(
-        limit,
-        id=limit.id.replace("keystone-", "service-"),
-        sentence=sentence[:1].upper() + sentence[1:],
-        advice=limit.advice.replace(KEYSTONE, service),
     )
 
 
@@ -168,7 +156,8 @@ def garbage_collection(case: Case) -> FoundLimit | None:
         BottleneckKind.MEMORY,
         Role.KEYSTONE,
         use,
-        f"Keystone's heap: garbage collection stops it {share:.0%} of the time{used}.",
+        f"{case.setup.service.title}'s heap: garbage collection stops it {share:.0%} of the time"
+        f"{used}.",
         "Raise the heap (-Xmx), and the memory of its container or machine with it.",
         (
             ("gc_pause_share", share),
@@ -249,13 +238,13 @@ def database_connections(case: Case) -> FoundLimit | None:
         Role.DATABASE,
         use,
         f"The database's connections: {use.busy:.0f} of {use.capacity:.0f} are open.",
-        "Raise max_connections of the database, or lower [database] max_pool_size of Keystone.",
+        f"Raise max_connections of the database, or lower {case.setup.service.pool_limit}.",
         (("refused_connections_per_s", refused),),
     )
 
 
 def pool(case: Case) -> FoundLimit | None:
-    """Keystone's threads wait for a connection of their worker's pool."""
+    """Threads wait for a connection of their worker's pool."""
     use, setup = case.seen.use(BottleneckKind.CONNECTIONS, Role.KEYSTONE), case.setup
     if use is None or setup.pool is None or use.utilisation < IN_USE:
         return None
@@ -264,12 +253,13 @@ def pool(case: Case) -> FoundLimit | None:
     if (setup.threads or 1) <= setup.pool:
         return None
     return FoundLimit(
-        "keystone-pool",
+        case.setup.service.finding("pool"),
         BottleneckKind.CONNECTIONS,
         Role.KEYSTONE,
         use,
-        f"Keystone's database connection pools: {use.busy:.1f} of {use.capacity:.0f} connections "
-        f"are in a transaction, and a worker's {setup.threads} threads share {setup.pool}.",
+        f"{setup.service.title}'s database connection pools: {use.busy:.1f} of "
+        f"{use.capacity:.0f} connections are in a transaction, and a worker's {setup.threads} "
+        f"threads share {setup.pool}.",
         "Raise [database] max_pool_size and max_overflow to the number of threads.",
         (("transactions_open", use.busy),),
     )
@@ -297,19 +287,21 @@ def pool_waits(case: Case) -> FoundLimit | None:
 
 
 def cache(case: Case) -> FoundLimit | None:
-    """Keystone repeats database queries that a cache would answer."""
+    """The service repeats database queries that a cache would answer."""
     statements = case.seen.figure("statements_per_request")
     is_off = case.setup.cache in CACHE_OFF
     if not is_off or statements is None or statements < MANY_STATEMENTS or not _is_full(case):
         return None
-    use = case.seen.use(BottleneckKind.CPU, Role.KEYSTONE)
-    cost = f" and {use.demand_s * 1000:.0f} ms of Keystone's CPU" if use and use.demand_s else ""
+    use, service = case.seen.use(BottleneckKind.CPU, Role.KEYSTONE), case.setup.service
+    cost = (
+        f" and {use.demand_s * 1000:.0f} ms of {service.name}'s CPU" if use and use.demand_s else ""
+    )
     return FoundLimit(
-        "keystone-cache-off",
+        service.finding("cache-off"),
         BottleneckKind.CACHE,
         Role.KEYSTONE,
         use,
-        f"Keystone's cache is off: a request costs {statements:.0f} SQL statements{cost}.",
+        f"{service.title}'s cache is off: a request costs {statements:.0f} SQL statements{cost}.",
         "Set [cache] enabled=true with memcached as its backend.",
         (("statements_per_request", statements),),
     )
@@ -352,8 +344,8 @@ def other_work(case: Case) -> FoundLimit | None:
         MACHINE,
         machine,
         f"Other programs on this machine: they took {others:.1f} of {machine.capacity:.0f} cores, "
-        f"and Keystone's workers waited for a core {waiting / (running + waiting):.0%} of the time "
-        "that they could have run.",
+        f"and {case.setup.service.name}'s workers waited for a core "
+        f"{waiting / (running + waiting):.0%} of the time that they could have run.",
         "End the other programs, and measure again.",
         (("others_cores", others), ("worker_cpu_wait", waiting)),
     )
@@ -372,7 +364,7 @@ def gil(case: Case) -> FoundLimit | None:
         return None
     processes = "process" if workers == 1 else "processes"
     return FoundLimit(
-        "keystone-gil",
+        setup.service.finding("gil"),
         BottleneckKind.LOCK,
         Role.KEYSTONE,
         use,
@@ -395,19 +387,19 @@ def workers(case: Case) -> FoundLimit | None:
     if running < RUNNABLE or spare < IDLE_CORES:
         return None
     return FoundLimit(
-        "keystone-workers",
+        case.setup.service.finding("workers"),
         BottleneckKind.WORKERS,
         Role.KEYSTONE,
         use,
-        f"{_all_workers(count)} full, using {use.busy:.2f} cores, one each at most; "
-        f"{spare:.1f} cores are left.",
+        f"{_all_workers(case.setup.service, count)} full, using {use.busy:.2f} cores, one each "
+        f"at most; {spare:.1f} cores are left.",
         "Add workers.",
         (("worker_cpu", running), ("spare_cores", spare)),
     )
 
 
 def cpu(case: Case) -> FoundLimit | None:
-    """Keystone's workers run, or wait for a core, all the time."""
+    """The service's workers run, or wait for a core, all the time."""
     seen = case.seen
     use, machine = (
         seen.use(BottleneckKind.CPU, Role.KEYSTONE),
@@ -424,7 +416,7 @@ def cpu(case: Case) -> FoundLimit | None:
     )
     advice = "Add cores and workers, or lower what a request costs."
     return FoundLimit(
-        "keystone-cpu",
+        case.setup.service.finding("cpu"),
         BottleneckKind.CPU,
         Role.KEYSTONE,
         use,
@@ -441,12 +433,13 @@ def workers_wait(case: Case) -> FoundLimit | None:
         return None
     waiting = 1.0 - runnable
     return FoundLimit(
-        "keystone-workers-wait",
+        case.setup.service.finding("workers-wait"),
         BottleneckKind.WORKERS,
         Role.KEYSTONE,
         slots,
-        f"Keystone's workers: {slots.busy:.1f} of {slots.capacity:.0f} worker threads are busy, "
-        f"and wait {waiting:.0%} of the time for {_awaited(case)}{_beside(case)}.",
+        f"{case.setup.service.title}'s workers: {slots.busy:.1f} of {slots.capacity:.0f} worker "
+        f"threads are busy, and wait {waiting:.0%} of the time for {_awaited(case)}"
+        f"{_beside(case)}.",
         "Run more workers or threads; look at what they wait for: database, directory, network.",
         (
             ("worker_runnable", runnable),
@@ -549,9 +542,11 @@ def _machine_taken(case: Case) -> FoundLimit | None:
     if machine is None or machine.utilisation < FULL or others < OTHERS * machine.capacity:
         return None
     parts = [_of_others(case, others, machine)]
-    for role, name in ((Role.KEYSTONE, "Keystone"), (Role.GENERATOR, "the load generator")):
-        if use := case.seen.use(BottleneckKind.CPU, role):
-            parts.append(f"{name} {use.busy:.2f}")
+    parts += [
+        f"{role_name(role, case.setup.service)} {use.busy:.2f}"
+        for role in (Role.KEYSTONE, Role.GENERATOR)
+        if (use := case.seen.use(BottleneckKind.CPU, role))
+    ]
     sentence = (
         f"This machine has no core left, which may limit what was measured: {', '.join(parts)}."
     )
@@ -617,12 +612,13 @@ def _cpu_sentence(seen: Observation, use: ResourceUse) -> str:
 def _ranked(seen: Observation) -> Iterator[ResourceUse]:
     """Yield the CPU usage of the service's other roles, the busiest first."""
     for use in seen.uses:
-        if use.kind is BottleneckKind.CPU and use.role in NAMES and use.role != Role.GENERATOR:
+        if use.kind is BottleneckKind.CPU and use.role in ROLES and use.role != Role.GENERATOR:
             yield use
 
 
-def _all_workers(count: float) -> str:
-    return "Keystone's one worker is" if count == 1 else f"Keystone's {count:.0f} workers are"
+def _all_workers(service: MeasuredService, count: float) -> str:
+    workers = "one worker is" if count == 1 else f"{count:.0f} workers are"
+    return f"{service.title}'s {workers}"
 
 
 def _runnable(seen: Observation) -> float:

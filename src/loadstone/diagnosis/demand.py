@@ -8,9 +8,10 @@ al., Quantitative system performance, 1984, chapter 5).
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 
+from loadstone.diagnosis.service import KEYSTONE, MeasuredService
 from loadstone.monitor.metrics import Metrics
 from loadstone.monitor.roles import Role
 
@@ -37,33 +38,45 @@ class BottleneckKind(StrEnum):
 
 
 MACHINE = "machine"
-NAMES = {
-    Role.KEYSTONE: "Keystone's CPU",
-    Role.WEB: "the web server's CPU",
-    Role.DATABASE: "the database's CPU",
-    Role.CACHE: "the cache's CPU",
-    Role.BALANCER: "the balancer's CPU",
-    Role.DIRECTORY: "the directory's CPU",
-    Role.GENERATOR: "the load generator's CPU",
+OTHERS = {
+    Role.WEB: "the web server",
+    Role.DATABASE: "the database",
+    Role.CACHE: "the cache",
+    Role.BALANCER: "the balancer",
+    Role.DIRECTORY: "the directory",
+    Role.GENERATOR: "the load generator",
 }
+ROLES = (Role.KEYSTONE, *OTHERS)  # whose CPU is told apart
 DATABASES = ("mariadb", "postgres")
 KINDS = ("selects", "inserts", "updates", "deletes")  # statements that read or write rows
 PER_REQUEST = ("statements", *KINDS, "commits", "rollbacks", "rows_read", "log_fsyncs")
 
 
-KEYSTONE = "Keystone"
+def role_name(role: Role, service: MeasuredService) -> str:
+    """Return the name of a role within a sentence."""
+    return service.name if role is Role.KEYSTONE else OTHERS[role]
+
+
+def cpu_name(role: Role, service: MeasuredService) -> str:
+    """Return the name of a role's CPU: "the database's CPU"."""
+    return f"{role_name(role, service)}'s CPU"
+
+
+def worker_threads(service: MeasuredService) -> str:
+    """Return the name of all its threads that serve requests."""
+    return service.part("worker threads")
 
 
 @dataclass(frozen=True, slots=True)
 class Setup:
     """The known configuration of the service; None: unknown."""
 
-    workers: int | None = None  # processes of Keystone, over all nodes
+    workers: int | None = None  # processes of the service, over all nodes
     threads: int | None = None  # of each worker
     pool: int | None = None  # database connections that one worker may open
     cache: str | None = None  # as in `lab up --with cache=`
     is_elsewhere: bool = False  # no part of the service is on this machine
-    service: str = KEYSTONE  # as sentences name it
+    service: MeasuredService = KEYSTONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +119,7 @@ class Observation:
     requests: int
     uses: tuple[ResourceUse, ...]  # the most utilised first
     figures: tuple[tuple[str, float], ...] = ()
+    service: MeasuredService = KEYSTONE
 
     def figure(self, name: str) -> float | None:
         """Return a figure, or None if it was not measured."""
@@ -125,10 +139,9 @@ def observe(metrics: Metrics, requests: int, setup: Setup = Setup()) -> Observat
     """Return the use of each resource between the first and the last reading."""
     duration_s = max(metrics.duration_s, NEGLIGIBLE)
     view = _View(metrics, duration_s, requests, setup, metrics.sources())
-    named = (replace(one, name=one.name.replace(KEYSTONE, setup.service)) for one in view.uses())
-    uses = sorted(named, key=lambda one: one.utilisation, reverse=True)
+    uses = sorted(view.uses(), key=lambda one: one.utilisation, reverse=True)
     figures = tuple((name, value) for name, value in view.figures() if value is not None)
-    return Observation(metrics.duration_s, requests, tuple(uses), figures)
+    return Observation(metrics.duration_s, requests, tuple(uses), figures, setup.service)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,15 +158,15 @@ class _View:
         """Yield the use of each resource that was measured."""
         for prefix in self.heads(MACHINE):
             yield from self.machine(prefix)
-        for role, name in NAMES.items():
+        for role in ROLES:
             for prefix in self.heads(role.value):
-                yield from self.role_cpu(role, name, prefix)
+                yield from self.role_cpu(role, prefix)
         yield from self.services()
 
     def figures(self) -> Iterator[tuple[str, float | None]]:
         """Yield figures that explain why a resource is busy, or why none is."""
         yield from self.machine_figures()
-        yield from self.keystone_figures()
+        yield from self.worker_figures()
         yield from self.jvm_figures()
         yield from self.waits_for_cores()
         yield from self.database_figures()
@@ -244,14 +257,14 @@ class _View:
         """Return the CPU per request on one machine, without that of other programs."""
         heads = tuple(
             head
-            for role in NAMES
+            for role in ROLES
             for head in self.heads(role.value)
             if head.partition("@")[2] == host
         )
         busy = self.total(heads, "cpu_seconds_total")
         return None if busy is None else self.demand(busy)
 
-    def role_cpu(self, role: Role, name: str, prefix: str) -> Iterator[ResourceUse]:
+    def role_cpu(self, role: Role, prefix: str) -> Iterator[ResourceUse]:
         """Yield the CPU of one role's processes."""
         busy = self.per_second(prefix, "cpu_seconds_total")
         if busy is None or (busy == 0 and role is not Role.KEYSTONE):
@@ -265,7 +278,8 @@ class _View:
         if role in (Role.WEB, Role.BALANCER):
             cores = min(cores, self.metrics.last(prefix, "threads") or cores)
         of = f" on {host}" if host else ""
-        yield self.shared(f"{name}{of}", BottleneckKind.CPU, role.value, (busy, cores), "cores")
+        name = f"{cpu_name(role, self.setup.service)}{of}"
+        yield self.shared(name, BottleneckKind.CPU, role.value, (busy, cores), "cores")
 
     def services(self) -> Iterator[ResourceUse]:
         """Yield the services' own counters: slots, connections, sessions."""
@@ -277,7 +291,7 @@ class _View:
             busy = self.means(slots, "slots_busy") or 0.0
             running = self.total(slots, "running_seconds_total") or 0.0
             busy = min(max(running, busy), count)
-            name = "Keystone's worker threads"
+            name = worker_threads(self.setup.service)
             yield self.shared(name, BottleneckKind.WORKERS, Role.KEYSTONE, (busy, count), "threads")
         for source in self.heads("apache"):
             used, most = self.level(source, "slots_busy"), metrics.last(source, "slots_limit")
@@ -300,12 +314,12 @@ class _View:
         yield from self.balancer()
 
     def pool(self) -> Iterator[ResourceUse]:
-        """Yield Keystone's pools of database connections, in use while a transaction is open."""
+        """Yield the workers' pools of database connections, in use while a transaction is open."""
         sources = tuple(head for kind in DATABASES for head in self.heads(kind))
         used = self.means(sources, "transactions_open")
         if used is not None and self.setup.pool and self.setup.workers:
             most = float(self.setup.pool * self.setup.workers)
-            name = "Keystone's database connection pools"
+            name = self.setup.service.part("database connection pools")
             yield self.shared(
                 name, BottleneckKind.CONNECTIONS, Role.KEYSTONE, (used, most), "connections"
             )
@@ -316,14 +330,15 @@ class _View:
         used, most = (self.means(heads, f"heap_{name}_bytes") for name in ("used", "limit"))
         if used is not None and most:
             gib, kind = 2**30, BottleneckKind.MEMORY
-            yield ResourceUse("Keystone's heap", kind, Role.KEYSTONE, used / gib, most / gib, "GiB")
+            name = self.setup.service.part("heap")
+            yield ResourceUse(name, kind, Role.KEYSTONE, used / gib, most / gib, "GiB")
         active, idle = (self.means(heads, f"pool_{name}") for name in ("active", "idle"))
         if active is None or idle is None:
             return
         # The limit is published by none; a pool has opened as many as it needed so far.
         capacity = self.setup.pool * len(heads) if self.setup.pool else active + idle
         if capacity:
-            name = "Keystone's pool of database connections"
+            name = self.setup.service.part("pool of database connections")
             yield self.shared(
                 name,
                 BottleneckKind.CONNECTIONS,
@@ -379,14 +394,14 @@ class _View:
         busy = self.total(cores, "cpu_busy_seconds_total")
         roles = [
             self.total(self.heads(role.value), "cpu_seconds_total")
-            for role in (*NAMES, Role.OTHER_SIDE)
+            for role in (*ROLES, Role.OTHER_SIDE)
         ]
         if busy is not None and any(value is not None for value in roles):
             known = sum(value for value in roles if value is not None)
             yield "others_cores", max(busy - known, 0.0)
 
-    def keystone_figures(self) -> Iterator[tuple[str, float | None]]:
-        """Yield how Keystone's workers spend their time."""
+    def worker_figures(self) -> Iterator[tuple[str, float | None]]:
+        """Yield how the service's workers spend their time."""
         heads = self.heads(Role.KEYSTONE)
         workers = [one for head in heads for one in self.below(head)]
         count = self.setup.workers or self.means(self.heads("uwsgi"), "workers")
@@ -414,7 +429,7 @@ class _View:
     def service_cpu(self) -> Iterator[ResourceUse]:
         """Yield the CPU of the service itself."""
         for prefix in self.heads(Role.KEYSTONE):
-            yield from self.role_cpu(Role.KEYSTONE, NAMES[Role.KEYSTONE], prefix)
+            yield from self.role_cpu(Role.KEYSTONE, prefix)
 
     def jvm_figures(self) -> Iterator[tuple[str, float | None]]:
         """Yield how long garbage collection stops a virtual machine, and waits for its pool."""

@@ -6,20 +6,21 @@ compared with its last third.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from loadstone.diagnosis.demand import (
-    KEYSTONE,
-    NAMES,
+    ROLES,
     BottleneckKind,
     Observation,
     Setup,
+    cpu_name,
     observe,
 )
 from loadstone.diagnosis.finding import Confidence, Evidence, Finding
+from loadstone.diagnosis.service import MeasuredService
 from loadstone.monitor.metrics import Metrics
 from loadstone.monitor.roles import Role
 
@@ -87,11 +88,7 @@ def growth(metrics: Metrics, course: LoadCourse, setup: Setup) -> tuple[Finding,
     last = _third(metrics, course, 2 * third_s, setup)
     found: list[Finding] = []
     if first is not None and last is not None:
-        named = (
-            replace(one, name=one.name.replace(KEYSTONE, setup.service))
-            for one in _changes(first, last)
-        )
-        found += _drift(metrics, course, tuple(named))
+        found += _drift(metrics, course, tuple(_changes(first, last)))
     found += _memory(metrics, course, setup.service)
     found += _evictions(metrics, course)
     return tuple(found)
@@ -118,13 +115,14 @@ def _changes(first: Observation, last: Observation) -> Iterator[CostChange]:
 
 
 def _demands(first: Observation, last: Observation) -> Iterator[CostChange]:
-    for role, name in NAMES.items():
+    for role in ROLES:
         if role is Role.GENERATOR:
             continue
         before, after = (one.use(BottleneckKind.CPU, role) for one in (first, last))
         if before is None or after is None or before.demand_s is None or after.demand_s is None:
             continue
         if after.demand_s - before.demand_s >= LEAST_DEMAND_S:
+            name = cpu_name(role, last.service)
             yield CostChange(name, 1000 * before.demand_s, 1000 * after.demand_s, "ms")
 
 
@@ -195,7 +193,7 @@ def _per_rows(course: LoadCourse, rows: float | None) -> str:
     return f"; {rows:,.0f} rows were added meanwhile, {each_ms:.2g} ms a request for each 1,000"
 
 
-def _memory(metrics: Metrics, course: LoadCourse, service: str) -> Iterator[Finding]:
+def _memory(metrics: Metrics, course: LoadCourse, service: MeasuredService) -> Iterator[Finding]:
     part = metrics.between(course.start_s, course.start_s + course.duration_s)
     times, values = part.of(Role.KEYSTONE, "memory_bytes")
     third = len(values) // 3
@@ -209,8 +207,7 @@ def _memory(metrics: Metrics, course: LoadCourse, service: str) -> Iterator[Find
     mib_per_min = (after - before) / 2**20 / apart_s * 60
     yield _finding(
         "memory-growth",
-        f"{service[:1].upper()}{service[1:]}'s workers grow: {before / 2**20:.0f} MiB in the first "
-        "third of the load, "
+        f"{service.title}'s workers grow: {before / 2**20:.0f} MiB in the first third of the load, "
         f"{after / 2**20:.0f} MiB in the last, {mib_per_min:.3g} MiB a minute.",
         "Load for longer to see whether it ends; let workers be replaced after a number of "
         "requests.",

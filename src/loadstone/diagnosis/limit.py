@@ -12,16 +12,10 @@ SPARE = 0.7  # below this share of all cores, something else than the cores is t
 STOLEN = 0.02  # share of the CPU time that other guests took: it lowers N by as much
 OTHERS = 0.1  # share of the CPU time that other programs took
 OTHER_CORES = 0.3  # an idle machine stays below, including its kernel's work for the load
-WORKERS = ("keystone-workers", "service-workers")
+WORKERS = "workers"
 # Findings that the use of a CPU describes; the others need their sentence.
-BY_CPU = (
-    *WORKERS,
-    "keystone-cpu",
-    "service-cpu",
-    "database-cpu",
-    "balancer-cpu",
-    "directory-cpu",
-)
+OF_THE_SERVICE = (WORKERS, "cpu")
+OF_OTHERS = ("database-cpu", "balancer-cpu", "directory-cpu")
 
 
 class CpuVerdict(StrEnum):
@@ -60,13 +54,15 @@ def named_limit(resources: Resources | None) -> str | None:
         _, _, who = found.sentence.partition(": ")
         return f"perhaps this machine's cores: {who.partition(',')[0].rstrip('.')}"
     use = resources.observation.use(BottleneckKind.CPU, found.role)
-    if use is None or first.id not in BY_CPU:
+    service = resources.observation.service
+    is_workers = first.id == service.finding(WORKERS)
+    by_cpu = (*(service.finding(one) for one in OF_THE_SERVICE), *OF_OTHERS)
+    if use is None or first.id not in by_cpu:
         return found.sentence.rstrip(".")
     workers = resources.observation.figure("workers")
     name = use.name
-    if first.id in WORKERS and workers:
-        whose = use.name.removesuffix(" CPU")
-        name = f"{whose} {workers:.0f} workers" if workers > 1 else f"{whose} one worker"
+    if is_workers and workers:
+        name = service.part(f"{workers:.0f} workers" if workers > 1 else "one worker")
     cost = f", {use.demand_s * 1000:.3g} ms of CPU a request" if use.demand_s else ""
     cores = "core" if use.capacity == 1 else "cores"
     return f"{name}: {use.utilisation:.0%} of {use.capacity:.3g} {cores}{cost}".replace("%", " %")

@@ -15,7 +15,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from loadstone.diagnosis.demand import MACHINE, NEGLIGIBLE, BottleneckKind, Observation, ResourceUse
+from loadstone.diagnosis.demand import (
+    MACHINE,
+    NEGLIGIBLE,
+    BottleneckKind,
+    Observation,
+    ResourceUse,
+    worker_threads,
+)
 from loadstone.monitor.roles import Role
 
 # Assumed difference of a request's cost between low and full load (caches, batches, clock rate).
@@ -32,7 +39,6 @@ CLEARLY_LESS = 0.8
 # and its disks take a few times what a validation costs (5 to 80 ms, docs/monitor.md).
 MOSTLY_WAITS = 10.0
 
-WORKERS = "Keystone's worker threads"
 SESSIONS = "the balancer's sessions to its servers"
 
 
@@ -186,11 +192,11 @@ def _customers(seen: Observation) -> tuple[int | None, str]:
     workers = seen.figure("workers")
     slots = seen.use(BottleneckKind.WORKERS, Role.KEYSTONE)
     sessions = seen.use(BottleneckKind.BALANCER, Role.BALANCER)
-    counts = []
+    counts, name = [], worker_threads(seen.service)
     if workers:
-        counts.append((workers * (seen.figure("threads_per_worker") or 1.0), WORKERS))
+        counts.append((workers * (seen.figure("threads_per_worker") or 1.0), name))
     elif slots is not None:
-        counts.append((slots.capacity, WORKERS))
+        counts.append((slots.capacity, name))
     if sessions is not None:
         counts.append((sessions.capacity, SESSIONS))
     if not counts:

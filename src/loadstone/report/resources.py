@@ -9,6 +9,8 @@ from loadstone.diagnosis.bounds import upper_bounds
 from loadstone.diagnosis.demand import BottleneckKind, ResourceUse
 from loadstone.diagnosis.finding import Finding
 from loadstone.diagnosis.resources import Resources
+from loadstone.diagnosis.service import MeasuredService
+from loadstone.monitor.roles import Role
 from loadstone.report import figures
 from loadstone.result.model import Measurement
 
@@ -20,8 +22,8 @@ def of(measurement: Measurement) -> dict[str, Any]:
         nothing: dict[str, Any] = {"bottleneck": None, "bounds": None, "resource_figures": {}}
         return nothing | {"resources": [], "findings": [], "not_watched": []}
     return {
-        "bottleneck": bottleneck_as_data(found.bottleneck),
-        "resources": as_data(found.observation.uses),
+        "bottleneck": bottleneck_as_data(found.bottleneck, found.observation.service),
+        "resources": as_data(found.observation.uses, found.observation.service),
         "findings": findings_as_data(found.findings),
         "bounds": _bounds(found),
         "resource_figures": {name: _number(value) for name, value in found.observation.figures},
@@ -61,13 +63,13 @@ def _bounds(found: Resources) -> dict[str, Any] | None:
     }
 
 
-def as_data(uses: Sequence[ResourceUse]) -> list[dict[str, Any]]:
+def as_data(uses: Sequence[ResourceUse], service: MeasuredService) -> list[dict[str, Any]]:
     """Return the uses as JSON-compatible data, the most utilised first."""
     return [
         {
             "name": one.name,
             "kind": one.kind.value,
-            "role": str(one.role),
+            "role": _role(one.role, service),
             "busy": _number(one.busy),
             "capacity": _number(one.capacity),
             "unit": one.unit,
@@ -79,11 +81,11 @@ def as_data(uses: Sequence[ResourceUse]) -> list[dict[str, Any]]:
     ]
 
 
-def bottleneck_as_data(one: Bottleneck) -> dict[str, Any]:
+def bottleneck_as_data(one: Bottleneck, service: MeasuredService) -> dict[str, Any]:
     """Return the bottleneck as JSON-compatible data."""
     return {
         "kind": one.kind.value,
-        "role": str(one.role),
+        "role": _role(one.role, service),
         "utilisation": _number(one.utilisation),
         "demand_ms": _milliseconds(one.demand_s),
         "sentence": one.sentence,
@@ -102,6 +104,10 @@ def findings_as_data(findings: Sequence[Finding]) -> list[dict[str, Any]]:
         }
         for one in findings
     ]
+
+
+def _role(role: str, service: MeasuredService) -> str:
+    return service.prefix if role == Role.KEYSTONE else str(role)
 
 
 def _milliseconds(seconds: float | None) -> float | None:

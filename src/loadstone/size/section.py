@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
-from loadstone.diagnosis.demand import NAMES
+from loadstone.diagnosis.demand import cpu_name, role_name
+from loadstone.diagnosis.service import KEYSTONE
 from loadstone.report import figures
 from loadstone.report.section import (
     Answer,
@@ -61,7 +62,8 @@ def _section(found: Sizing, subject: str) -> Section:
         certainty=Certainty("sustained", "computed"),
         facts=(Fact("workers", f"{workers} ({within}, 95 %)", rank=1),),
         figures=tuple(
-            NamedFigure(f"{role.value}_cores", NAMES[role], one.value) for role, one in found.cores
+            NamedFigure(f"{role.value}_cores", cpu_name(role, KEYSTONE), one.value)
+            for role, one in found.cores
         ),
         statements=tuple(map(Statement, (_full(found), *found.assumptions))),
         tables=(_needs(found), _costs(found)),
@@ -127,7 +129,7 @@ def _boots(found: Boots | None) -> dict[str, Any] | None:
 
 def _rows(found: Sizing) -> Iterator[tuple[str, str, str]]:
     for role, one in found.cores:
-        name = NAMES[role].removesuffix("'s CPU")
+        name = role_name(role, KEYSTONE)
         yield f"cores of {name.removeprefix('the ')}", f"{one.value:.3g}", _interval(one)
     yield "workers of Keystone", *_whole_cells(found.workers)
     yield f"nodes of {found.cores_per_node} cores", *_whole_cells(found.nodes)
@@ -141,7 +143,13 @@ def _rows(found: Sizing) -> Iterator[tuple[str, str, str]]:
 
 def _costs(found: Sizing) -> Table:
     roles = [role for role, _ in found.cores]
-    names = (*(NAMES[role] for role in roles), "holds a worker", "statements", "trials", "runs")
+    names = (
+        *(cpu_name(role, KEYSTONE) for role in roles),
+        "holds a worker",
+        "statements",
+        "trials",
+        "runs",
+    )
     rows = []
     for load in found.loads:
         demand = load.demand

@@ -12,6 +12,7 @@ from loadstone.cloud import (
     require_permission,
 )
 from loadstone.diagnosis.demand import Setup
+from loadstone.diagnosis.service import KEYSTONE, PROVIDER, WEB_SERVICE
 from loadstone.keystone.contexts.existing import directory_users
 from loadstone.monitor.identity_requests import AccessLogs
 from loadstone.monitor.sources.open import open_source, open_sources
@@ -47,7 +48,6 @@ if TYPE_CHECKING:
     from loadstone.lab.remote_lab import ConnectedHost
 
 Say = Callable[[str], None]
-PROVIDER = "the provider"  # a service that is known by its protocol only
 
 
 @contextmanager
@@ -89,7 +89,10 @@ def measured_target(choice: TargetChoice, say: Say) -> Iterator[Target]:
             with (
                 connected(choice, say) as target,
                 reserved(target.access.endpoint, anyway=choice.anyway) as reservation,
-                watching_service(target.access.endpoint, say, choice.watched) as (members, watch),
+                watching_service(target.access.endpoint, say, choice.watched, KEYSTONE) as (
+                    members,
+                    watch,
+                ),
             ):
                 yield replace(target, members=members, watch=watch, reservation=reservation)
         case OwnLab():
@@ -109,7 +112,7 @@ def measured_target(choice: TargetChoice, say: Say) -> Iterator[Target]:
             with (
                 web_service(choice, say) as target,
                 reserved(endpoint, anyway=choice.anyway) as reservation,
-                watching_service(endpoint, say, choice.watched) as (members, watch),
+                watching_service(endpoint, say, choice.watched, WEB_SERVICE) as (members, watch),
             ):
                 yield replace(target, members=members, watch=watch, reservation=reservation)
         case OidcIssuer():

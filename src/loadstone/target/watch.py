@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from loadstone.cloud.cloud import Endpoint
 from loadstone.cloud.permission import is_loopback
-from loadstone.diagnosis.demand import KEYSTONE, Setup
+from loadstone.diagnosis.demand import Setup
 from loadstone.diagnosis.resources import Watch
+from loadstone.diagnosis.service import MeasuredService
 from loadstone.monitor.sampler import Monitor
 from loadstone.monitor.service import Members
 from loadstone.monitor.source import Source
@@ -40,7 +41,7 @@ def watching(lab: "Deployment | None", say: Say, more: tuple[str, ...] = ()) -> 
 
 @contextmanager
 def watching_service(
-    endpoint: Endpoint, say: Say, more: tuple[str, ...], service: str = KEYSTONE
+    endpoint: Endpoint, say: Say, more: tuple[str, ...], service: MeasuredService
 ) -> Iterator[tuple[Members, Watch]]:
     """Read resources of this machine and of a service that was not chosen as a lab."""
     members = members_at(endpoint)

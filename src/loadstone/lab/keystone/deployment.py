@@ -6,6 +6,7 @@ from typing import assert_never
 
 from loadstone.cloud.cloud import Endpoint
 from loadstone.diagnosis.demand import Setup
+from loadstone.diagnosis.service import KEYCLOAK, PROVIDER
 from loadstone.errors import EnvironmentUnusable
 from loadstone.lab import composition, processes
 from loadstone.lab.keystone import directory, settings
@@ -166,9 +167,9 @@ class Deployment:
         """Return the settings that the analysis of resources needs."""
         chosen = settings.read(self.state.settings)
         if self.service is Service.KEYCLOAK:
-            return Setup(pool=chosen.db_pool, service="Keycloak")
+            return Setup(pool=chosen.db_pool, service=KEYCLOAK)
         if self.is_provider:
-            return Setup(workers=chosen.workers, threads=chosen.threads, service="the provider")
+            return Setup(workers=chosen.workers, threads=chosen.threads, service=PROVIDER)
         conf = {(section, option): value for section, option, value in chosen.conf}
         size = int(conf.get(("database", "max_pool_size"), POOL))
         overflow = int(conf.get(("database", "max_overflow"), OVERFLOW))

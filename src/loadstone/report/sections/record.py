@@ -131,7 +131,9 @@ def _trial(trial: Trial) -> dict[str, Any]:
         "checks": [asdict(check) for check in trial.checks],
         "generator": _health(trial.health),
         "usage": usage.as_data(trial.usage),
-        "resources": resources.as_data(seen.observation.uses) if seen else [],
+        "resources": resources.as_data(seen.observation.uses, seen.observation.service)
+        if seen
+        else [],
         "identity_requests": identity.as_data(trial.identity),
         "outputs": [{"iteration": one.iteration + 1, **charts(one)} for one in trial.outputs],
         "outputs_dropped": trial.outputs_dropped,
