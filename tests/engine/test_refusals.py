@@ -110,7 +110,7 @@ def test_what_the_engine_does_not_know_is_refused_by_name() -> None:
         ({"columns": {"password": SECRET}}, "columns.password must be lists of texts"),
     ]:
         with pytest.raises(InvalidPlan) as raised:
-            prepare_in_rust(json.dumps(plan | change), None, shown=False, connected=False)
+            prepare_in_rust(json.dumps(plan | change), None, live=False, connect=False)
         assert words in str(raised.value)
         assert SECRET not in str(raised.value)
 

@@ -1,39 +1,40 @@
-//! What is kept of an answer for later steps of its iteration: header values, values in a JSON body,
-//! links, forms of an HTML page, cookies.
+//! Values captured from responses for later steps: from headers, JSON bodies, links, HTML forms and
+//! cookies.
 
 use std::fmt;
 
 use serde::Deserializer;
 use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use crate::cookies::Jar;
-use crate::page::{self, Form, Site};
+use crate::cookies::CookieJar;
+use crate::links::{self, Form, LinkOrigin};
 
-/// The longest body that is searched.
+/// Limit on bodies that are searched, in bytes.
 const MAX_BODY: usize = 1024 * 1024;
 
-/// Where a value is found, and which capture keeps it.
-pub(crate) struct Rule {
+/// Source of a captured value, and the index that it is stored at.
+pub(crate) struct CaptureRule {
     pub source: Source,
     pub capture: usize,
-    /// Its absence is no failure.
+    /// A missing value is not a failure.
     pub optional: bool,
-    /// Percent-encoded for a form body.
+    /// The value is percent-encoded for a form body.
     pub is_encoded: bool,
     /// Any other value is a failure.
     pub equals: Option<String>,
 }
 
+/// Place in a response that a value is captured from.
 pub(crate) enum Source {
     Header(String),
     Json(Pointer),
-    /// The path of the link in this header, if it leads to this site.
-    Link(String, Site),
-    /// A parameter of the link in this header.
+    /// Path of the link in a header, if it leads to this origin.
+    Link(String, LinkOrigin),
+    /// Query parameter of the link in a header.
     Parameter(String, String),
-    /// The path of the action of the form with this number.
-    Action(usize, Site),
-    /// The hidden fields of the form with this number.
+    /// Path of the action of the form with this number.
+    Action(usize, LinkOrigin),
+    /// Hidden fields of the form with this number.
     Hidden(usize),
 }
 
@@ -45,13 +46,13 @@ impl Source {
     fn in_header<'a>(&self, name: &str, value: &'a [u8]) -> Option<&'a [u8]> {
         match self {
             Self::Header(header) if name.eq_ignore_ascii_case(header) => Some(value),
-            Self::Link(header, site) if name.eq_ignore_ascii_case(header) => {
+            Self::Link(header, origin) if name.eq_ignore_ascii_case(header) => {
                 let link = str::from_utf8(value).ok()?;
-                site.path(link).map(str::as_bytes)
+                origin.path(link).map(str::as_bytes)
             }
             Self::Parameter(header, parameter) if name.eq_ignore_ascii_case(header) => {
                 let link = str::from_utf8(value).ok()?;
-                page::parameter(link, parameter).map(str::as_bytes)
+                links::query_parameter(link, parameter).map(str::as_bytes)
             }
             _ => None,
         }
@@ -60,25 +61,25 @@ impl Source {
     fn in_body(&self, body: &[u8]) -> Option<String> {
         match self {
             Self::Json(pointer) => pointer.find(body),
-            Self::Action(number, site) => {
+            Self::Action(number, origin) => {
                 let action = Form::find(&String::from_utf8_lossy(body), *number)?.action()?;
-                site.path(&action).map(str::to_owned)
+                origin.path(&action).map(str::to_owned)
             }
             Self::Hidden(number) => {
-                Some(Form::find(&String::from_utf8_lossy(body), *number)?.hidden())
+                Some(Form::find(&String::from_utf8_lossy(body), *number)?.hidden_fields())
             }
             Self::Header(_) | Self::Link(..) | Self::Parameter(..) => None,
         }
     }
 }
 
-/// A place in a JSON document (RFC 6901).
+/// JSON pointer (RFC 6901).
 pub(crate) struct Pointer {
     tokens: Vec<String>,
 }
 
 impl Pointer {
-    /// Reads a pointer to something inside the document; none when it is malformed.
+    /// Parses a pointer; none if it is malformed or points to the whole document.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let token = |token: &str| {
             let is_escaped_well = token.split('~').skip(1).all(|rest| rest.starts_with(['0', '1']));
@@ -88,37 +89,37 @@ impl Pointer {
         Some(Self { tokens })
     }
 
-    /// The text, number or truth value that stands there.
+    /// Returns the string, number or boolean that it points to.
     fn find(&self, body: &[u8]) -> Option<String> {
         let mut document = serde_json::Deserializer::from_slice(body);
-        Walk { tokens: &self.tokens }.deserialize(&mut document).ok().flatten()
+        PointerSearch { tokens: &self.tokens }.deserialize(&mut document).ok().flatten()
     }
 }
 
-/// One iteration's captures, and the body that is searched for them.
-pub(crate) struct Captured {
+/// Captured values of an iteration, and the body of its current response.
+pub(crate) struct Captures {
     pub values: Vec<Vec<u8>>,
-    /// The iteration's cookies, if it keeps any.
-    pub jar: Option<Jar>,
-    /// The body was longer than what is searched.
+    /// Cookies of the iteration, if it keeps any.
+    pub jar: Option<CookieJar>,
+    /// The body exceeded `MAX_BODY`.
     pub is_too_long: bool,
-    /// A value was not the one that its rule expects.
+    /// A value differed from the expected one.
     pub is_unexpected: bool,
     body: Vec<u8>,
 }
 
-impl Captured {
+impl Captures {
     pub(crate) fn new(captures: usize, has_cookies: bool) -> Self {
         Self {
             values: vec![Vec::new(); captures],
-            jar: has_cookies.then(Jar::default),
+            jar: has_cookies.then(CookieJar::default),
             is_too_long: false,
             is_unexpected: false,
             body: Vec::new(),
         }
     }
 
-    /// Forgets an iteration.
+    /// Removes all values and cookies.
     pub(crate) fn clear(&mut self) {
         self.values.iter_mut().for_each(Vec::clear);
         if let Some(jar) = &mut self.jar {
@@ -126,44 +127,44 @@ impl Captured {
         }
     }
 
-    /// Forgets what these rules keep.
-    pub(crate) fn forget(&mut self, rules: &[Rule]) {
+    /// Removes the values of these rules.
+    pub(crate) fn remove(&mut self, rules: &[CaptureRule]) {
         for rule in rules {
             self.values[rule.capture].clear();
         }
     }
 
-    /// Forgets what these rules kept before, and keeps what goes by.
-    pub(crate) fn listen<'a>(&'a mut self, rules: &'a [Rule]) -> Listener<'a> {
+    /// Removes the values of these rules and returns a sink that captures new ones.
+    pub(crate) fn sink<'a>(&'a mut self, rules: &'a [CaptureRule]) -> CaptureSink<'a> {
         self.body.clear();
         self.is_too_long = false;
         self.is_unexpected = false;
-        self.forget(rules);
+        self.remove(rules);
         let wants_body = rules.iter().any(|rule| rule.source.is_in_body());
-        Listener { rules, wants_body, captured: self }
+        CaptureSink { rules, wants_body, captured: self }
     }
 }
 
-/// Sees an answer go by and keeps what the rules name.
-pub(crate) struct Listener<'a> {
-    rules: &'a [Rule],
+/// Receives headers and body of a response and captures values.
+pub(crate) struct CaptureSink<'a> {
+    rules: &'a [CaptureRule],
     wants_body: bool,
-    captured: &'a mut Captured,
+    captured: &'a mut Captures,
 }
 
-impl Listener<'_> {
+impl CaptureSink<'_> {
     pub(crate) fn header(&mut self, name: &str, value: &[u8]) {
         for rule in self.rules {
             if let Some(found) = rule.source.in_header(name, value) {
-                let kept = &mut self.captured.values[rule.capture];
-                kept.clear();
-                kept.extend_from_slice(found);
+                let value = &mut self.captured.values[rule.capture];
+                value.clear();
+                value.extend_from_slice(found);
             }
         }
         if let Some(jar) = &mut self.captured.jar
             && name.eq_ignore_ascii_case("set-cookie")
         {
-            jar.keep(value);
+            jar.store(value);
         }
     }
 
@@ -178,7 +179,7 @@ impl Listener<'_> {
         }
     }
 
-    /// The answer is complete.
+    /// Captures values from the complete body.
     pub(crate) fn finish(self) {
         if !self.wants_body {
             return;
@@ -186,19 +187,19 @@ impl Listener<'_> {
         for rule in self.rules {
             let Some(value) = rule.source.in_body(&self.captured.body) else { continue };
             self.captured.is_unexpected |= rule.equals.as_ref().is_some_and(|it| *it != value);
-            let value = if rule.is_encoded { page::encoded(&value) } else { value };
+            let value = if rule.is_encoded { links::percent_encode(&value) } else { value };
             self.captured.values[rule.capture] = value.into_bytes();
         }
     }
 }
 
-/// Goes down a document along the tokens, and skips everything else.
+/// Deserializer that follows a pointer and skips everything else.
 #[derive(Clone, Copy)]
-struct Walk<'a> {
+struct PointerSearch<'a> {
     tokens: &'a [String],
 }
 
-impl<'de> DeserializeSeed<'de> for Walk<'_> {
+impl<'de> DeserializeSeed<'de> for PointerSearch<'_> {
     type Value = Option<String>;
 
     fn deserialize<D: Deserializer<'de>>(self, document: D) -> Result<Self::Value, D::Error> {
@@ -206,13 +207,13 @@ impl<'de> DeserializeSeed<'de> for Walk<'_> {
     }
 }
 
-impl Walk<'_> {
+impl PointerSearch<'_> {
     fn scalar(self, value: &impl ToString) -> Option<String> {
         self.tokens.is_empty().then(|| value.to_string())
     }
 }
 
-impl<'de> Visitor<'de> for Walk<'_> {
+impl<'de> Visitor<'de> for PointerSearch<'_> {
     type Value = Option<String>;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -248,7 +249,7 @@ impl<'de> Visitor<'de> for Walk<'_> {
         while let Some(key) = map.next_key::<String>()? {
             match self.tokens.split_first() {
                 Some((token, rest)) if *token == key => {
-                    found = map.next_value_seed(Walk { tokens: rest })?;
+                    found = map.next_value_seed(PointerSearch { tokens: rest })?;
                 }
                 _ => {
                     map.next_value::<IgnoredAny>()?;
@@ -266,7 +267,7 @@ impl<'de> Visitor<'de> for Walk<'_> {
         let mut found = None;
         for index in 0.. {
             if wanted == Some(index) {
-                match sequence.next_element_seed(Walk { tokens: rest })? {
+                match sequence.next_element_seed(PointerSearch { tokens: rest })? {
                     Some(value) => found = value,
                     None => break,
                 }
@@ -290,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pointer_finds_texts_numbers_and_truth_values() {
+    fn a_pointer_finds_strings_numbers_and_booleans() {
         assert_eq!(find("/token/user/id").as_deref(), Some("u1"));
         assert_eq!(find("/token/user/na~1me").as_deref(), Some("A~n\"n"));
         assert_eq!(find("/token/roles/1/name").as_deref(), Some("member"));
@@ -299,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_or_no_single_value_is_not_found() {
+    fn a_pointer_does_not_find_missing_values_objects_or_arrays() {
         for pointer in ["/token", "/none", "/token/none", "/token/roles/2/name", "/token/user/id/x"]
         {
             assert_eq!(find(pointer), None, "{pointer}");
@@ -308,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn a_malformed_pointer_is_none() {
+    fn a_malformed_pointer_is_rejected() {
         for text in ["", "a", "a/b", "/~", "/a~2"] {
             assert!(Pointer::parse(text).is_none(), "{text}");
         }

@@ -1,24 +1,24 @@
-//! What other threads may ask of a run.
+//! Commands from other threads to a run.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU8, Ordering};
 
 use tokio::sync::Notify;
 
-/// What the engine's threads are to do.
+/// Command to the engine's threads, from weak to strong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Command {
     /// Follow the schedule.
     Go,
-    /// Take up nothing more; let what is under way end.
+    /// Start no further iteration; let running ones end.
     Stop,
-    /// Give up what is under way, too.
+    /// Abort running iterations, too.
     Abandon,
 }
 
-/// The instant at which a run stops; what is due at or after it is not taken up. Every thread
-/// looks at it after it has read the clock, so that an instant which is set before it has come
-/// stops all threads, and all parts of a load, at the same iteration.
+/// Due time at which a run stops: iterations that are due then or later do not start. Threads read
+/// it after the clock. If it is set before it has passed, all threads, and all parts of a load, stop
+/// at the same iteration.
 #[derive(Debug, Clone)]
 pub(crate) struct StopAt(Arc<AtomicI64>);
 
@@ -27,17 +27,18 @@ impl StopAt {
         Self(Arc::new(AtomicI64::new(i64::MAX)))
     }
 
-    /// An earlier instant counts, a later one changes nothing.
+    /// Sets the time, unless an earlier one is set.
     pub(crate) fn set(&self, due_ns: i64) {
         self.0.fetch_min(due_ns, Ordering::SeqCst);
     }
 
-    /// `i64::MAX` where none was set.
+    /// Returns the time; `i64::MAX` if none is set.
     pub(crate) fn due_ns(&self) -> i64 {
         self.0.load(Ordering::SeqCst)
     }
 }
 
+/// Commands to a run, which wake its threads.
 #[derive(Debug)]
 pub(crate) struct Control {
     pub stop_at: StopAt,
@@ -51,13 +52,13 @@ impl Control {
         Self { stop_at: StopAt::never(), command: AtomicU8::new(Command::Go as u8), changed }
     }
 
-    /// Gives a command; a weaker one than before changes nothing.
-    pub(crate) fn give(&self, command: Command) {
+    /// Sends a command. It has no effect after a stronger one.
+    pub(crate) fn send(&self, command: Command) {
         self.command.fetch_max(command as u8, Ordering::Relaxed);
         self.notify();
     }
 
-    /// Lets nothing begin that is due at or after an instant.
+    /// Stops the run at a due time.
     pub(crate) fn stop_at(&self, due_ns: i64) {
         self.stop_at.set(due_ns);
         self.notify();
@@ -67,14 +68,17 @@ impl Control {
         self.changed.iter().for_each(Notify::notify_one);
     }
 
-    /// Does what a thread has to do; unless it ends well, the other threads end at once, too.
-    pub(crate) fn unless_fine<T, E>(&self, work: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
-        let failing = Failing(self);
-        let worked = work();
-        if worked.is_ok() {
-            std::mem::forget(failing);
+    /// Runs the work of a thread. If it fails or panics, aborts the other threads, too.
+    pub(crate) fn abandon_on_error<T, E>(
+        &self,
+        work: impl FnOnce() -> Result<T, E>,
+    ) -> Result<T, E> {
+        let guard = AbandonGuard(self);
+        let result = work();
+        if result.is_ok() {
+            std::mem::forget(guard);
         }
-        worked
+        result
     }
 
     pub(crate) fn command(&self) -> Command {
@@ -85,17 +89,17 @@ impl Control {
         }
     }
 
-    /// Returns when a command was given since the last look.
+    /// Waits for a command that was sent since the last call.
     pub(crate) async fn changed(&self, thread: usize) {
         self.changed[thread].notified().await;
     }
 }
 
-/// Gives everything up when it is dropped, as it is by a panic.
-struct Failing<'a>(&'a Control);
+/// Guard that aborts the run when it is dropped, as it is by a panic.
+struct AbandonGuard<'a>(&'a Control);
 
-impl Drop for Failing<'_> {
+impl Drop for AbandonGuard<'_> {
     fn drop(&mut self) {
-        self.0.give(Command::Abandon);
+        self.0.send(Command::Abandon);
     }
 }

@@ -1,8 +1,8 @@
-//! Cookies of one iteration, as a browser keeps them for one host.
+//! Cookies of an iteration, for a single host.
 
-/// Cookies in the order in which they came.
+/// Cookies, in the order in which they were set.
 #[derive(Default)]
-pub(crate) struct Jar {
+pub(crate) struct CookieJar {
     cookies: Vec<Cookie>,
 }
 
@@ -12,16 +12,16 @@ struct Cookie {
     path: Vec<u8>,
 }
 
-impl Jar {
+impl CookieJar {
     pub(crate) fn clear(&mut self) {
         self.cookies.clear();
     }
 
-    /// Keeps the cookie of a Set-Cookie header, or removes the one that it declares expired.
+    /// Stores the cookie of a Set-Cookie header, or removes it if it has expired.
     ///
-    /// The attributes Domain, Secure and `SameSite` are not read: all requests go to one origin.
+    /// The attributes Domain, Secure and `SameSite` are ignored: all requests go to one origin.
     /// A cookie without a path is sent with every request.
-    pub(crate) fn keep(&mut self, header: &[u8]) {
+    pub(crate) fn store(&mut self, header: &[u8]) {
         let mut parts = header.split(|&byte| byte == b';').map(<[u8]>::trim_ascii);
         let Some((name, value)) = parts.next().and_then(pair) else { return };
         let (mut path, mut max_age, mut expires) = (&b"/"[..], None, None);
@@ -34,7 +34,7 @@ impl Jar {
             }
         }
         self.cookies.retain(|cookie| cookie.name != name || cookie.path != path);
-        // Max-Age goes before Expires (RFC 6265 5.3).
+        // Max-Age has precedence over Expires (RFC 6265 5.3).
         let is_expired = match (max_age, expires) {
             (Some(seconds), _) => seconds.starts_with(b"-") || seconds == b"0",
             (None, Some(date)) => is_past(date),
@@ -46,10 +46,10 @@ impl Jar {
         }
     }
 
-    /// Writes the Cookie header of a request with this path; nothing if no cookie is for it.
-    pub(crate) fn write(&self, path: &[u8], out: &mut Vec<u8>) {
+    /// Writes the Cookie header of a request with this path; nothing if no cookie matches.
+    pub(crate) fn write_header(&self, path: &[u8], out: &mut Vec<u8>) {
         let mut before: &[u8] = b"Cookie: ";
-        for cookie in self.cookies.iter().filter(|cookie| cookie.is_for(path)) {
+        for cookie in self.cookies.iter().filter(|cookie| cookie.matches(path)) {
             for bytes in [before, &cookie.name, b"=", &cookie.value] {
                 out.extend_from_slice(bytes);
             }
@@ -62,8 +62,8 @@ impl Jar {
 }
 
 impl Cookie {
-    /// RFC 6265 5.1.4.
-    fn is_for(&self, path: &[u8]) -> bool {
+    /// Matches a path (RFC 6265 5.1.4).
+    fn matches(&self, path: &[u8]) -> bool {
         let Some(rest) = path.strip_prefix(&*self.path) else { return false };
         rest.is_empty() || self.path.ends_with(b"/") || rest.starts_with(b"/")
     }
@@ -75,7 +75,7 @@ fn pair(part: &[u8]) -> Option<(&[u8], &[u8])> {
     (!name.is_empty()).then_some((name, value))
 }
 
-/// Whether a date is of the last century: servers delete cookies with the first second of 1970.
+/// Whether a date is in the last century: servers delete cookies with the first second of 1970.
 fn is_past(date: &[u8]) -> bool {
     date.windows(4).any(|year| year.starts_with(b"19") && year.iter().all(u8::is_ascii_digit))
 }
@@ -84,41 +84,41 @@ fn is_past(date: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    fn sent(jar: &Jar, path: &str) -> String {
+    fn sent(jar: &CookieJar, path: &str) -> String {
         let mut out = Vec::new();
-        jar.write(path.as_bytes(), &mut out);
+        jar.write_header(path.as_bytes(), &mut out);
         String::from_utf8(out).unwrap()
     }
 
     #[test]
     fn cookies_are_sent_below_their_path() {
-        let mut jar = Jar::default();
-        jar.keep(b"a=1; Path=/realms/load/; Secure; SameSite=None");
-        jar.keep(b"b=\"x y\"; HttpOnly; path=/realms");
+        let mut jar = CookieJar::default();
+        jar.store(b"a=1; Path=/realms/load/; Secure; SameSite=None");
+        jar.store(b"b=\"x y\"; HttpOnly; path=/realms");
         assert_eq!(sent(&jar, "/realms/load/auth"), "Cookie: a=1; b=\"x y\"\r\n");
         assert_eq!(sent(&jar, "/realms"), "Cookie: b=\"x y\"\r\n");
         assert_eq!(sent(&jar, "/realmsother"), "");
     }
 
     #[test]
-    fn a_cookie_is_replaced_by_its_like_and_removed_when_it_expires() {
-        let mut jar = Jar::default();
-        jar.keep(b"a=1");
-        jar.keep(b"a=2");
+    fn a_cookie_is_replaced_by_one_of_the_same_name_and_removed_when_it_expires() {
+        let mut jar = CookieJar::default();
+        jar.store(b"a=1");
+        jar.store(b"a=2");
         assert_eq!(sent(&jar, "/"), "Cookie: a=2\r\n");
-        jar.keep(b"a=; expires=Thu, 01 Jan 1970 00:00:00 GMT");
-        jar.keep(b"b=1; Max-Age=0; Expires=Fri, 01 Jan 2100 00:00:00 GMT");
-        jar.keep(b"c=1; Max-Age=60; Expires=Thu, 01 Jan 1970 00:00:00 GMT");
+        jar.store(b"a=; expires=Thu, 01 Jan 1970 00:00:00 GMT");
+        jar.store(b"b=1; Max-Age=0; Expires=Fri, 01 Jan 2100 00:00:00 GMT");
+        jar.store(b"c=1; Max-Age=60; Expires=Thu, 01 Jan 1970 00:00:00 GMT");
         assert_eq!(sent(&jar, "/"), "Cookie: c=1\r\n");
         jar.clear();
         assert_eq!(sent(&jar, "/"), "");
     }
 
     #[test]
-    fn what_is_no_cookie_is_not_kept() {
-        let mut jar = Jar::default();
+    fn invalid_cookies_are_ignored() {
+        let mut jar = CookieJar::default();
         for header in [&b""[..], b"novalue", b"=x", b"; Path=/"] {
-            jar.keep(header);
+            jar.store(header);
         }
         assert_eq!(sent(&jar, "/"), "");
     }

@@ -1,21 +1,20 @@
-//! Until when a connection's task may wait: a cell that one watchdog per thread looks at, so that
-//! a request costs no timer.
+//! Deadlines that one watchdog per thread checks, so that a request needs no timer of its own.
 
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-/// The wait was given up.
+/// Error of a wait whose deadline has passed.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Passed;
+pub(crate) struct Elapsed;
 
-/// The deadline of one connection's task.
+/// Deadline of a slot's task.
 #[derive(Debug)]
 pub(crate) struct Deadline {
     at_ns: Cell<i64>,
     passed: Cell<bool>,
-    /// Passed for good: whatever is begun afterwards is given up too.
+    /// All later waits end at once, too.
     abandoned: Cell<bool>,
     waker: RefCell<Option<Waker>>,
 }
@@ -41,8 +40,8 @@ impl Deadline {
         self.at_ns.set(NEVER);
     }
 
-    /// Ends the wait if its time has come; when to look again.
-    pub(crate) fn look(&self, now_ns: i64) -> i64 {
+    /// Ends the wait if its deadline has passed. Returns when to check again.
+    pub(crate) fn check(&self, now_ns: i64) -> i64 {
         if self.at_ns.get() <= now_ns {
             self.clear();
             self.pass();
@@ -50,7 +49,7 @@ impl Deadline {
         self.at_ns.get()
     }
 
-    /// Ends this wait and all to come.
+    /// Ends this wait and all later ones.
     pub(crate) fn abandon(&self) {
         self.abandoned.set(true);
         self.pass();
@@ -68,9 +67,9 @@ impl Deadline {
         &self,
         cx: &mut Context<'_>,
         io: impl FnOnce(&mut Context<'_>) -> Poll<T>,
-    ) -> Poll<Result<T, Passed>> {
+    ) -> Poll<Result<T, Elapsed>> {
         if self.passed.get() {
-            return Poll::Ready(Err(Passed));
+            return Poll::Ready(Err(Elapsed));
         }
         if let Poll::Ready(value) = io(cx) {
             return Poll::Ready(Ok(value));
@@ -83,7 +82,7 @@ impl Deadline {
     }
 
     /// Awaits `future` until the deadline passes.
-    pub(crate) async fn within<F: Future>(&self, future: F) -> Result<F::Output, Passed> {
+    pub(crate) async fn within<F: Future>(&self, future: F) -> Result<F::Output, Elapsed> {
         let mut future = pin!(future);
         poll_fn(|cx| self.poll(cx, |cx| future.as_mut().poll(cx))).await
     }

@@ -1,8 +1,7 @@
-//! The way to the server: a TCP connection to one of its addresses.
+//! TCP connections to the first address of a host that accepts one (Happy Eyeballs, RFC 8305).
 //!
-//! Addresses are tried in the resolver's order, beginning with the one that answered last. One that
-//! neither answers nor refuses does not use up the others' time: after a quarter of a second the
-//! next one is tried beside it, and the first that answers is taken (Happy Eyeballs, RFC 8305).
+//! Addresses are tried in the resolver's order, starting with the one that accepted the last
+//! connection. If one does not respond within a quarter of a second, the next is tried in parallel.
 
 use std::cell::Cell;
 use std::future::{Future, poll_fn};
@@ -15,81 +14,81 @@ use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use crate::samples::Outcome;
+use crate::outcome::Outcome;
 use crate::target::Target;
 
 /// Connection Attempt Delay: time before the next address is tried, too (RFC 8305 section 5).
-const ALONE: Duration = Duration::from_millis(250);
+const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
 
-/// Connects to the first address that answers; `first` is tried first and updated.
-/// `connect_ns` is the time that the caller will wait.
+/// Connects to the first address that accepts; `first` is tried first and updated. `connect_ns` is
+/// the time-out of the caller.
 pub(crate) async fn dial(
     target: &Target,
     first: &Cell<usize>,
     connect_ns: i64,
 ) -> Result<TcpStream, Outcome> {
     if let [address] = *target.addresses {
-        return tcp(address).await.map_err(|error| connect_fault(&error));
+        return tcp(address).await.map_err(|error| connect_failure(&error));
     }
     let count = u32::try_from(target.addresses.len()).unwrap_or(u32::MAX);
-    // Each address has its turn before the caller gives up.
-    let alone = ALONE.min(Duration::from_nanos(connect_ns.unsigned_abs()) / count.max(1));
+    // Every address is tried before the caller's time-out.
+    let delay = ATTEMPT_DELAY.min(Duration::from_nanos(connect_ns.unsigned_abs()) / count.max(1));
     let mut race = Race::new(&target.addresses, first.get());
-    while race.begin_next() {
+    while race.start_next() {
         let connected = if race.has_next() {
-            timeout(alone, poll_fn(|cx| race.poll(cx))).await
+            timeout(delay, poll_fn(|cx| race.poll(cx))).await
         } else {
             Ok(poll_fn(|cx| race.poll(cx)).await)
         };
-        // Otherwise all that were tried have failed, or the next one is to be tried beside them.
+        // Otherwise all attempts so far have failed, or the next address is tried in parallel.
         if let Ok(Some((index, stream))) = connected {
             first.set(index);
             return Ok(stream);
         }
     }
-    Err(race.fault)
+    Err(race.failure)
 }
 
 type Connecting = Pin<Box<dyn Future<Output = io::Result<TcpStream>>>>;
 
-/// Attempts to connect to several addresses at once.
+/// Parallel attempts to connect to several addresses.
 struct Race<'a> {
     addresses: &'a [SocketAddr],
     first: usize,
-    begun: usize,
+    started: usize,
     attempts: Vec<(usize, Connecting)>,
-    /// How the last attempt failed.
-    fault: Outcome,
+    /// Failure of the last attempt.
+    failure: Outcome,
 }
 
 impl<'a> Race<'a> {
     fn new(addresses: &'a [SocketAddr], first: usize) -> Self {
-        Self { addresses, first, begun: 0, attempts: Vec::new(), fault: Outcome::ConnectFailed }
+        Self { addresses, first, started: 0, attempts: Vec::new(), failure: Outcome::ConnectFailed }
     }
 
     fn has_next(&self) -> bool {
-        self.begun < self.addresses.len()
+        self.started < self.addresses.len()
     }
 
-    /// Begins the attempt on the next address; false where there is none.
-    fn begin_next(&mut self) -> bool {
+    /// Starts an attempt on the next address; false if there is none.
+    fn start_next(&mut self) -> bool {
         if !self.has_next() {
             return false;
         }
-        let index = (self.first + self.begun) % self.addresses.len();
-        self.begun += 1;
+        let index = (self.first + self.started) % self.addresses.len();
+        self.started += 1;
         self.attempts.push((index, Box::pin(tcp(self.addresses[index]))));
         true
     }
 
-    /// The first attempt that succeeds; none when all that were begun have failed.
+    /// Polls for the first attempt that succeeds; none when all have failed.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<(usize, TcpStream)>> {
         let mut at = 0;
         while let Some((index, attempt)) = self.attempts.get_mut(at) {
             match attempt.as_mut().poll(cx) {
                 Poll::Ready(Ok(stream)) => return Poll::Ready(Some((*index, stream))),
                 Poll::Ready(Err(error)) => {
-                    self.fault = connect_fault(&error);
+                    self.failure = connect_failure(&error);
                     drop(self.attempts.remove(at));
                 }
                 Poll::Pending => at += 1,
@@ -105,7 +104,7 @@ async fn tcp(address: SocketAddr) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-fn connect_fault(error: &io::Error) -> Outcome {
+fn connect_failure(error: &io::Error) -> Outcome {
     match error.kind() {
         ErrorKind::ConnectionRefused => Outcome::Refused,
         ErrorKind::TimedOut => Outcome::ConnectTimeout,

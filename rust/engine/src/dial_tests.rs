@@ -1,7 +1,7 @@
 use tokio::net::{TcpListener, TcpSocket};
 
 use super::*;
-use crate::machine;
+use crate::system;
 
 /// Far more than a connection on loopback takes.
 const CONNECT_NS: i64 = 60_000_000_000;
@@ -45,7 +45,7 @@ fn target(addresses: &[SocketAddr]) -> Target {
 }
 
 fn run<T>(test: impl Future<Output = T>) -> T {
-    machine::runtime().expect("an event loop").block_on(test)
+    system::runtime().expect("an event loop").block_on(test)
 }
 
 #[test]

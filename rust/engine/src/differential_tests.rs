@@ -8,8 +8,8 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
 use tokio::task::LocalSet;
 
-use crate::machine;
 use crate::response::{Body, HeadReader};
+use crate::system;
 
 /// What a parser made of an answer after which the server closed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,7 +32,7 @@ fn ours(bytes: &[u8]) -> Parsed {
         }
     };
     let mut body = Vec::new();
-    let skipped = head.body.skip(&rest[head.length..], |piece| body.extend_from_slice(piece));
+    let skipped = head.body.consume(&rest[head.length..], |piece| body.extend_from_slice(piece));
     let is_complete = head.body.is_complete() || head.body == Body::UntilClose;
     if skipped.is_ok() && is_complete {
         Parsed::Answer { status: head.status, body }
@@ -240,7 +240,7 @@ const DIFFERENCES: &[(&str, &str)] = &[
 
 #[test]
 fn our_parser_differs_from_hypers_only_where_that_is_justified() {
-    let runtime = machine::runtime().expect("an event loop");
+    let runtime = system::runtime().expect("an event loop");
     let justified: BTreeMap<_, _> = DIFFERENCES.iter().copied().collect();
     let mut wrong = Vec::new();
     for (name, text) in CORPUS {

@@ -1,24 +1,24 @@
-//! Why a run could not start. A request that fails is a sample, never an error.
+//! Errors that prevent a run. A failed request is a sample, never an error.
 
 use crate::table::BadFile;
 
-/// A run that cannot start; the text is one line that says what, where and the mend.
+/// Reason why a run cannot start, as one line that names cause, place and remedy.
 #[derive(Debug, thiserror::Error)]
-pub enum Refusal {
-    /// The plan asks for what cannot be done.
+pub enum Error {
+    /// Invalid plan.
     #[error("plan: {field} {reason}")]
     Plan {
-        /// Its path in the plan.
+        /// Path of the field.
         field: String,
-        /// What is wrong with it.
+        /// Problem with the field.
         reason: String,
     },
     /// A file that the plan names cannot be used.
     #[error("{path}: {reason}")]
     File {
-        /// Its path.
+        /// Path of the file.
         path: String,
-        /// What is wrong with it.
+        /// Problem with the file.
         reason: String,
     },
     /// The target or this machine cannot be used.
@@ -26,19 +26,19 @@ pub enum Refusal {
     Environment(String),
 }
 
-impl Refusal {
-    /// A refusal of one field.
+impl Error {
+    /// Error about a field of the plan.
     pub(crate) fn plan(field: impl Into<String>, reason: impl Into<String>) -> Self {
         Self::Plan { field: field.into(), reason: reason.into() }
     }
 
-    /// A refusal of one file.
+    /// Error about a file.
     pub(crate) fn file(path: &str, reason: &impl ToString) -> Self {
         Self::File { path: path.to_owned(), reason: reason.to_string() }
     }
 }
 
-impl From<BadFile> for Refusal {
+impl From<BadFile> for Error {
     fn from(bad: BadFile) -> Self {
         Self::Environment(bad.to_string())
     }

@@ -1,8 +1,8 @@
-//! What the generator says of itself: lateness and cost.
+//! Health of the generator: lateness and CPU cost.
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// Counts of nanosecond values in buckets whose width is 1/32 of their value.
+/// Histogram of nanoseconds with buckets as wide as 1/32 of their value.
 #[derive(Debug, Clone)]
 pub struct Histogram {
     counts: Vec<u64>,
@@ -20,25 +20,25 @@ impl Default for Histogram {
 }
 
 impl Histogram {
-    /// The highest value that each bucket holds, and how many values are in it, in ascending order;
-    /// without empty buckets. The buckets are the same everywhere: counts of equal ones add up.
+    /// Returns highest value and count of each bucket that is not empty, in ascending order. All
+    /// histograms have the same buckets, so they are merged by adding counts.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64)> {
         let filled = self.counts.iter().enumerate().filter(|&(_, &count)| count > 0);
         filled.map(|(index, &count)| (upper_edge(index), count))
     }
 
-    /// Counts 0 so many times.
+    /// Records 0 this many times.
     pub(crate) fn record_zeros(&mut self, count: u64) {
         self.counts[0] += count;
         self.total += count;
     }
 
-    /// How many values were counted.
+    /// Returns the number of values.
     pub(crate) fn total(&self) -> u64 {
         self.total
     }
 
-    /// Counts a value; a negative one counts as 0.
+    /// Records a value; a negative one as 0.
     pub(crate) fn record(&mut self, value_ns: i64) {
         let value = u64::try_from(value_ns).unwrap_or(0);
         self.counts[bucket(value)] += 1;
@@ -54,7 +54,7 @@ impl Histogram {
         self.max = self.max.max(other.max);
     }
 
-    /// The value that a share of all values does not exceed, to 3 %; 0 when there are none.
+    /// Returns a quantile, with an error of up to 3 %; 0 without values.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -73,7 +73,7 @@ impl Histogram {
         self.max
     }
 
-    /// The greatest value; 0 when there are none.
+    /// Returns the maximum; 0 without values.
     pub fn max(&self) -> u64 {
         self.max
     }
@@ -98,48 +98,48 @@ fn upper_edge(index: usize) -> u64 {
     ((index % SUB + SUB + 1) << shift).wrapping_sub(1)
 }
 
-/// The generator's own cost and lateness over one run.
+/// Lateness and CPU cost of the generator in a run.
 #[derive(Debug, Clone, Default)]
 pub struct Health {
-    /// Median time from due to sent, without the waiting for a free connection.
+    /// Median time from due to sent, without the wait for a connection.
     pub lag_p50_ms: f64,
     /// Its 99th percentile.
     pub lag_p99_ms: f64,
     /// Its maximum.
     pub lag_max_ms: f64,
-    /// Iterations that waited since all connections were in use.
+    /// Iterations that waited because all connections were in use.
     pub waited: u64,
-    /// How long, as the 99th percentile over all iterations.
+    /// 99th percentile of that wait, over all iterations.
     pub wait_p99_ms: f64,
-    /// And at most.
+    /// Maximum of that wait.
     pub wait_max_ms: f64,
-    /// User and system CPU of the engine's threads.
+    /// CPU time (user and system) of the engine's threads.
     pub cpu_s: f64,
-    /// From the start to the end of the last request.
+    /// Time from the start to the end of the last request.
     pub wall_s: f64,
-    /// Ready to run, but another had the core.
+    /// Time that threads waited for a core.
     pub runqueue_wait_s: f64,
-    /// Engine threads.
+    /// Number of engine threads.
     pub threads: u16,
-    /// Requests sent again since a kept-alive connection turned out to be closed.
+    /// Requests that were sent again because a kept-alive connection was closed.
     pub retries: u64,
     /// Connections opened.
     pub connections: u64,
-    /// Iterations that `Limits.max_rate_rps` held back.
+    /// Iterations that `Limits.max_rate_rps` delayed.
     pub throttled: u64,
-    /// By how much, summed over them.
+    /// Sum of these delays.
     pub throttled_s: f64,
-    /// `Limits.load_s` ended the load before its schedule did.
+    /// Whether `Limits.load_s` ended the load before its schedule.
     pub is_cut_short: bool,
-    /// Requests for whose connection this machine had no local port left.
+    /// Requests that failed for lack of a local port.
     pub without_port: u64,
-    /// Time from due to sent, of every iteration.
+    /// Time from due to sent of all iterations.
     pub lag: Histogram,
-    /// Time for which each iteration waited since all connections were in use.
+    /// Wait for a connection of all iterations.
     pub wait: Histogram,
 }
 
-/// CPU clock and run-queue wait of the calling thread.
+/// CPU time and run-queue wait of a thread.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ThreadCost {
     pub cpu_s: f64,
@@ -162,7 +162,7 @@ impl ThreadCost {
     }
 }
 
-/// The second number of schedstat, where the kernel keeps it: nanoseconds spent waiting for a core.
+/// Returns the second field of schedstat, if the kernel has it: time spent waiting for a core.
 fn runqueue_wait_s() -> Option<f64> {
     let line = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     let waited_ns: f64 = line.split_whitespace().nth(1)?.parse().ok()?;

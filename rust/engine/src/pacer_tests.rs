@@ -3,10 +3,10 @@ use proptest::prelude::*;
 use super::*;
 use crate::plan::Arrivals;
 
-const ALONE: Share = Share { thread: 0, threads: 1 };
+const WHOLE: Partition = Partition { index: 0, count: 1 };
 
-fn pacer(load: &Load, share: Share) -> Pacer {
-    Pacer::new(load, &limits(None, None), share, ALONE, Arc::default())
+fn pacer(load: &Load, share: Partition) -> Pacer {
+    Pacer::new(load, &limits(None, None), share, WHOLE, Arc::default())
 }
 
 fn limits(max_rate_rps: Option<f64>, load_s: Option<f64>) -> Limits {
@@ -34,13 +34,13 @@ fn due(pacer: &mut Pacer) -> Vec<Arrival> {
 fn four_per_second_for_one_second() {
     let load = open(4.0, 1.0, Arrivals::Constant);
     let due_ms: Vec<_> =
-        due(&mut pacer(&load, ALONE)).iter().map(|arrival| arrival.due_ns / 1_000_000).collect();
+        due(&mut pacer(&load, WHOLE)).iter().map(|arrival| arrival.due_ns / 1_000_000).collect();
     assert_eq!(due_ms, [0, 250, 500, 750]);
 }
 
 #[test]
 fn nothing_is_taken_before_it_is_due() {
-    let mut pacer = pacer(&open(10.0, 1.0, Arrivals::Constant), ALONE);
+    let mut pacer = pacer(&open(10.0, 1.0, Arrivals::Constant), WHOLE);
     assert!(pacer.take(0).is_some());
     assert!(pacer.take(99_999_999).is_none());
     assert_eq!(pacer.next_due_ns(), Some(100_000_000));
@@ -50,11 +50,11 @@ fn nothing_is_taken_before_it_is_due() {
 fn a_closed_loop_starts_the_next_iteration_when_one_ends() {
     let (workers, iterations, think_s) = (2, Some(3), 0.0);
     let load = Load::Closed { workers, duration_s: None, iterations, think_s, turn: None };
-    let mut pacer = pacer(&load, ALONE);
+    let mut pacer = pacer(&load, WHOLE);
     assert_eq!(pacer.take(0), Some(Arrival { iteration: 0, due_ns: 0 }));
     assert_eq!(pacer.take(0), Some(Arrival { iteration: 1, due_ns: 0 }));
     assert_eq!(pacer.take(5), None);
-    pacer.ended(7, 0);
+    pacer.iteration_ended(7, 0);
     assert_eq!(pacer.take(8), Some(Arrival { iteration: 2, due_ns: 7 }));
     assert!(pacer.is_over(8));
 }
@@ -71,8 +71,8 @@ fn a_closed_loop_ends_with_the_last_number_and_begins_none_again() {
     let started = Arc::new(AtomicU64::new(u64::from(u32::MAX) - 1));
     let mut pacers: Vec<_> = (0..2)
         .map(|thread| {
-            let share = Share { thread, threads: 2 };
-            Pacer::new(&load, &limits(None, None), share, ALONE, started.clone())
+            let share = Partition { index: thread, count: 2 };
+            Pacer::new(&load, &limits(None, None), share, WHOLE, started.clone())
         })
         .collect();
     let last = Arrival { iteration: u32::MAX - 1, due_ns: 0 };
@@ -95,12 +95,12 @@ fn the_parts_of_a_closed_loop_number_its_iterations_together() {
     let mut workers = 0;
     let mut numbers: Vec<_> = (0..3)
         .flat_map(|part| {
-            let part = Share { thread: part, threads: 3 };
+            let part = Partition { index: part, count: 3 };
             let mut pacer = Pacer::new(&load, &limits(None, None), part, part, Arc::default());
             let first: Vec<_> = std::iter::from_fn(|| pacer.take(0)).collect();
             workers += first.len();
             let rest = (0..).map_while(|now_ns| {
-                pacer.ended(now_ns, 0);
+                pacer.iteration_ended(now_ns, 0);
                 pacer.take(now_ns)
             });
             first.into_iter().chain(rest).map(|arrival| arrival.iteration).collect::<Vec<_>>()
@@ -114,11 +114,11 @@ fn the_parts_of_a_closed_loop_number_its_iterations_together() {
 #[test]
 fn a_band_fills_to_its_top_and_again_from_its_bottom() {
     let load = Load::Band { low: 1, high: 3, fill_rps: 1e3, ebb_rps: 0.0, duration_s: 1.0 };
-    let mut pacer = pacer(&load, ALONE);
+    let mut pacer = pacer(&load, WHOLE);
     assert_eq!((0..10).filter_map(|ms| pacer.take(ms * 1_000_000)).count(), 3);
-    pacer.ended(10_000_000, 0);
+    pacer.iteration_ended(10_000_000, 0);
     assert_eq!(pacer.next_due_ns(), None);
-    pacer.ended(12_000_000, 0);
+    pacer.iteration_ended(12_000_000, 0);
     assert_eq!(pacer.next_due_ns(), Some(13_000_000));
 }
 
@@ -126,9 +126,9 @@ fn a_band_fills_to_its_top_and_again_from_its_bottom() {
 fn a_worker_thinks_before_it_goes_on() {
     let (workers, iterations, think_s) = (1, None, 0.5);
     let load = Load::Closed { workers, duration_s: Some(10.0), iterations, think_s, turn: None };
-    let mut pacer = pacer(&load, ALONE);
+    let mut pacer = pacer(&load, WHOLE);
     assert!(pacer.take(0).is_some());
-    pacer.ended(1_000_000_000, 0);
+    pacer.iteration_ended(1_000_000_000, 0);
     assert_eq!(pacer.next_due_ns(), Some(1_500_000_000));
     assert!(pacer.take(1_499_999_999).is_none());
     assert!(pacer.take(1_500_000_000).is_some());
@@ -136,7 +136,7 @@ fn a_worker_thinks_before_it_goes_on() {
 
 #[test]
 fn poisson_gaps_have_the_mean_and_the_deviation_of_an_exponential_distribution() {
-    let due = due(&mut pacer(&open(1000.0, 100.0, Arrivals::Poisson), ALONE));
+    let due = due(&mut pacer(&open(1000.0, 100.0, Arrivals::Poisson), WHOLE));
     #[expect(clippy::cast_precision_loss)]
     let gaps: Vec<f64> =
         due.windows(2).map(|pair| (pair[1].due_ns - pair[0].due_ns) as f64 / 1e6).collect();
@@ -153,7 +153,7 @@ fn another_seed_is_another_schedule_and_the_same_seed_the_same() {
     let with = |seed| {
         let (rate_rps, duration_s, arrivals) = (100.0, 1.0, Arrivals::Poisson);
         let iterations = None;
-        due(&mut pacer(&Load::Open { rate_rps, duration_s, arrivals, seed, iterations }, ALONE))
+        due(&mut pacer(&Load::Open { rate_rps, duration_s, arrivals, seed, iterations }, WHOLE))
     };
     assert_eq!(with(1), with(1));
     assert_ne!(with(1), with(2));
@@ -166,9 +166,9 @@ proptest! {
     ) {
         let arrivals = if is_poisson { Arrivals::Poisson } else { Arrivals::Constant };
         let load = open(rate_rps, duration_s, arrivals);
-        let whole = due(&mut pacer(&load, ALONE));
+        let whole = due(&mut pacer(&load, WHOLE));
         let mut parts: Vec<_> = (0..threads)
-            .flat_map(|thread| due(&mut pacer(&load, Share { thread, threads })))
+            .flat_map(|thread| due(&mut pacer(&load, Partition { index: thread, count: threads })))
             .collect();
         parts.sort_by_key(|arrival| arrival.iteration);
         prop_assert_eq!(&parts, &whole);
@@ -203,7 +203,7 @@ fn staged(stages: &[(f64, f64, f64)], arrivals: Arrivals) -> Load {
 fn nothing_is_due_in_a_stage_at_rate_zero_nor_at_its_edge_before_it() {
     let load = staged(&[(1.0, 2.0, 2.0), (1.0, 0.0, 0.0), (1.0, 2.0, 2.0)], Arrivals::Constant);
     let due_ms: Vec<_> =
-        due(&mut pacer(&load, ALONE)).iter().map(|arrival| arrival.due_ns / 1_000_000).collect();
+        due(&mut pacer(&load, WHOLE)).iter().map(|arrival| arrival.due_ns / 1_000_000).collect();
     assert_eq!(due_ms, [0, 500, 2000, 2500]);
 }
 
@@ -211,9 +211,9 @@ fn nothing_is_due_in_a_stage_at_rate_zero_nor_at_its_edge_before_it() {
 fn a_recording_is_replayed_to_its_last_instant() {
     let load = Load::Replay { offsets_s: vec![0.25, 0.25, 1.5, 2.0] };
     let due_ms: Vec<_> =
-        due(&mut pacer(&load, ALONE)).iter().map(|arrival| arrival.due_ns / 1_000_000).collect();
+        due(&mut pacer(&load, WHOLE)).iter().map(|arrival| arrival.due_ns / 1_000_000).collect();
     assert_eq!(due_ms, [250, 250, 1500, 2000]);
-    assert_eq!(pacer(&load, ALONE).end_ns(), Some(2_000_000_000));
+    assert_eq!(pacer(&load, WHOLE).end_ns(), Some(2_000_000_000));
 }
 
 #[test]
@@ -222,7 +222,7 @@ fn an_open_loop_ends_after_so_many_iterations_too() {
         let (rate_rps, duration_s, seed) = (100.0, 3600.0, 7);
         let load = Load::Open { rate_rps, duration_s, arrivals, seed, iterations: Some(10) };
         let mut pacers: Vec<_> =
-            (0..3).map(|thread| pacer(&load, Share { thread, threads: 3 })).collect();
+            (0..3).map(|thread| pacer(&load, Partition { index: thread, count: 3 })).collect();
         let due: Vec<_> = pacers.iter_mut().flat_map(due).collect();
         assert_eq!(due.len(), 10);
         // The drain is counted from the last one, not from an hour later.
@@ -244,7 +244,13 @@ fn begun(
     let started = Arc::default();
     let mut pacers: Vec<_> = (0..threads)
         .map(|thread| {
-            Pacer::new(load, limits, Share { thread, threads }, ALONE, Arc::clone(&started))
+            Pacer::new(
+                load,
+                limits,
+                Partition { index: thread, count: threads },
+                WHOLE,
+                Arc::clone(&started),
+            )
         })
         .collect();
     let mut ends: Vec<Vec<i64>> = vec![Vec::new(); threads.into()];
@@ -255,7 +261,7 @@ fn begun(
             ends.retain(|&end_ns| {
                 let has_ended = end_ns <= now_ns;
                 if has_ended {
-                    pacer.ended(now_ns, 0);
+                    pacer.iteration_ended(now_ns, 0);
                 }
                 !has_ended
             });
@@ -318,7 +324,7 @@ fn a_generator_that_was_late_makes_up_for_ten_milliseconds_at_most() {
 #[test]
 fn a_late_generator_moves_nothing_that_is_due_below_the_ceiling() {
     let load = open(100.0, 1.0, Arrivals::Constant);
-    let mut pacer = Pacer::new(&load, &limits(Some(1e6), None), ALONE, ALONE, Arc::default());
+    let mut pacer = Pacer::new(&load, &limits(Some(1e6), None), WHOLE, WHOLE, Arc::default());
     // It looks for the first time after half a second.
     let due_ms: Vec<_> = (0..1000)
         .filter_map(|step| pacer.take(500_000_000 + step * 1000))
@@ -346,7 +352,7 @@ fn a_load_at_the_ceiling_or_below_is_not_held_back() {
 #[test]
 fn what_the_ceiling_holds_back_is_due_when_it_permits_it() {
     let load = open(100.0, 1.0, Arrivals::Constant);
-    let mut pacer = Pacer::new(&load, &limits(Some(50.0), None), ALONE, ALONE, Arc::default());
+    let mut pacer = Pacer::new(&load, &limits(Some(50.0), None), WHOLE, WHOLE, Arc::default());
     let due_ms: Vec<_> = (0..200)
         .filter_map(|step| pacer.take(step * 5_000_000))
         .map(|arrival| arrival.due_ns / 1_000_000)
@@ -386,7 +392,7 @@ proptest! {
         let Load::Stages { stages, .. } = &load else { unreachable!() };
         let total_s: f64 = stages.iter().map(|stage| stage.duration_s).sum();
         let mut all: Vec<_> = (0..threads)
-            .flat_map(|thread| due(&mut pacer(&load, Share { thread, threads })))
+            .flat_map(|thread| due(&mut pacer(&load, Partition { index: thread, count: threads })))
             .collect();
         all.sort_by_key(|arrival| arrival.iteration);
         prop_assert!(all.windows(2).all(|pair| pair[0].due_ns <= pair[1].due_ns));
@@ -405,7 +411,7 @@ proptest! {
             unreachable!()
         };
         let load = Load::Stages { stages: stages.clone(), arrivals, seed, iterations: None };
-        let due = due(&mut pacer(&load, ALONE));
+        let due = due(&mut pacer(&load, WHOLE));
         prop_assert!(due.iter().all(|at| !(2_000_000_001..3_000_000_000).contains(&at.due_ns)));
         for until_s in [1.0, 2.0, 4.0, 5.0] {
             let expected = integral(&stages, until_s);

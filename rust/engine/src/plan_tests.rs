@@ -1,5 +1,5 @@
 use super::*;
-use crate::script::{Act, Request, Script};
+use crate::script::{Script, StepKind, Template};
 
 fn golden(name: &str) -> Plan {
     let path = format!("{}/../../tests/data/{name}", env!("CARGO_MANIFEST_DIR"));
@@ -10,8 +10,8 @@ fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap()
 }
 
-fn request(script: &Script, index: usize) -> &Request {
-    let Act::Request(request) = &script.steps[index].act else { panic!("no request") };
+fn request(script: &Script, index: usize) -> &Template {
+    let StepKind::Request(request) = &script.steps[index].kind else { panic!("no request") };
     request
 }
 
@@ -56,10 +56,10 @@ fn the_golden_plans_are_read_field_by_field() {
 }
 
 #[test]
-fn the_golden_plans_requests_are_laid_out_to_the_byte() {
+fn requests_of_the_golden_plan_are_rendered_exactly() {
     let script = Script::new(&golden("plan_open.json")).unwrap_or_else(|e| panic!("{e}"));
     let mut buffer = Vec::new();
-    let issue = script.fill(request(&script, 0), 2, &[Vec::new(), Vec::new()], None, &mut buffer);
+    let issue = script.render(request(&script, 0), 2, &[Vec::new(), Vec::new()], None, &mut buffer);
     let agent = concat!("User-Agent: loadstone/", env!("CARGO_PKG_VERSION"), "\r\n");
     assert_eq!(
         text(issue),
@@ -69,8 +69,13 @@ fn the_golden_plans_requests_are_laid_out_to_the_byte() {
              {{\"user\": \"ann\", \"p\": \"pässword\"}}"
         )
     );
-    let validate =
-        script.fill(request(&script, 1), 3, &[b"gAAA".to_vec(), b"u1".to_vec()], None, &mut buffer);
+    let validate = script.render(
+        request(&script, 1),
+        3,
+        &[b"gAAA".to_vec(), b"u1".to_vec()],
+        None,
+        &mut buffer,
+    );
     assert_eq!(
         text(validate),
         format!(
@@ -93,59 +98,59 @@ fn the_host_header_names_the_port_where_it_is_not_the_schemes_own() {
         let script = Script::new(&plan).unwrap_or_else(|e| panic!("{e}"));
         let mut buffer = Vec::new();
         let sent =
-            script.fill(request(&script, 0), 0, &[Vec::new(), Vec::new()], None, &mut buffer);
+            script.render(request(&script, 0), 0, &[Vec::new(), Vec::new()], None, &mut buffer);
         assert!(text(sent).contains(expected), "{expected}");
     }
 }
 
 #[test]
-fn a_pause_a_condition_and_a_hole_for_the_number_are_read() {
+fn a_pause_a_condition_and_an_iteration_placeholder_are_read() {
     let plan = golden("plan_course.json");
     let [Step::Request(look), Step::Pause(pause), Step::Request(delete), _] = &*plan.steps else {
         panic!("a request, a pause, a request, another script")
     };
     assert_eq!(plan.limits.iteration_timeout_s, Some(2.5));
     assert!(look.captures[0].optional && !look.always && delete.always);
-    let only_if = pause.only_if.as_ref().map(|ended| (&*ended.action, &*ended.status));
+    let only_if = pause.only_if.as_ref().map(|condition| (&*condition.action, &*condition.status));
     assert_eq!(only_if, Some(("look", &[404][..])));
     let script = Script::new(&plan).unwrap_or_else(|e| panic!("{e}"));
     let mut buffer = Vec::new();
     let sent =
-        text(script.fill(request(&script, 0), 4_294_967_295, &[Vec::new()], None, &mut buffer));
+        text(script.render(request(&script, 0), 4_294_967_295, &[Vec::new()], None, &mut buffer));
     assert!(sent.starts_with("GET /v3/users?name=u-4294967295 HTTP/1.1\r\n"));
-    let Act::Pause(rest) = &script.steps[1].act else { panic!("a pause") };
-    let lengths: Vec<_> = (0..1000).map(|iteration| script.length_ns(rest, iteration)).collect();
+    let StepKind::Pause(rest) = &script.steps[1].kind else { panic!("a pause") };
+    let lengths: Vec<_> = (0..1000).map(|iteration| script.pause_ns(rest, iteration)).collect();
     assert!(lengths.iter().all(|length| (500_000_000..=1_500_000_000).contains(length)));
-    assert_eq!(lengths[7], script.length_ns(rest, 7));
+    assert_eq!(lengths[7], script.pause_ns(rest, 7));
 }
 
 #[test]
-fn a_mix_takes_scripts_by_their_weights_and_again_the_same() {
+fn a_mix_chooses_scripts_by_weight_and_is_reproducible() {
     let plan = golden("plan_course.json");
     let script = Script::new(&plan).unwrap_or_else(|e| panic!("{e}"));
-    let taken: Vec<_> = (0..10_000).map(|iteration| script.steps_of(iteration)).collect();
+    let taken: Vec<_> = (0..10_000).map(|iteration| script.steps_for(iteration)).collect();
     assert!(taken.iter().all(|steps| *steps == (0..3) || *steps == (3..4)));
     // The standard deviation of the count is 30.
     let first = taken.iter().filter(|steps| **steps == (0..3)).count();
     assert!((880..1120).contains(&first), "{first}");
     let again = Script::new(&plan).unwrap_or_else(|e| panic!("{e}"));
-    assert!(taken.iter().zip(0..).all(|(steps, iteration)| *steps == again.steps_of(iteration)));
+    assert!(taken.iter().zip(0..).all(|(steps, iteration)| *steps == again.steps_for(iteration)));
 }
 
 #[test]
-fn a_mix_that_does_not_share_out_the_steps_is_refused() {
+fn a_mix_that_does_not_cover_the_steps_is_refused() {
     let shares = |shares: &[(usize, f64)]| {
         let mut plan = golden("plan_course.json");
-        plan.mix = shares.iter().map(|&(steps, weight)| Share { steps, weight }).collect();
-        Script::new(&plan).err().map(|refusal| refusal.to_string())
+        plan.mix = shares.iter().map(|&(steps, weight)| MixEntry { steps, weight }).collect();
+        Script::new(&plan).err().map(|error| error.to_string())
     };
     assert_eq!(shares(&[(3, 1.0), (1, 0.5)]), None);
     for wrong in [&[(3, 1.0)][..], &[(3, 1.0), (2, 1.0)], &[(3, 1.0), (0, 1.0), (1, 1.0)]] {
-        assert!(shares(wrong).is_some_and(|words| words.contains("mix")), "{wrong:?}");
+        assert!(shares(wrong).is_some_and(|message| message.contains("mix")), "{wrong:?}");
     }
-    assert!(shares(&[(3, 1.0), (1, 0.0)]).is_some_and(|words| words.contains("mix[1].weight")));
+    assert!(shares(&[(3, 1.0), (1, 0.0)]).is_some_and(|message| message.contains("mix[1].weight")));
     // The second script would need what only the first one captures.
-    assert!(shares(&[(2, 1.0), (2, 1.0)]).is_some_and(|words| words.contains("capture")));
+    assert!(shares(&[(2, 1.0), (2, 1.0)]).is_some_and(|message| message.contains("capture")));
 }
 
 #[test]

@@ -1,32 +1,31 @@
-//! What a run shows of itself while it goes on.
+//! Progress counters of a run.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Counts since the start of the run, over all threads.
+/// Progress of a run, over all threads.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Since the schedule's start.
+    /// Time since the start.
     pub elapsed_ns: u64,
-    /// Iterations whose intended start has passed.
+    /// Iterations that were due.
     pub due: u64,
-    /// Requests.
+    /// Requests sent.
     pub sent: u64,
-    /// Iterations that ended well.
+    /// Successful iterations.
     pub ok: u64,
-    /// Iterations that did not.
+    /// Failed iterations.
     pub failed: u64,
-    /// Sum over the iterations that ended, from their intended start.
+    /// Sum of latencies of iterations, from their due times.
     pub latency_sum_ns: u64,
-    /// Send lag within which 99 of 100 iterations were taken up, of those that ended; rounded up to
-    /// the end of its bucket.
+    /// 99th percentile of the send lag of iterations that ended, rounded up to the end of its bucket.
     pub lag_p99_ns: u64,
 }
 
-/// Buckets of the times of `Counters`: up to 2^30 microseconds, eighteen minutes.
+/// Number of buckets of the histograms in `Counters`: up to 2^30 microseconds, 18 minutes.
 pub const LATENCY_BUCKETS: usize = (30 - SUB_BITS as usize + 2) << SUB_BITS;
 const SUB_BITS: u32 = 3;
 
-/// The bucket of a time: microseconds below 8 have one each, then each is 1/8 of its values wide.
+/// Returns the bucket of a time: one for each microsecond below 8, then as wide as 1/8 of the value.
 #[expect(clippy::cast_possible_truncation, reason = "the last bucket is the least upper bound")]
 fn bucket(time_ns: u64) -> usize {
     let value = time_ns / 1000;
@@ -35,13 +34,13 @@ fn bucket(time_ns: u64) -> usize {
     (index as usize).min(LATENCY_BUCKETS - 1)
 }
 
-/// The time below which all values of a bucket lie.
+/// Returns the exclusive upper bound of a bucket.
 fn bucket_end_ns(index: usize) -> u64 {
     let shift = (index >> SUB_BITS).saturating_sub(1);
     (((index - (shift << SUB_BITS) + 1) as u64) << shift) * 1000
 }
 
-/// The end of the bucket within which 99 of 100 values lie; 0 when there are none.
+/// Returns the 99th percentile, rounded up to the end of its bucket; 0 without values.
 pub(crate) fn p99_ns(counts: &[u64]) -> u64 {
     let rank = (counts.iter().sum::<u64>() * 99).div_ceil(100).max(1);
     let mut seen = 0;
@@ -52,8 +51,8 @@ pub(crate) fn p99_ns(counts: &[u64]) -> u64 {
     found.map_or(0, bucket_end_ns)
 }
 
-/// One thread's counts. Only that thread writes, so an addition is a load and a store; the
-/// alignment keeps another thread's counts out of its cache lines.
+/// Counters of one thread. Only that thread writes, so an addition is a load and a store. The
+/// alignment avoids false sharing with other threads.
 #[derive(Debug)]
 #[repr(align(128))]
 pub(crate) struct Counters {
@@ -62,9 +61,9 @@ pub(crate) struct Counters {
     ok: AtomicU64,
     failed: AtomicU64,
     latency_sum_ns: AtomicU64,
-    /// Of the iterations that ended well.
+    /// Histogram of latencies of successful iterations.
     latencies: [AtomicU64; LATENCY_BUCKETS],
-    /// Send lags of the iterations that ended.
+    /// Histogram of send lags of iterations that ended.
     lags: [AtomicU64; LATENCY_BUCKETS],
 }
 
@@ -153,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn one_of_a_hundred_may_be_later() {
+    fn one_in_a_hundred_lags_may_exceed_p99() {
         let counters = Counters::default();
         let p99 = || {
             let mut counts = vec![0; LATENCY_BUCKETS];
@@ -170,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn only_iterations_that_ended_well_have_a_latency() {
+    fn only_successful_iterations_have_a_latency() {
         let counters = Counters::default();
         counters.ended(true, 5_000);
         counters.ended(true, -1);

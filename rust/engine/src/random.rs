@@ -1,6 +1,6 @@
-//! Seeded random numbers: the same seed, the same run.
+//! Seeded random numbers: a run is reproducible.
 
-/// `SplitMix64` (Steele, Lea, Flood 2014): small, seedable, and good enough for gaps.
+/// `SplitMix64` generator (Steele, Lea, Flood 2014).
 pub(crate) struct SplitMix {
     state: u64,
 }
@@ -14,24 +14,24 @@ impl SplitMix {
 
     fn next(&mut self) -> u64 {
         self.state = self.state.wrapping_add(GOLDEN);
-        mixed(self.state)
+        mix(self.state)
     }
 
-    /// A draw from the exponential distribution of mean 1.
+    /// Returns a value of the exponential distribution with mean 1.
     pub(crate) fn exponential(&mut self) -> f64 {
-        // From (0, 1]: no logarithm of zero.
+        // In (0, 1], so the logarithm is finite.
         -unit_above_zero(self.next()).ln()
     }
 }
 
-/// A draw from [0, 1) that hangs on the iteration's number alone, so that neither the number of
-/// threads nor the order of answers changes it. `stream` keeps draws for several ends apart.
-pub(crate) fn draw(seed: u64, stream: u64, iteration: u32) -> f64 {
-    let state = mixed(seed ^ mixed(stream.wrapping_mul(GOLDEN)));
-    unit(mixed(state.wrapping_add(u64::from(iteration).wrapping_add(1).wrapping_mul(GOLDEN))))
+/// Returns a value of [0, 1) that depends on seed, stream and iteration only, not on the number of
+/// threads or the order of responses. Each purpose has a stream of its own.
+pub(crate) fn uniform(seed: u64, stream: u64, iteration: u32) -> f64 {
+    let state = mix(seed ^ mix(stream.wrapping_mul(GOLDEN)));
+    unit(mix(state.wrapping_add(u64::from(iteration).wrapping_add(1).wrapping_mul(GOLDEN))))
 }
 
-fn mixed(state: u64) -> u64 {
+fn mix(state: u64) -> u64 {
     let mixed = (state ^ (state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     mixed ^ (mixed >> 31)
@@ -52,17 +52,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn draws_are_even_and_hang_on_each_of_seed_stream_and_iteration() {
+    fn values_are_uniform_and_depend_on_seed_stream_and_iteration() {
         let mean = |seed, stream| {
-            (0..10_000).map(|iteration| draw(seed, stream, iteration)).sum::<f64>() / 1e4
+            (0..10_000).map(|iteration| uniform(seed, stream, iteration)).sum::<f64>() / 1e4
         };
         for (seed, stream) in [(0, 0), (0, 1), (1, 0)] {
-            // The mean of 10,000 even draws deviates by 0.003.
+            // The standard error of the mean of 10,000 values is 0.003.
             assert!((mean(seed, stream) - 0.5).abs() < 0.015, "{seed} {stream}");
         }
-        let draws = [draw(0, 0, 0), draw(1, 0, 0), draw(0, 1, 0), draw(0, 0, 1)];
-        for (index, one) in draws.iter().enumerate() {
-            assert!(draws[index + 1..].iter().all(|other| (one - other).abs() > 1e-9));
+        let values = [uniform(0, 0, 0), uniform(1, 0, 0), uniform(0, 1, 0), uniform(0, 0, 1)];
+        for (index, one) in values.iter().enumerate() {
+            assert!(values[index + 1..].iter().all(|other| (one - other).abs() > 1e-9));
         }
     }
 }

@@ -1,104 +1,104 @@
-//! Where one engine thread keeps what it measured: in memory, or handed on in chunks.
+//! Recorder: samples of an engine thread, in memory or sent to the file writer in chunks.
 
 use crate::clock::SECOND_NS;
-use crate::fresh::{Pane, Window};
+use crate::live::{LiveBuffer, LivePublisher};
 use crate::samples::{Sample, Samples};
-use crate::table::Spill;
+use crate::table::ChunkSender;
 
-/// Rows that a thread hands on at a time.
+/// Rows per chunk.
 const CHUNK_ROWS: usize = 1 << 15;
-/// Age at which a chunk is handed on although it is not full.
-const HAND_OVER_NS: i64 = 2 * SECOND_NS;
+/// Age at which a chunk is sent although it is not full.
+const FLUSH_NS: i64 = 2 * SECOND_NS;
 
-/// One thread's samples.
+/// Samples of a thread.
 pub(crate) struct Recorder {
     rows: Samples,
-    /// Which part of the load this engine sends.
+    /// Part of the load that this engine sends.
     generator: u16,
-    spill: Option<Spill>,
-    hand_over_rows: usize,
-    hand_over_at_ns: i64,
-    pane: Option<Pane>,
+    chunks: Option<ChunkSender>,
+    flush_rows: usize,
+    flush_at_ns: i64,
+    live: Option<LivePublisher>,
 }
 
 impl Recorder {
-    /// Keeps every row; memory for `expected_rows` is set aside.
-    pub(crate) fn keeping(expected_rows: usize, generator: u16) -> Self {
+    /// Creates a recorder that keeps all rows and reserves memory for `expected_rows`.
+    pub(crate) fn in_memory(expected_rows: usize, generator: u16) -> Self {
         Self {
             rows: Samples::with_capacity(expected_rows),
             generator,
-            spill: None,
-            hand_over_rows: usize::MAX,
-            hand_over_at_ns: i64::MAX,
-            pane: None,
+            chunks: None,
+            flush_rows: usize::MAX,
+            flush_at_ns: i64::MAX,
+            live: None,
         }
     }
 
-    /// Hands rows on as they come.
-    pub(crate) fn spilling(spill: Spill, window: Option<Window>, generator: u16) -> Self {
+    /// Creates a recorder that sends rows to the file writer.
+    pub(crate) fn to_file(chunks: ChunkSender, live: Option<LiveBuffer>, generator: u16) -> Self {
         Self {
             rows: Samples::with_capacity(CHUNK_ROWS),
             generator,
-            spill: Some(spill),
-            hand_over_rows: CHUNK_ROWS,
-            hand_over_at_ns: HAND_OVER_NS,
-            pane: window.map(Pane::of),
+            chunks: Some(chunks),
+            flush_rows: CHUNK_ROWS,
+            flush_at_ns: FLUSH_NS,
+            live: live.map(LivePublisher::new),
         }
     }
 
-    /// Shows rows and keeps none.
-    pub(crate) fn showing(window: Window, generator: u16) -> Self {
+    /// Creates a recorder that publishes rows and keeps none.
+    pub(crate) fn live_only(live: LiveBuffer, generator: u16) -> Self {
         Self {
             rows: Samples::with_capacity(CHUNK_ROWS),
             generator,
-            spill: None,
-            hand_over_rows: CHUNK_ROWS,
-            hand_over_at_ns: i64::MAX,
-            pane: Some(Pane::of(window)),
+            chunks: None,
+            flush_rows: CHUNK_ROWS,
+            flush_at_ns: i64::MAX,
+            live: Some(LivePublisher::new(live)),
         }
     }
 
     pub(crate) fn push(&mut self, sample: &Sample) {
         self.rows.push(sample, self.generator);
-        self.look(sample.done_ns);
+        self.flush_if_due(sample.done_ns);
     }
 
-    /// Every row of the iteration has been pushed.
-    pub(crate) fn ended(&mut self, iteration: u32) {
-        if let Some(pane) = &mut self.pane {
-            pane.ended(iteration);
+    /// Reports that all rows of an iteration have been pushed.
+    pub(crate) fn iteration_ended(&mut self, iteration: u32) {
+        if let Some(live) = &mut self.live {
+            live.iteration_ended(iteration);
         }
     }
 
-    /// Hands on what has become old.
-    pub(crate) fn look(&mut self, now_ns: i64) {
-        if let Some(pane) = &mut self.pane {
-            pane.look(&self.rows, now_ns);
+    /// Sends and publishes rows that are old enough.
+    pub(crate) fn flush_if_due(&mut self, now_ns: i64) {
+        if let Some(live) = &mut self.live {
+            live.publish_if_due(&self.rows, now_ns);
         }
-        if self.rows.len() >= self.hand_over_rows || now_ns >= self.hand_over_at_ns {
-            self.hand_over_at_ns = now_ns + HAND_OVER_NS;
-            self.hand_over();
+        if self.rows.len() >= self.flush_rows || now_ns >= self.flush_at_ns {
+            self.flush_at_ns = now_ns + FLUSH_NS;
+            self.flush();
         }
     }
 
-    fn hand_over(&mut self) {
-        if let Some(pane) = &mut self.pane {
-            pane.turn_over(&self.rows);
-            if self.spill.is_none() {
+    fn flush(&mut self) {
+        if let Some(live) = &mut self.live {
+            live.finish_table(&self.rows);
+            if self.chunks.is_none() {
                 self.rows.clear();
             }
         }
-        let Some(spill) = &self.spill else { return };
+        let Some(chunks) = &self.chunks else { return };
         if !self.rows.is_empty() {
             let rows = std::mem::replace(&mut self.rows, Samples::with_capacity(CHUNK_ROWS));
-            // Nobody takes them once the file cannot be written; the run ends for that reason.
-            let _ = spill.send(rows);
+            // Fails once the file cannot be written; the run ends for that reason.
+            let _ = chunks.send(rows);
         }
     }
 
-    /// Returns the rows that were kept: none where they were handed on or shown.
+    /// Returns the rows in memory; none if they were sent or only published.
     pub(crate) fn finish(mut self) -> Samples {
-        self.hand_over();
+        self.flush();
         self.rows
     }
 }

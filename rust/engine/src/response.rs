@@ -1,4 +1,4 @@
-//! HTTP/1.1 answers: where the head ends, and how much follows. Does no I/O.
+//! HTTP/1.1 response parser: head, and framing of the body. Does no I/O.
 
 use std::mem::MaybeUninit;
 
@@ -9,44 +9,45 @@ pub(crate) const MAX_HEAD: usize = 64 * 1024;
 pub(crate) const MAX_HEADERS: usize = 100;
 const MAX_CHUNK_LINE: usize = 4096;
 
-/// Not HTTP, or beyond the bounds.
+/// Error of a response that is not valid HTTP, or exceeds the limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BadHttp;
 
-/// The head of an answer.
+/// Head of a response.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Head {
-    /// Bytes up to and with the empty line.
+    /// Number of bytes, including the empty line.
     pub length: usize,
     pub status: u16,
     pub body: Body,
-    /// Another request may follow on this connection.
+    /// The connection may be reused.
     pub keep_alive: bool,
 }
 
 impl Head {
-    /// 100 Continue, 103 Early Hints: the answer is still to come.
+    /// Whether the final response is still to come (100 Continue, 103 Early Hints).
     pub(crate) fn is_interim(&self) -> bool {
         self.status < 200
     }
 }
 
-/// Reads heads out of a growing buffer without reading each byte more than a few times.
+/// Parser of heads in a growing buffer that reads each byte only a few times.
 #[derive(Debug, Default)]
 pub(crate) struct HeadReader {
-    /// Where the search for the empty line goes on.
+    /// Number of bytes searched for the empty line.
     searched: usize,
-    /// Length at which to parse even without an empty line, to find out what is no HTTP.
+    /// Length at which to parse even without an empty line, to reject what is not HTTP.
     try_at: usize,
 }
 
 impl HeadReader {
-    /// The head at the start of `bytes`, once it is complete; `see` is shown each header of a final one.
+    /// Parses the head at the start of `bytes` once it is complete. `on_header` is called for each
+    /// header of a final response.
     pub(crate) fn read(
         &mut self,
         bytes: &[u8],
-        answers_head: bool,
-        see: impl FnMut(&str, &[u8]),
+        is_head_request: bool,
+        on_header: impl FnMut(&str, &[u8]),
     ) -> Result<Option<Head>, BadHttp> {
         let unsearched = &bytes[self.searched..];
         self.searched = bytes.len().saturating_sub(2);
@@ -57,7 +58,7 @@ impl HeadReader {
             return Ok(None);
         }
         self.try_at = bytes.len() * 2;
-        let head = parse(bytes, answers_head, see)?;
+        let head = parse(bytes, is_head_request, on_header)?;
         if head.is_none() && bytes.len() >= MAX_HEAD {
             return Err(BadHttp);
         }
@@ -67,8 +68,8 @@ impl HeadReader {
 
 fn parse(
     bytes: &[u8],
-    answers_head: bool,
-    mut see: impl FnMut(&str, &[u8]),
+    is_head_request: bool,
+    mut on_header: impl FnMut(&str, &[u8]),
 ) -> Result<Option<Head>, BadHttp> {
     let mut headers = [const { MaybeUninit::uninit() }; MAX_HEADERS];
     let mut response = httparse::Response::new(&mut []);
@@ -80,18 +81,18 @@ fn parse(
         return Ok(None);
     };
     let status = response.code.ok_or(BadHttp)?;
-    let mut fields = Fields::default();
+    let mut fields = FramingHeaders::default();
     for header in response.headers.iter() {
-        fields.see(header.name, header.value)?;
+        fields.add(header.name, header.value)?;
     }
-    // 101 would hand the connection to another protocol, which was not asked for.
+    // 101 would switch to another protocol, which was not requested.
     if status < 100 || status == 101 {
         return Err(BadHttp);
     }
     if status >= 200 {
-        response.headers.iter().for_each(|header| see(header.name, header.value));
+        response.headers.iter().for_each(|header| on_header(header.name, header.value));
     }
-    let body = if status < 200 || status == 204 || status == 304 || answers_head {
+    let body = if status < 200 || status == 204 || status == 304 || is_head_request {
         Body::Empty
     } else {
         fields.body()
@@ -100,27 +101,27 @@ fn parse(
         Some(1) => !fields.close,
         _ => fields.keep_alive && !fields.close,
     };
-    // Both lengths at once is how requests are smuggled (RFC 9112 6.3), and HTTP/1.0 knows no
-    // codings (6.1): believe one, then close.
+    // Both framings at once may be request smuggling (RFC 9112 6.3), and HTTP/1.0 has no transfer
+    // codings (6.1): use one framing, then close.
     let is_old = response.version != Some(1);
     let ambiguous = fields.coding.is_some() && (is_old || fields.length.is_some());
     let keep_alive = keep_alive && !ambiguous && body != Body::UntilClose;
     Ok(Some(Head { length, status, body, keep_alive }))
 }
 
-/// The headers that say how long the body is and what becomes of the connection.
+/// Headers that define the length of the body and the reuse of the connection.
 #[derive(Default)]
-struct Fields {
+struct FramingHeaders {
     length: Option<u64>,
     coding: Option<Coding>,
     close: bool,
     keep_alive: bool,
 }
 
-impl Fields {
-    fn see(&mut self, name: &str, value: &[u8]) -> Result<(), BadHttp> {
+impl FramingHeaders {
+    fn add(&mut self, name: &str, value: &[u8]) -> Result<(), BadHttp> {
         if name.eq_ignore_ascii_case("content-length") {
-            // A list of equal lengths is what comes of several headers (RFC 9110 8.6).
+            // Several headers may have been joined to a list of equal lengths (RFC 9110 8.6).
             for token in tokens(value) {
                 let length = decimal(token)?;
                 if self.length.is_some_and(|before| before != length) {
@@ -140,7 +141,7 @@ impl Fields {
 
     fn body(&self) -> Body {
         match (&self.coding, self.length) {
-            (Some(Coding::Chunked), _) => Body::Chunked(Chunks::FIRST),
+            (Some(Coding::Chunked), _) => Body::Chunked(ChunkedState::FIRST),
             (Some(Coding::Other), _) | (None, None) => Body::UntilClose,
             (None, Some(0)) => Body::Empty,
             (None, Some(length)) => Body::Length(length),
@@ -148,7 +149,7 @@ impl Fields {
     }
 }
 
-/// The transfer coding applied last.
+/// Transfer coding that was applied last.
 enum Coding {
     Chunked,
     Other,
@@ -175,52 +176,51 @@ fn decimal(value: &[u8]) -> Result<u64, BadHttp> {
     Ok(value.iter().fold(0, |sum, digit| sum * 10 + u64::from(digit - b'0')))
 }
 
-/// What follows the head.
+/// Body of a response, by its framing.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Body {
     Empty,
-    /// Bytes still to come.
+    /// Number of bytes still to come.
     Length(u64),
-    Chunked(Chunks),
+    Chunked(ChunkedState),
     UntilClose,
 }
 
 impl Body {
-    /// Skips `bytes`: how many belong to the body; afterwards `is_complete` tells whether it ended.
-    /// Its content is shown to `see`.
-    pub(crate) fn skip(
+    /// Consumes `bytes` and returns how many belong to the body. Its content is passed to `on_data`.
+    pub(crate) fn consume(
         &mut self,
         bytes: &[u8],
-        mut see: impl FnMut(&[u8]),
+        mut on_data: impl FnMut(&[u8]),
     ) -> Result<usize, BadHttp> {
-        let skipped = match self {
+        let consumed = match self {
             Self::Empty => 0,
-            Self::Length(left) => skip_counted(left, bytes),
-            Self::Chunked(chunks) => return chunks.skip(bytes, see),
+            Self::Length(left) => consume_counted(left, bytes),
+            Self::Chunked(chunked) => return chunked.consume(bytes, on_data),
             Self::UntilClose => bytes.len(),
         };
-        see(&bytes[..skipped]);
-        Ok(skipped)
+        on_data(&bytes[..consumed]);
+        Ok(consumed)
     }
 
     pub(crate) fn is_complete(&self) -> bool {
         match self {
-            Self::Empty | Self::Chunked(Chunks::Done) => true,
+            Self::Empty | Self::Chunked(ChunkedState::Done) => true,
             Self::Length(left) => *left == 0,
             Self::Chunked(_) | Self::UntilClose => false,
         }
     }
 }
 
-fn skip_counted(left: &mut u64, bytes: &[u8]) -> usize {
-    let skipped = usize::try_from(*left).map_or(bytes.len(), |left| left.min(bytes.len()));
-    *left -= skipped as u64;
-    skipped
+fn consume_counted(left: &mut u64, bytes: &[u8]) -> usize {
+    let consumed = usize::try_from(*left).map_or(bytes.len(), |left| left.min(bytes.len()));
+    *left -= consumed as u64;
+    consumed
 }
 
-/// Where in a chunked body (RFC 9112 7.1) the reader stands.
+/// State of a chunked body (RFC 9112 7.1).
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Chunks {
+pub(crate) enum ChunkedState {
     Size { size: u64, digits: u8 },
     Space { size: u64, seen: usize },
     Extension { size: u64, seen: usize },
@@ -232,16 +232,16 @@ pub(crate) enum Chunks {
     Done,
 }
 
-impl Chunks {
+impl ChunkedState {
     const FIRST: Self = Self::Size { size: 0, digits: 0 };
 
-    fn skip(&mut self, bytes: &[u8], mut see: impl FnMut(&[u8])) -> Result<usize, BadHttp> {
+    fn consume(&mut self, bytes: &[u8], mut on_data: impl FnMut(&[u8])) -> Result<usize, BadHttp> {
         let mut at = 0;
         while at < bytes.len() && *self != Self::Done {
             if let Self::Data { left } = self {
                 let from = at;
-                at += skip_counted(left, &bytes[at..]);
-                see(&bytes[from..at]);
+                at += consume_counted(left, &bytes[at..]);
+                on_data(&bytes[from..at]);
                 if *left == 0 {
                     *self = Self::DataEnd;
                 }
@@ -268,7 +268,7 @@ impl Chunks {
             } else {
                 Self::Data { left: size }
             }),
-            // A line feed alone in an extension is how requests are smuggled.
+            // A bare line feed in an extension may be request smuggling.
             (&Self::Extension { size, seen }, _) if byte != b'\n' && seen < MAX_CHUNK_LINE => {
                 Ok(Self::Extension { size, seen: seen + 1 })
             }
@@ -284,20 +284,20 @@ impl Chunks {
     }
 }
 
-fn after_size(size: u64, digits: u8, byte: u8) -> Result<Chunks, BadHttp> {
+fn after_size(size: u64, digits: u8, byte: u8) -> Result<ChunkedState, BadHttp> {
     let digit = match byte {
         b'0'..=b'9' => byte - b'0',
         b'a'..=b'f' => byte - b'a' + 10,
         b'A'..=b'F' => byte - b'A' + 10,
-        b'\r' if digits > 0 => return Ok(Chunks::SizeEnd { size }),
-        b';' if digits > 0 => return Ok(Chunks::Extension { size, seen: 0 }),
-        b' ' | b'\t' if digits > 0 => return Ok(Chunks::Space { size, seen: 0 }),
+        b'\r' if digits > 0 => return Ok(ChunkedState::SizeEnd { size }),
+        b';' if digits > 0 => return Ok(ChunkedState::Extension { size, seen: 0 }),
+        b' ' | b'\t' if digits > 0 => return Ok(ChunkedState::Space { size, seen: 0 }),
         _ => return Err(BadHttp),
     };
     if digits == 16 {
         return Err(BadHttp);
     }
-    Ok(Chunks::Size { size: size * 16 + u64::from(digit), digits: digits + 1 })
+    Ok(ChunkedState::Size { size: size * 16 + u64::from(digit), digits: digits + 1 })
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ fn feed(bytes: &[u8], sizes: &[usize]) -> Result<Option<(Head, usize)>, BadHttp>
     let mut at = head.length;
     while !head.body.is_complete() && at < bytes.len() {
         have = have.max(at + 1);
-        at += head.body.skip(&bytes[at..have], |_| {})?;
+        at += head.body.consume(&bytes[at..have], |_| {})?;
         have = (have + sizes.next().unwrap_or(1)).min(bytes.len());
     }
     Ok(Some((head, at)))

@@ -6,7 +6,7 @@ use super::*;
 use crate::plan::Arrivals;
 use crate::table::{group_rows, read};
 
-/// Nobody listens on the port: every request is a sample, refused at once.
+/// Creates a started run against a closed port: every request is refused at once.
 fn run(threads: u16, duration_s: f64) -> Run {
     let json = include_str!("../../../tests/data/plan_open.json");
     let mut plan = Plan::from_json(json).expect("the golden plan is good");
@@ -22,7 +22,9 @@ fn run(threads: u16, duration_s: f64) -> Run {
         seed: 0,
         iterations: None,
     };
-    Run::prepare(&plan).expect("the plan is good")
+    let run = Run::prepare(&plan).expect("the plan is good");
+    run.start(None).expect("it was not started before");
+    run
 }
 
 fn scratch(name: &str) -> PathBuf {
@@ -34,18 +36,18 @@ fn scratch(name: &str) -> PathBuf {
 #[test]
 fn a_thread_that_panics_ends_the_run_of_all_at_once() {
     let mut run = run(2, 3600.0);
-    // The second thread finds nothing to count with. The first one would go on for an hour.
+    // The second thread panics without counters. The first one would go on for an hour.
     run.counters.truncate(1);
-    assert!(catch_unwind(AssertUnwindSafe(|| run.execute())).is_err());
+    assert!(catch_unwind(AssertUnwindSafe(|| run.execute(None))).is_err());
 }
 
 #[test]
-fn what_two_threads_measured_goes_to_one_file_in_the_order_of_completion() {
+fn samples_of_two_threads_are_in_one_file_in_the_order_of_completion() {
     let folder = scratch("whole");
     let path = folder.join("run.parquet");
-    let spilled = run(2, 0.5).execute_into(&path).expect("it can be written");
+    let (store, _) = run(2, 0.5).execute(Some(&path)).expect("it can be written");
     let samples = read(&path).expect("it can be read");
-    assert_eq!((spilled.rows, samples.len()), (1000, 1000));
+    assert!(matches!(store, SampleStore::File(1000)) && samples.len() == 1000);
     assert!(samples.done_ns.is_sorted());
     let mut iterations = samples.iteration.clone();
     iterations.sort_unstable();
@@ -56,14 +58,14 @@ fn what_two_threads_measured_goes_to_one_file_in_the_order_of_completion() {
 }
 
 #[test]
-fn what_was_measured_before_a_panic_is_left_beside_the_file() {
+fn samples_from_before_a_panic_are_left_in_the_folder_of_parts() {
     let folder = scratch("panic");
     let path = folder.join("run.parquet");
     let mut run = run(2, 3600.0);
     run.counters.truncate(1);
-    assert!(catch_unwind(AssertUnwindSafe(|| run.execute_into(&path))).is_err());
+    assert!(catch_unwind(AssertUnwindSafe(|| run.execute(Some(&path)))).is_err());
     assert!(!path.exists() && folder.join("run.parquet.parts").is_dir());
-    let again = run.execute_into(&path).expect_err("they are not overwritten");
+    let again = run.execute(Some(&path)).expect_err("they are not overwritten");
     assert!(again.to_string().contains("run.parquet.parts: cannot be made: File exists"));
     fs::remove_dir_all(folder).expect("it is ours");
 }
@@ -81,7 +83,7 @@ fn a_file_that_cannot_be_written_ends_the_run_at_once() {
                 std::thread::yield_now();
             }
         });
-        let error = run.execute_into(&path).expect_err("there is no folder");
+        let error = run.execute(Some(&path)).expect_err("there is no folder");
         assert!(error.to_string().contains("000000.parquet: cannot be written: No such file"));
     });
     fs::remove_dir_all(folder).expect("it is ours");

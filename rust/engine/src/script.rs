@@ -1,47 +1,48 @@
-//! Steps laid out beforehand: bytes, and holes that are filled as they are sent.
+//! Scripts: the steps of a plan, compiled before the run and rendered for each iteration.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use crate::Refusal;
-use crate::capture::Rule;
+use crate::Error;
 use crate::check::positive;
 use crate::clock::nanos;
-use crate::cookies::Jar;
-use crate::page::Site;
+use crate::cookies::CookieJar;
+use crate::links::LinkOrigin;
 use crate::plan::Plan;
-use crate::random::draw;
+use crate::random::uniform;
 
 mod chain;
-pub(crate) mod course;
+pub(crate) mod iteration;
 mod layout;
+mod step;
 
 use chain::Chain;
-use layout::Names;
+use layout::LayoutContext;
+use step::{DecimalBuffer, Piece, Position};
+pub(crate) use step::{Pause, Step, StepKind, Template};
 
-/// What one iteration does.
+/// All scripts of a plan.
 pub(crate) struct Script {
-    /// Those of all scripts, one after another.
+    /// Steps of all scripts, one script after the other.
     pub steps: Vec<Step>,
-    scripts: Vec<Weighted>,
-    /// For each capture, the strictest place that it fills.
-    places: Vec<Place>,
+    scripts: Vec<WeightedScript>,
+    /// For each capture, the strictest position that it is used in.
+    positions: Vec<Position>,
     columns: Vec<Column>,
     chains: Vec<Chain>,
     pub has_cookies: bool,
     seed: u64,
 }
 
-/// The values of one column, end to end: iterations take row after row, so that the processor can
-/// read ahead what thousands of users bring.
+/// Values of a column in contiguous memory: iterations use row after row, so the CPU prefetches them.
 struct Column {
     bytes: Vec<u8>,
-    /// Where each row ends.
+    /// End of each row.
     ends: Vec<usize>,
 }
 
 impl Column {
-    fn of(rows: &[String]) -> Self {
+    fn new(rows: &[String]) -> Self {
         let ends = rows.iter().scan(0, |end, row| {
             *end += row.len();
             Some(*end)
@@ -49,7 +50,7 @@ impl Column {
         Self { ends: ends.collect(), bytes: rows.concat().into_bytes() }
     }
 
-    /// The row of an iteration; the rows are taken again from the first when all were.
+    /// Returns the row of an iteration; rows repeat.
     fn row(&self, iteration: u32) -> &[u8] {
         let row = iteration as usize % self.ends.len();
         let start = if row == 0 { 0 } else { self.ends[row - 1] };
@@ -57,123 +58,53 @@ impl Column {
     }
 }
 
-/// One script of a mix.
-struct Weighted {
+/// Script of a mix.
+struct WeightedScript {
     steps: Range<usize>,
-    /// The captures that its chains fill, and which chain.
-    taken: Vec<(usize, usize)>,
-    /// The weights of those before it, and its own.
-    up_to: f64,
-}
-
-/// Something to do, and when to leave it out.
-pub(crate) struct Step {
-    pub act: Act,
-    only_if: Option<Condition>,
-    always: bool,
-    /// The captures without which it cannot be done.
-    needs: Vec<usize>,
-}
-
-/// What is done.
-pub(crate) enum Act {
-    Request(Box<Request>),
-    Pause(Pause),
-}
-
-/// Holds when that step ended with one of these statuses.
-struct Condition {
-    step: usize,
-    status: Vec<u16>,
-}
-
-/// A time between two bounds.
-pub(crate) struct Pause {
-    min_s: f64,
-    max_s: f64,
-    /// Keeps its draws apart from those of other pauses.
-    stream: u64,
-}
-
-/// One request and what is expected of its answer.
-pub(crate) struct Request {
-    head: Vec<Piece>,
-    body: Vec<Piece>,
-    /// All of it, when it has no holes.
-    fixed: Option<Vec<u8>>,
-    /// Its head is the same in every iteration, but for the length of the body.
-    pub has_fixed_head: bool,
-    pub is_head: bool,
-    pub expect_status: Vec<u16>,
-    pub captures: Vec<Rule>,
-}
-
-enum Piece {
-    Bytes(Vec<u8>),
-    Column(usize),
-    Capture(usize),
-    Iteration,
-    BodyLength,
-    /// The header with the iteration's cookies, as a whole line.
-    Cookies,
-}
-
-/// Where a hole stands decides which bytes may fill it.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Place {
-    Path,
-    Header,
-    Body,
-}
-
-impl Place {
-    fn allows(self, byte: u8) -> bool {
-        match self {
-            Self::Path => byte > b' ' && byte < 0x7f && byte != b'#',
-            Self::Header => byte == b'\t' || (byte >= b' ' && byte != 0x7f),
-            Self::Body => true,
-        }
-    }
+    /// Captures that are filled from chains, each with its chain.
+    chained: Vec<(usize, usize)>,
+    /// Sum of the weights up to this script.
+    cumulative_weight: f64,
 }
 
 impl Script {
-    /// Lays out the steps of a plan, and refuses what would not be HTTP.
-    pub(crate) fn new(plan: &Plan) -> Result<Self, Refusal> {
+    /// Compiles the steps of a plan, and refuses requests that are not valid HTTP.
+    pub(crate) fn new(plan: &Plan) -> Result<Self, Error> {
         if plan.steps.is_empty() || plan.steps.len() > usize::from(u8::MAX) {
-            return Err(Refusal::plan("steps", "must be 1 to 255"));
+            return Err(Error::plan("steps", "must be 1 to 255"));
         }
-        let mut names = Names {
+        let mut context = LayoutContext {
             columns: &plan.columns,
             captures: BTreeMap::new(),
             actions: BTreeMap::new(),
-            places: Vec::new(),
+            positions: Vec::new(),
             reuse: plan.connection,
             http: plan.placement.http,
-            site: Site::new(&plan.origin),
+            origin: LinkOrigin::new(&plan.origin),
             has_cookies: plan.cookies,
         };
         let mut scripts = scripts(plan)?;
         let mut steps = Vec::new();
         for script in &mut scripts {
-            // What one script captures is not another's.
-            names.captures.clear();
-            names.actions.clear();
-            let taken = names.chains(plan.chains.keys());
+            // Captures of one script are not visible in another.
+            context.captures.clear();
+            context.actions.clear();
+            let chained = context.chains(plan.chains.keys());
             for index in script.steps.clone() {
-                steps.push(names.step(index, &plan.steps[index], &plan.origin)?);
+                steps.push(context.step(index, &plan.steps[index], &plan.origin)?);
             }
             let of_script: &[Step] = &steps[script.steps.clone()];
-            script.taken = taken
+            script.chained = chained
                 .filter(|(capture, _)| of_script.iter().any(|step| step.needs.contains(capture)))
                 .collect();
         }
         let part = (usize::from(plan.placement.part), usize::from(plan.placement.parts));
         let chains = plan.chains.values().map(|values| Chain::new(values, part)).collect();
-        let columns = plan.columns.values().map(|rows| Column::of(rows)).collect();
+        let columns = plan.columns.values().map(|rows| Column::new(rows)).collect();
         Ok(Self {
             steps,
             scripts,
-            places: names.places,
+            positions: context.positions,
             columns,
             chains,
             has_cookies: plan.cookies,
@@ -181,30 +112,30 @@ impl Script {
         })
     }
 
-    /// Which script an iteration follows.
-    fn script_of(&self, iteration: u32) -> &Weighted {
+    /// Returns the script of an iteration.
+    fn script_for(&self, iteration: u32) -> &WeightedScript {
         let last = self.scripts.last().expect("a plan has at least one script");
         if self.scripts.len() == 1 {
             return last;
         }
-        let drawn = draw(self.seed, MIX, iteration) * last.up_to;
-        self.scripts.iter().find(|script| drawn < script.up_to).unwrap_or(last)
+        let random = uniform(self.seed, MIX_STREAM, iteration) * last.cumulative_weight;
+        self.scripts.iter().find(|script| random < script.cumulative_weight).unwrap_or(last)
     }
 
-    /// Which steps an iteration takes.
-    pub(crate) fn steps_of(&self, iteration: u32) -> Range<usize> {
-        self.script_of(iteration).steps.clone()
+    /// Returns the indices of the steps of an iteration.
+    pub(crate) fn steps_for(&self, iteration: u32) -> Range<usize> {
+        self.script_for(iteration).steps.clone()
     }
 
-    /// Whether everything that the request's answer must hold was found and fits where it is to
-    /// go; what does not fit is forgotten.
-    fn keep_what_fits(&self, request: &Request, values: &mut [Vec<u8>]) -> bool {
+    /// Returns whether all required values of a response were captured. Removes values that have bytes
+    /// which are not allowed where the value is used.
+    fn validate_captures(&self, request: &Template, values: &mut [Vec<u8>]) -> bool {
         let mut is_complete = true;
         for rule in &request.captures {
-            let (value, place) = (&mut values[rule.capture], self.places[rule.capture]);
+            let (value, position) = (&mut values[rule.capture], self.positions[rule.capture]);
             if value.is_empty() {
                 is_complete &= rule.optional;
-            } else if !value.iter().all(|&byte| place.allows(byte)) {
+            } else if !value.iter().all(|&byte| position.allows(byte)) {
                 value.clear();
                 is_complete = false;
             }
@@ -212,26 +143,26 @@ impl Script {
         is_complete
     }
 
-    /// How long an iteration's pause is.
-    pub(crate) fn length_ns(&self, pause: &Pause, iteration: u32) -> i64 {
-        let share = draw(self.seed, pause.stream, iteration);
-        nanos(pause.min_s + share * (pause.max_s - pause.min_s))
+    /// Returns the length of an iteration's pause.
+    pub(crate) fn pause_ns(&self, pause: &Pause, iteration: u32) -> i64 {
+        let random = uniform(self.seed, pause.stream, iteration);
+        nanos(pause.min_s + random * (pause.max_s - pause.min_s))
     }
 
-    /// The bytes of a request, written into `out` unless they are the same every time.
-    pub(crate) fn fill<'a>(
+    /// Renders a request into `out`, unless it is the same in every iteration.
+    pub(crate) fn render<'a>(
         &'a self,
-        request: &'a Request,
+        request: &'a Template,
         iteration: u32,
         captured: &[Vec<u8>],
-        jar: Option<&Jar>,
+        jar: Option<&CookieJar>,
         out: &'a mut Vec<u8>,
     ) -> &'a [u8] {
         if let Some(fixed) = &request.fixed {
             return fixed;
         }
-        let mut digits = Digits::default();
-        let number = digits.of(iteration as usize);
+        let mut digits = DecimalBuffer::default();
+        let number = digits.format(iteration as usize);
         let value = |piece| -> Option<&[u8]> {
             match piece {
                 &Piece::Column(column) => Some(self.columns[column].row(iteration)),
@@ -248,62 +179,48 @@ impl Script {
             } else if let Piece::Cookies = piece {
                 if let Some(jar) = jar {
                     let path = path_of(out).to_vec();
-                    jar.write(&path, out);
+                    jar.write_header(&path, out);
                 }
             } else {
                 let length = request.body.iter().filter_map(value).map(<[u8]>::len).sum();
-                out.extend_from_slice(Digits::default().of(length));
+                out.extend_from_slice(DecimalBuffer::default().format(length));
             }
         }
         out
     }
 }
 
-/// The stream that the mix is drawn from; pauses have those of their steps, from 1.
-const MIX: u64 = 0;
+/// Random stream of the mix; pauses have the streams from 1.
+const MIX_STREAM: u64 = 0;
 
-fn scripts(plan: &Plan) -> Result<Vec<Weighted>, Refusal> {
+fn scripts(plan: &Plan) -> Result<Vec<WeightedScript>, Error> {
     if plan.mix.is_empty() {
-        return Ok(vec![Weighted { steps: 0..plan.steps.len(), taken: Vec::new(), up_to: 1.0 }]);
+        return Ok(vec![WeightedScript {
+            steps: 0..plan.steps.len(),
+            chained: Vec::new(),
+            cumulative_weight: 1.0,
+        }]);
     }
-    let (mut scripts, mut next, mut up_to) = (Vec::new(), 0, 0.0);
+    let (mut scripts, mut next, mut cumulative_weight) = (Vec::new(), 0, 0.0);
     for (index, share) in plan.mix.iter().enumerate() {
         positive(&format!("mix[{index}].weight"), share.weight)?;
         let steps = next..share.steps.saturating_add(next);
         if steps.is_empty() || steps.end > plan.steps.len() {
             let reason = format!("must be from 1 to what is left of {} steps", plan.steps.len());
-            return Err(Refusal::plan(format!("mix[{index}].steps"), reason));
+            return Err(Error::plan(format!("mix[{index}].steps"), reason));
         }
         next = steps.end;
-        up_to += share.weight;
-        scripts.push(Weighted { steps, taken: Vec::new(), up_to });
+        cumulative_weight += share.weight;
+        scripts.push(WeightedScript { steps, chained: Vec::new(), cumulative_weight });
     }
     if next < plan.steps.len() {
-        return Err(Refusal::plan("mix", format!("takes {next} of {} steps", plan.steps.len())));
+        return Err(Error::plan("mix", format!("takes {next} of {} steps", plan.steps.len())));
     }
     Ok(scripts)
 }
 
-/// The path of a request line, without its query.
+/// Returns the path of a request line, without its query.
 fn path_of(request: &[u8]) -> &[u8] {
     let path = request.split(|&byte| byte == b' ').nth(1).unwrap_or_default();
     path.split(|&byte| byte == b'?').next().unwrap_or_default()
-}
-
-/// Room for a number in decimal.
-#[derive(Default)]
-struct Digits([u8; 20]);
-
-impl Digits {
-    fn of(&mut self, mut value: usize) -> &[u8] {
-        let mut at = self.0.len();
-        loop {
-            at -= 1;
-            self.0[at] = b"0123456789"[value % 10];
-            value /= 10;
-            if value == 0 {
-                return &self.0[at..];
-            }
-        }
-    }
 }

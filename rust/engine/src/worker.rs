@@ -1,27 +1,28 @@
-//! One engine thread's share of the run: takes iterations as they fall due, hands them to free
-//! lanes, opens further ones up to the limit, and queues what finds none.
+//! Worker: state of an engine thread. Takes iterations when they are due, assigns them to idle
+//! slots, adds slots up to the limit, and queues what finds none.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crate::clock::Clock;
 use crate::connection::Connection;
 use crate::health::Histogram;
-use crate::http2::{self, Heads, Shared};
-use crate::lane::{Lane, carry};
-use crate::nudge::Nudge;
-use crate::pacer::{Arrival, Pacer, Share, Throttled};
+use crate::http2::{HeadCache, SharedConnection};
+use crate::notify::LocalNotify;
+use crate::outcome::Outcome;
+use crate::pacer::{Arrival, Pacer, Partition, Throttled};
 use crate::plan::{Http, Retries, Reuse};
 use crate::progress::Counters;
 use crate::recorder::Recorder;
-use crate::samples::{Outcome, Sample};
+use crate::samples::Sample;
 use crate::script::Script;
+use crate::slot::{Assignment, Slot};
 use crate::target::Target;
 
-/// How long to wait for what.
+/// Time-outs of a plan.
 #[derive(Debug, Clone, Copy)]
 #[expect(clippy::struct_field_names, reason = "the unit is in the name")]
 pub(crate) struct Timeouts {
@@ -31,41 +32,43 @@ pub(crate) struct Timeouts {
     pub drain_ns: i64,
 }
 
-/// What one thread is given.
-pub(crate) struct Assignment {
+/// What a worker is made of.
+pub(crate) struct WorkerConfig {
     pub script: Arc<Script>,
     pub target: Arc<Target>,
     pub timeouts: Timeouts,
     pub counters: Arc<Counters>,
     pub pacer: Pacer,
-    /// Of what this process has.
-    pub share: Share,
-    /// Of the whole load.
-    pub whole: Share,
-    /// Over all threads of this process.
+    /// This thread's part of the process.
+    pub in_process: Partition,
+    /// This thread's part of the load.
+    pub in_load: Partition,
+    /// Limit over all threads of the process.
     pub max_connections: u16,
     pub reuse: Reuse,
     pub retries: Retries,
     pub http: Http,
     pub recorder: Recorder,
+    /// Spawns the task of a new slot.
+    pub spawn: fn(&Rc<Worker>, Rc<Slot>),
 }
 
-/// What one thread recorded.
-pub(crate) struct Record {
+/// What a worker measured.
+pub(crate) struct WorkerResult {
     pub recorder: Recorder,
-    /// From due to sent, without the waiting for a free connection.
+    /// Time from due to sent, without the wait for a slot.
     pub lag: Histogram,
-    /// Of the iterations that waited for a free connection: how long.
+    /// Time that iterations waited for a slot, of those that had to.
     pub waits: Histogram,
     pub retries: u64,
     pub connections: u64,
     pub throttled: Throttled,
     pub is_cut_short: bool,
-    /// Requests for which this machine had no local port.
+    /// Requests that failed for lack of a local port.
     pub without_port: u64,
 }
 
-impl Record {
+impl WorkerResult {
     fn new(recorder: Recorder) -> Self {
         Self {
             recorder,
@@ -79,17 +82,18 @@ impl Record {
         }
     }
 
-    fn began(&mut self, turn: Turn, began_ns: i64, counters: &Counters) {
-        if turn.waited_ns > 0 {
-            self.waits.record(turn.waited_ns);
+    fn record_start(&mut self, assignment: Assignment, began_ns: i64, counters: &Counters) {
+        let Assignment { arrival, waited_ns } = assignment;
+        if waited_ns > 0 {
+            self.waits.record(waited_ns);
         }
-        let lag_ns = began_ns - turn.arrival.due_ns - turn.waited_ns;
+        let lag_ns = began_ns - arrival.due_ns - waited_ns;
         self.lag.record(lag_ns);
         counters.began(lag_ns);
     }
 }
 
-/// An iteration that was taken up and waits for a lane.
+/// Iteration that waits for a slot.
 #[derive(Debug, Clone, Copy)]
 struct Queued {
     arrival: Arrival,
@@ -97,31 +101,23 @@ struct Queued {
 }
 
 impl Queued {
-    fn turn(self, now_ns: i64) -> Turn {
-        Turn { arrival: self.arrival, waited_ns: (now_ns - self.taken_ns).max(0) }
+    fn assignment(self, now_ns: i64) -> Assignment {
+        Assignment { arrival: self.arrival, waited_ns: (now_ns - self.taken_ns).max(0) }
     }
 }
 
-/// An iteration that has a lane.
+/// Iteration that a slot has completed.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Turn {
-    pub arrival: Arrival,
-    /// How long no lane was free: the connection limit's doing, not the generator's.
-    pub waited_ns: i64,
-}
-
-/// An iteration that a lane has carried out.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Ended {
-    pub turn: Turn,
-    /// When it began to do something.
+pub(crate) struct Completed {
+    pub assignment: Assignment,
+    /// Time of its first request, pause or connection.
     pub began_ns: i64,
     pub at_ns: i64,
-    /// Keeps a closed loop from starting the next at once.
+    /// Least time before a closed loop starts the next one.
     pub pause_ns: i64,
 }
 
-/// One thread's state; its tasks run one at a time, so cells do.
+/// State of an engine thread. Its tasks run one at a time, so `Cell` and `RefCell` suffice.
 pub(crate) struct Worker {
     clock: Cell<Clock>,
     pub script: Arc<Script>,
@@ -131,94 +127,87 @@ pub(crate) struct Worker {
     pub reuse: Reuse,
     pub retries: Retries,
     pub http: Http,
-    /// What its lanes share with HTTP/2.
-    pub shared: Shared,
-    /// Index of the target's address that answered last.
+    /// HTTP/2 connection of all slots.
+    pub shared: SharedConnection,
+    /// Index of the target's address that accepted the last connection.
     pub address: Cell<usize>,
-    pub heads: Heads,
+    pub heads: HeadCache,
     spare: RefCell<Vec<Connection>>,
-    whole: Share,
-    most_lanes: usize,
-    lanes: RefCell<Vec<Rc<Lane>>>,
+    in_load: Partition,
+    spawn: fn(&Rc<Worker>, Rc<Slot>),
+    max_slots: usize,
+    slots: RefCell<Vec<Rc<Slot>>>,
     state: RefCell<State>,
-    /// The arrival that the dispatcher waits for; an earlier one needs a nudge.
+    /// Due time that the dispatcher sleeps until; an earlier arrival must wake it.
     armed_ns: Cell<i64>,
-    nudge: Nudge,
+    wake_up: LocalNotify,
     has_panicked: Cell<bool>,
 }
 
 struct State {
     pacer: Pacer,
-    /// Due, and waiting for a lane: the backlog.
+    /// Iterations that are due and wait for a slot.
     queue: VecDeque<Queued>,
-    /// Lanes at rest; the one used last is used first, since its connection is the warmest.
+    /// Indices of idle slots. The last used is taken first, since its connection is the warmest.
     idle: Vec<usize>,
     busy: usize,
     is_stopped: bool,
-    record: Record,
+    result: WorkerResult,
 }
 
 impl Worker {
-    pub(crate) fn new(given: Assignment) -> Self {
+    pub(crate) fn new(config: WorkerConfig) -> Self {
         let state = State {
-            pacer: given.pacer,
+            pacer: config.pacer,
             queue: VecDeque::new(),
             idle: Vec::new(),
             busy: 0,
             is_stopped: false,
-            record: Record::new(given.recorder),
+            result: WorkerResult::new(config.recorder),
         };
         Self {
             clock: Cell::new(Clock::starting_at(Instant::now())),
-            script: given.script,
-            target: given.target,
-            timeouts: given.timeouts,
-            counters: given.counters,
-            reuse: given.reuse,
-            retries: given.retries,
-            http: given.http,
-            shared: Shared::default(),
+            script: config.script,
+            target: config.target,
+            timeouts: config.timeouts,
+            counters: config.counters,
+            reuse: config.reuse,
+            retries: config.retries,
+            http: config.http,
+            shared: SharedConnection::default(),
             address: Cell::default(),
-            heads: Heads::default(),
+            heads: HeadCache::default(),
             spare: RefCell::default(),
-            whole: given.whole,
-            most_lanes: given.share.of(given.max_connections.into()) as usize,
-            lanes: RefCell::default(),
+            in_load: config.in_load,
+            spawn: config.spawn,
+            max_slots: config.in_process.share_of(config.max_connections.into()) as usize,
+            slots: RefCell::default(),
             state: RefCell::new(state),
             armed_ns: Cell::new(0),
-            nudge: Nudge::default(),
+            wake_up: LocalNotify::default(),
             has_panicked: Cell::new(false),
         }
     }
 
-    /// Opens connections ahead of the load: one for each worker of a closed loop, else one. Where a
-    /// connection stands for a new client it opens one to see that it can, and closes it.
-    pub(crate) async fn connect(self: &Rc<Self>) -> Result<(), Outcome> {
-        if self.http == Http::Two {
-            return http2::connection(self).await.map(|_| ());
-        }
-        let at_once = self.state.borrow().pacer.at_once().clamp(1, self.most_lanes.max(1));
-        for _ in 0..if self.reuse == Reuse::Kept { at_once } else { 1 } {
-            let open = Connection::open(&self.target, &self.address, self.timeouts.connect_ns);
-            let most = Duration::from_nanos(self.timeouts.connect_ns.unsigned_abs());
-            let opened = tokio::time::timeout(most, open).await;
-            let mut connection = opened.unwrap_or(Err(Outcome::ConnectTimeout))?;
-            if self.reuse == Reuse::Kept {
-                self.connected();
-                // It rests until the start, and the server may close it.
-                connection.last_used_ns = Some(0);
-                self.spare.borrow_mut().push(connection);
-            }
-        }
-        Ok(())
+    /// Number of slots that start at the beginning.
+    pub(crate) fn initial_slots(&self) -> usize {
+        self.state.borrow().pacer.initial_iterations().clamp(1, self.max_slots.max(1))
     }
 
-    /// A connection that was opened ahead of the load.
-    pub(crate) fn spare(&self) -> Option<Connection> {
+    /// Keeps a connection that was opened before the load.
+    pub(crate) fn add_spare(&self, mut connection: Connection) {
+        self.count_connection();
+        // The server may close it before the load starts.
+        connection.last_used_ns = Some(0);
+        self.spare.borrow_mut().push(connection);
+    }
+
+    /// Takes a connection that was opened before the load.
+    pub(crate) fn take_spare(&self) -> Option<Connection> {
         self.spare.borrow_mut().pop()
     }
 
-    /// Sets the instant from which its times count.
+    /// Sets the instant that its times are relative to.
     pub(crate) fn start_at(&self, start: Instant) {
         self.clock.set(Clock::starting_at(start));
     }
@@ -227,32 +216,32 @@ impl Worker {
         self.clock.get()
     }
 
-    /// Takes what is due and hands it over.
-    pub(crate) fn pump(self: &Rc<Self>, now_ns: i64) {
+    /// Takes the iterations that are due and assigns them to slots.
+    pub(crate) fn dispatch_due(self: &Rc<Self>, now_ns: i64) {
         let mut state = self.state.borrow_mut();
         self.take_due(&mut state, now_ns);
-        self.hand_over(&mut state, now_ns);
-        state.record.recorder.look(now_ns);
+        self.assign_queued(&mut state, now_ns);
+        state.result.recorder.flush_if_due(now_ns);
     }
 
-    /// An iteration ended: the next one for this lane, or none, and then the lane rests.
-    pub(crate) fn next(self: &Rc<Self>, lane: &Lane, ended: Ended) -> Option<Turn> {
-        let now_ns = ended.at_ns;
+    /// Records a completed iteration. Returns the slot's next one; without one the slot is idle.
+    pub(crate) fn next(self: &Rc<Self>, slot: &Slot, completed: Completed) -> Option<Assignment> {
+        let Completed { assignment, began_ns, at_ns: now_ns, pause_ns } = completed;
         let mut state = self.state.borrow_mut();
-        state.record.began(ended.turn, ended.began_ns, &self.counters);
-        state.record.recorder.ended(ended.turn.arrival.iteration);
-        state.pacer.ended(now_ns, ended.pause_ns);
+        state.result.record_start(assignment, began_ns, &self.counters);
+        state.result.recorder.iteration_ended(assignment.arrival.iteration);
+        state.pacer.iteration_ended(now_ns, pause_ns);
         self.take_due(&mut state, now_ns);
-        let next = state.queue.pop_front().map(|queued| queued.turn(now_ns));
+        let next = state.queue.pop_front().map(|queued| queued.assignment(now_ns));
         if next.is_some() {
-            self.hand_over(&mut state, now_ns);
+            self.assign_queued(&mut state, now_ns);
         } else {
             state.busy -= 1;
-            state.idle.push(lane.index);
+            state.idle.push(slot.index);
         }
         let is_earlier = state.pacer.next_due_ns().is_some_and(|due| due < self.armed_ns.get());
         if is_earlier || state.is_over(now_ns) {
-            self.nudge.ring();
+            self.wake_up.notify();
         }
         next
     }
@@ -267,146 +256,159 @@ impl Worker {
         }
     }
 
-    fn hand_over(self: &Rc<Self>, state: &mut State, now_ns: i64) {
-        let mut lanes = self.lanes.borrow_mut();
+    fn assign_queued(self: &Rc<Self>, state: &mut State, now_ns: i64) {
+        let mut slots = self.slots.borrow_mut();
         while !state.queue.is_empty() {
             let idle = state.idle.pop();
-            if idle.is_none() && lanes.len() >= self.most_lanes {
+            if idle.is_none() && slots.len() >= self.max_slots {
                 return;
             }
             let Some(queued) = state.queue.pop_front() else { return };
-            let turn = queued.turn(now_ns);
+            let assignment = queued.assignment(now_ns);
             state.busy += 1;
             if let Some(index) = idle {
-                lanes[index].assign(turn);
+                slots[index].assign(assignment);
             } else {
-                let lane = Rc::new(Lane::new(lanes.len(), self.number(lanes.len()), turn));
-                lanes.push(lane.clone());
-                tokio::task::spawn_local(carry(self.clone(), lane));
+                let number = self.slot_number(slots.len());
+                let slot = Rc::new(Slot::new(slots.len(), number, assignment));
+                slots.push(slot.clone());
+                (self.spawn)(self, slot);
             }
         }
     }
 
-    /// The lane's number among those of all threads of all parts; with HTTP/2 that of the thread,
-    /// whose lanes have one connection.
-    #[expect(clippy::cast_possible_truncation, reason = "lanes of a thread number below 2^16")]
-    fn number(&self, index: usize) -> u32 {
-        let thread = u32::from(self.whole.thread);
+    /// Number of a slot over all threads and parts; with HTTP/2 the number of the thread, whose slots
+    /// share one connection.
+    #[expect(clippy::cast_possible_truncation, reason = "slots of a thread number below 2^16")]
+    fn slot_number(&self, index: usize) -> u32 {
+        let thread = u32::from(self.in_load.index);
         match self.http {
-            Http::One => index as u32 * u32::from(self.whole.threads) + thread,
+            Http::One => index as u32 * u32::from(self.in_load.count) + thread,
             Http::Two => thread,
         }
     }
 
     pub(crate) fn record(&self, sample: &Sample) {
-        let record = &mut self.state.borrow_mut().record;
-        record.without_port += u64::from(sample.outcome == Outcome::NoPort);
-        record.recorder.push(sample);
+        let result = &mut self.state.borrow_mut().result;
+        result.without_port += u64::from(sample.outcome == Outcome::NoPort);
+        result.recorder.push(sample);
     }
 
-    pub(crate) fn retried(&self) {
-        self.state.borrow_mut().record.retries += 1;
+    pub(crate) fn count_retry(&self) {
+        self.state.borrow_mut().result.retries += 1;
     }
 
-    pub(crate) fn connected(&self) {
-        self.state.borrow_mut().record.connections += 1;
+    pub(crate) fn count_connection(&self) {
+        self.state.borrow_mut().result.connections += 1;
     }
 
-    /// Takes up nothing more, and gives up what waits; what is under way goes on.
+    /// Starts no further iteration and drops those that wait for a slot; running ones go on.
     pub(crate) fn stop(&self, now_ns: i64) {
         let mut state = self.state.borrow_mut();
         state.is_stopped = true;
         while let Some(queued) = state.queue.pop_front() {
             let arrival = queued.arrival;
-            state.record.began(queued.turn(now_ns), now_ns, &self.counters);
-            let sample = Sample { done_ns: now_ns, ..Sample::of(arrival, 0) };
+            state.result.record_start(queued.assignment(now_ns), now_ns, &self.counters);
+            let sample = Sample { done_ns: now_ns, ..Sample::not_sent(arrival, 0) };
             debug_assert_eq!(sample.outcome, Outcome::NotSent);
-            state.record.recorder.push(&sample);
-            state.record.recorder.ended(arrival.iteration);
+            state.result.recorder.push(&sample);
+            state.result.recorder.iteration_ended(arrival.iteration);
             self.counters.ended(false, now_ns - arrival.due_ns);
         }
     }
 
-    /// Ends the load once it has lasted as long as it may: what waits is given up.
-    pub(crate) fn look_at_load_end(&self, now_ns: i64) {
+    /// Stops once the load has reached its maximum duration.
+    pub(crate) fn end_load_if_over(&self, now_ns: i64) {
         let mut state = self.state.borrow_mut();
         if now_ns < state.pacer.load_end_ns() || state.is_stopped {
             return;
         }
-        state.record.is_cut_short = state.pacer.is_cut_short(now_ns) || !state.queue.is_empty();
+        state.result.is_cut_short = state.pacer.is_cut_short(now_ns) || !state.queue.is_empty();
         drop(state);
         self.stop(now_ns);
     }
 
-    /// When the load may last no longer, while that can still end anything.
+    /// Maximum duration of the load; `i64::MAX` without one, or once stopped.
     pub(crate) fn load_end_ns(&self) -> i64 {
         let state = self.state.borrow();
         if state.is_stopped { i64::MAX } else { state.pacer.load_end_ns() }
     }
 
-    /// Gives up what is under way, too.
+    /// Stops, and aborts running iterations, too.
     pub(crate) fn abandon(&self, now_ns: i64) {
         self.stop(now_ns);
-        self.lanes.borrow().iter().for_each(|lane| lane.deadline.abandon());
+        self.slots.borrow().iter().for_each(|slot| slot.deadline.abandon());
     }
 
-    /// Ends what has waited too long; when to look again.
-    pub(crate) fn look_at_deadlines(&self, now_ns: i64) -> i64 {
-        // A deadline set after this look is at least the shortest time-out away.
+    /// Ends waits whose deadline has passed. Returns when to check again.
+    pub(crate) fn expire_deadlines(&self, now_ns: i64) -> i64 {
+        // A deadline that is set later is at least the shortest time-out away.
         let Timeouts { connect_ns, request_ns, iteration_ns, .. } = self.timeouts;
         let soonest = now_ns + connect_ns.min(request_ns).min(iteration_ns);
-        let lanes = self.lanes.borrow();
-        lanes.iter().map(|lane| lane.deadline.look(now_ns)).fold(soonest, i64::min)
+        let slots = self.slots.borrow();
+        slots.iter().map(|slot| slot.deadline.check(now_ns)).fold(soonest, i64::min)
     }
 
-    /// A lane panicked: the run cannot end well.
+    /// Reports that a task of the thread panicked.
     pub(crate) fn report_panic(&self) {
         self.has_panicked.set(true);
-        self.nudge.ring();
+        self.wake_up.notify();
     }
 
     pub(crate) fn has_panicked(&self) -> bool {
         self.has_panicked.get()
     }
 
-    /// Nothing further will be taken up.
+    /// Whether no further iteration will start.
     pub(crate) fn is_over(&self, now_ns: i64) -> bool {
         self.state.borrow().is_over(now_ns)
     }
 
-    /// Nothing waits and nothing is under way.
-    pub(crate) fn is_at_rest(&self) -> bool {
+    /// Whether no iteration waits or runs.
+    pub(crate) fn is_idle(&self) -> bool {
         let state = self.state.borrow();
         state.busy == 0 && state.queue.is_empty()
     }
 
-    /// The schedule's end, where it is known.
+    /// End of the schedule, if it is known.
     pub(crate) fn end_ns(&self) -> Option<i64> {
         self.state.borrow().pacer.end_ns()
     }
 
-    /// When the next iteration is due, as far as is known.
+    /// Due time of the next iteration, if it is known.
     pub(crate) fn next_due_ns(&self) -> Option<i64> {
         let state = self.state.borrow();
         if state.is_stopped { None } else { state.pacer.next_due_ns() }
     }
 
-    /// Waits for a reason to look before `armed_ns`: an earlier arrival, or the end.
-    pub(crate) async fn nudged(&self, armed_ns: i64) {
+    /// Waits until an iteration is due before `armed_ns`, or the load ends.
+    pub(crate) async fn woken_before(&self, armed_ns: i64) {
         self.armed_ns.set(armed_ns);
-        std::future::poll_fn(|cx| self.nudge.poll(cx)).await;
+        std::future::poll_fn(|cx| self.wake_up.poll_notified(cx)).await;
     }
 
-    /// What was recorded; the worker records no more.
-    pub(crate) fn into_record(self: Rc<Self>) -> Record {
+    /// Takes the result; nothing is recorded after this.
+    pub(crate) fn into_result(self: Rc<Self>) -> WorkerResult {
         let mut state = self.state.borrow_mut();
-        state.record.throttled = state.pacer.throttled();
-        std::mem::replace(&mut state.record, Record::new(Recorder::keeping(0, 0)))
+        state.result.throttled = state.pacer.throttled();
+        std::mem::replace(&mut state.result, WorkerResult::new(Recorder::in_memory(0, 0)))
     }
 }
 
 impl State {
     fn is_over(&self, now_ns: i64) -> bool {
         self.is_stopped || self.pacer.is_over(now_ns)
+    }
+}
+
+/// Guard that reports a panic of its task to the dispatcher. Tokio would go on without the task, and
+/// the run would wait for its iteration for ever.
+pub(crate) struct PanicReporter(pub Rc<Worker>);
+
+impl Drop for PanicReporter {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.report_panic();
+        }
     }
 }

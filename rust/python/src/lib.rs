@@ -1,4 +1,4 @@
-//! The only place where Rust meets Python: converts, releases the GIL, maps errors.
+//! Python bindings: convert values, release the GIL and map errors.
 
 mod errors;
 mod metrics;

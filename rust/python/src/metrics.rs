@@ -1,4 +1,4 @@
-//! Readings of the monitor: to disk and back.
+//! Bindings for files of monitor readings.
 
 use std::path::PathBuf;
 
@@ -9,25 +9,29 @@ use pyo3::types::PyDict;
 
 use crate::errors::EngineUnusable;
 
-/// The columns of a table of readings, as Python keeps them.
+/// Columns of readings in Python.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-pub(crate) struct LentMetrics<'py> {
+pub(crate) struct MetricsArrays<'py> {
     time_us: PyReadonlyArray1<'py, i64>,
     series: PyReadonlyArray1<'py, u32>,
     value: PyReadonlyArray1<'py, f64>,
     names: Vec<Name>,
 }
 
-/// Write readings to a Parquet file: all of it, or none.
+/// Write readings to a Parquet file atomically.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "arguments come from Python by value")]
-pub(crate) fn write_metrics(py: Python<'_>, path: PathBuf, lent: LentMetrics<'_>) -> PyResult<()> {
+pub(crate) fn write_metrics(
+    py: Python<'_>,
+    path: PathBuf,
+    metrics: MetricsArrays<'_>,
+) -> PyResult<()> {
     let metrics = Metrics {
-        time_us: lent.time_us.as_slice()?.to_vec(),
-        series: lent.series.as_slice()?.to_vec(),
-        value: lent.value.as_slice()?.to_vec(),
-        names: lent.names,
+        time_us: metrics.time_us.as_slice()?.to_vec(),
+        series: metrics.series.as_slice()?.to_vec(),
+        value: metrics.value.as_slice()?.to_vec(),
+        names: metrics.names,
     };
     py.detach(|| table::write_metrics(&path, &metrics))
         .map_err(|error| EngineUnusable::new_err(error.to_string()))

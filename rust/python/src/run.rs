@@ -1,46 +1,45 @@
-//! `prepare`: a plan in; the run that it gives is started, watched from the calling thread, and gives
-//! columns or a file.
+//! Bindings for runs: prepare, start, watch from the calling thread, and return the samples.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::time::{Duration, UNIX_EPOCH};
 
-use loadstone_engine::{Health, Histogram, Kept, Plan, Preparation, Progress};
+use loadstone_engine::{Health, Histogram, Plan, PrepareOptions, Progress, SampleStore};
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::errors::{InvalidPlan, raised};
+use crate::errors::{InvalidPlan, to_exception};
 use crate::table::columns;
 
-/// Make a plan (JSON) ready: look up the host, lay out the requests, start the threads.
+/// Prepare a plan (JSON): resolve the host, compile the requests, start the threads.
 ///
-/// With `path` the samples go to a Parquet file as they come, and memory stays flat; until the file
-/// is complete, what was measured lies in the folder `<path>.parts`. With `shown`, `watch` gets two
-/// arguments more: the columns of what was measured since its last look, and the numbers of the
-/// iterations that have ended since; `shown` without a path keeps no sample. With `connected`, connections are opened, too, and a target
-/// that cannot be connected to is refused.
+/// With `path`, samples go to a Parquet file and memory does not grow; until the file is complete,
+/// they are in the folder `<path>.parts`. With `live`, `watch` gets two more arguments: the columns of
+/// the samples since its last call, and the numbers of the iterations that have ended since. `live`
+/// without a path keeps no samples. With `connect`, connections are opened, too, and a target that
+/// does not accept any is refused.
 #[pyfunction]
-#[pyo3(signature = (plan, path, *, shown, connected))]
+#[pyo3(signature = (plan, path, *, live, connect))]
 pub(crate) fn prepare(
     py: Python<'_>,
     plan: &str,
     path: Option<PathBuf>,
-    shown: bool,
-    connected: bool,
+    live: bool,
+    connect: bool,
 ) -> PyResult<Prepared> {
-    let preparation = Preparation { path, is_shown: shown, is_connected: connected };
+    let options = PrepareOptions { path, live, connect };
     let prepared = py.detach(|| {
-        Plan::from_json(plan).and_then(|plan| loadstone_engine::Prepared::new(&plan, preparation))
+        Plan::from_json(plan).and_then(|plan| loadstone_engine::Prepared::new(&plan, options))
     });
-    Ok(Prepared { run: prepared.map_err(|refusal| raised(&refusal))? })
+    Ok(Prepared { run: prepared.map_err(to_exception)? })
 }
 
-/// Make two plans (JSON) ready that take turns, each in the way of `prepare` with `connected`.
+/// Prepare two plans (JSON) that alternate, each like `prepare` with `connect`.
 ///
-/// The closed loops have `turn` iterations in each turn, and the load of one waits while the
-/// other's is under way. Start them with `start_with`.
+/// The closed loops have `turn` iterations per turn; one waits while the other sends. Start them with
+/// `start_with`.
 #[pyfunction]
 #[pyo3(signature = (plan, path, other_plan, other_path))]
 pub(crate) fn prepare_pair(
@@ -50,20 +49,20 @@ pub(crate) fn prepare_pair(
     other_plan: &str,
     other_path: Option<PathBuf>,
 ) -> PyResult<(Prepared, Prepared)> {
-    let preparations =
-        [path, other_path].map(|path| Preparation { path, is_shown: false, is_connected: true });
+    let options =
+        [path, other_path].map(|path| PrepareOptions { path, live: false, connect: true });
     let prepared = py.detach(|| {
         let (plan, other) = (Plan::from_json(plan)?, Plan::from_json(other_plan)?);
-        loadstone_engine::Prepared::pair([&plan, &other], preparations)
+        loadstone_engine::Prepared::pair([&plan, &other], options)
     });
-    let [run, other] = prepared.map_err(|refusal| raised(&refusal))?;
+    let [run, other] = prepared.map_err(to_exception)?;
     Ok((Prepared { run }, Prepared { run: other }))
 }
 
-/// Rows, and the numbers of the iterations that have ended.
-type FreshColumns<'py> = (Bound<'py, PyDict>, Bound<'py, PyArray1<u32>>);
+/// Columns of samples, and the numbers of the iterations that have ended.
+type LiveColumns<'py> = (Bound<'py, PyDict>, Bound<'py, PyArray1<u32>>);
 
-/// A run whose threads wait for its start. Only `loadstone.engine.local` holds one.
+/// Run whose threads wait for the start. Only `loadstone.engine.local` uses it.
 #[pyclass(frozen, module = "loadstone._engine")]
 pub(crate) struct Prepared {
     run: loadstone_engine::Prepared,
@@ -77,50 +76,49 @@ impl Prepared {
     #[pyo3(signature = (at_ns))]
     fn start(&self, at_ns: Option<u64>) -> PyResult<()> {
         let at = at_ns.map(|at_ns| UNIX_EPOCH + Duration::from_nanos(at_ns));
-        self.run.start(at).map_err(|refusal| raised(&refusal))
+        self.run.start(at).map_err(to_exception)
     }
 
-    /// Start the load together with that of another run.
+    /// Start two runs at the same instant.
     fn start_with(&self, other: &Self) -> PyResult<()> {
-        self.run.start_with(&other.run).map_err(|refusal| raised(&refusal))
+        self.run.start_with(&other.run).map_err(to_exception)
     }
 
-    /// Counts so far, as `watch` gets them.
+    /// Return the counts so far, as `watch` gets them.
     fn counts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         counts(py, &self.run.progress())
     }
 
-    /// Latencies of the iterations that have ended well so far, per bucket.
+    /// Return the histogram of latencies of successful iterations so far.
     fn latencies(&self) -> Vec<u64> {
         self.run.latencies()
     }
 
-    /// Take up nothing that is due at or after `due_ns` (nanoseconds since the start).
+    /// Stop before the first iteration that is due at or after `due_ns` (nanoseconds since the start).
     ///
-    /// An instant that has come is refused. From any thread.
+    /// A time that has passed is refused. Any thread may call it.
     fn stop_at(&self, due_ns: i64) -> PyResult<()> {
-        self.run.stop_at(due_ns).map_err(|refusal| raised(&refusal))
+        self.run.stop_at(due_ns).map_err(to_exception)
     }
 
-    /// Give up what is under way; before the start, the run itself.
+    /// Abort running iterations; before the start, cancel the run.
     fn abandon(&self) {
         self.run.abandon();
     }
 
-    /// Rows measured since the last look, and which iterations have ended since; also after the end.
+    /// Take samples and ended iterations since the last call; also after the end.
     ///
-    /// Only of a run that was prepared with `shown`.
-    fn fresh<'py>(&self, py: Python<'py>) -> PyResult<Option<FreshColumns<'py>>> {
-        let Some(fresh) = self.run.fresh() else { return Ok(None) };
-        Ok(Some((columns(py, fresh.rows)?, fresh.ended.into_pyarray(py))))
+    /// None without `live`.
+    fn live_samples<'py>(&self, py: Python<'py>) -> PyResult<Option<LiveColumns<'py>>> {
+        let Some(live) = self.run.live_samples() else { return Ok(None) };
+        Ok(Some((columns(py, live.rows)?, live.ended.into_pyarray(py))))
     }
 
-    /// Wait for the end: the columns of the sample table (with a file, the number of its rows), and
-    /// what the engine says of itself.
+    /// Wait for the end. Return the columns of samples (with a file, its number of rows) and the health.
     ///
-    /// Every `tick_s` the calling thread looks for signals and calls `watch` with the counts so far;
-    /// False stops the run. Ctrl-C stops it, too, and is told as `interrupted`; a second one gives
-    /// up what is under way. An exception of `watch` ends the run at once and is raised.
+    /// Every `tick_s` the calling thread checks for signals and calls `watch` with the counts so far;
+    /// False stops the run. Ctrl-C stops it, too, and sets `interrupted`; a second one aborts running
+    /// iterations. An exception of `watch` aborts the run and is raised.
     #[pyo3(signature = (watch, tick_s))]
     fn finish<'py>(
         &self,
@@ -133,29 +131,29 @@ impl Prepared {
         if !self.run.is_started() {
             return Err(PyRuntimeError::new_err("start() must be called before finish()"));
         }
-        let watched = self.watched(py, watch, tick);
+        let watched = self.watch_until_end(py, watch, tick);
         let done = py.detach(|| catch_unwind(AssertUnwindSafe(|| self.run.finish())));
         let mut is_interrupted = watched?;
-        // A Ctrl-C at the last moment must not lose what was measured either.
+        // A Ctrl-C at the last moment must not lose the samples either.
         is_interrupted |= match py.check_signals() {
             Err(error) if error.is_instance_of::<PyKeyboardInterrupt>(py) => true,
-            looked => looked.map(|()| false)?,
+            checked => checked.map(|()| false)?,
         };
         let done = done.map_err(|_| PyRuntimeError::new_err("the engine has a bug"))?;
-        let (kept, health) = done.map_err(|refusal| raised(&refusal))?;
-        let kept = match kept {
-            Kept::Columns(samples) => columns(py, *samples)?.into_any(),
-            Kept::File(rows) => rows.into_pyobject(py)?.into_any(),
+        let (store, health) = done.map_err(to_exception)?;
+        let samples = match store {
+            SampleStore::Memory(samples) => columns(py, *samples)?.into_any(),
+            SampleStore::File(rows) => rows.into_pyobject(py)?.into_any(),
         };
         let health = as_dict(py, &health)?;
         health.set_item("interrupted", is_interrupted)?;
-        Ok((kept, health))
+        Ok((samples, health))
     }
 }
 
 impl Prepared {
-    /// Keeps watch until the run has ended: whether it was interrupted by Ctrl-C.
-    fn watched(
+    /// Watches the run until it has ended. Returns whether Ctrl-C interrupted it.
+    fn watch_until_end(
         &self,
         py: Python<'_>,
         watch: Option<&Bound<'_, PyAny>>,
@@ -163,7 +161,7 @@ impl Prepared {
     ) -> PyResult<bool> {
         let mut is_interrupted = false;
         while !py.detach(|| self.run.wait(tick)) {
-            match look(py, &self.run, watch) {
+            match check(py, &self.run, watch) {
                 Ok(true) => {}
                 Ok(false) => self.run.stop(),
                 Err(error) if error.is_instance_of::<PyKeyboardInterrupt>(py) => {
@@ -183,20 +181,18 @@ impl Prepared {
     }
 }
 
-/// One look at signals and counts: whether the run goes on.
-fn look(
+/// Checks for signals and calls `watch`. Returns whether the run goes on.
+fn check(
     py: Python<'_>,
-    engine: &loadstone_engine::Prepared,
+    run: &loadstone_engine::Prepared,
     watch: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<bool> {
     py.check_signals()?;
     let Some(watch) = watch else { return Ok(true) };
-    let counts = counts(py, &engine.progress())?;
-    let goes_on = match engine.fresh() {
+    let counts = counts(py, &run.progress())?;
+    let goes_on = match run.live_samples() {
         None => watch.call1((counts,)),
-        Some(fresh) => {
-            watch.call1((counts, columns(py, fresh.rows)?, fresh.ended.into_pyarray(py)))
-        }
+        Some(live) => watch.call1((counts, columns(py, live.rows)?, live.ended.into_pyarray(py))),
     };
     goes_on?.is_truthy()
 }
@@ -236,7 +232,7 @@ fn as_dict<'py>(py: Python<'py>, health: &Health) -> PyResult<Bound<'py, PyDict>
     Ok(values)
 }
 
-/// Highest value and count of each bucket.
+/// Returns highest value and count of each bucket.
 fn buckets(histogram: &Histogram) -> Vec<(u64, u64)> {
     histogram.buckets().collect()
 }

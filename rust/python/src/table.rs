@@ -1,4 +1,4 @@
-//! The sample table: to numpy and back, to disk and back.
+//! Bindings for sample tables: numpy arrays and Parquet files.
 
 use std::path::PathBuf;
 
@@ -10,15 +10,15 @@ use pyo3::types::PyDict;
 
 use crate::errors::EngineUnusable;
 
-#[expect(clippy::needless_pass_by_value, reason = "the shape of map_err")]
-fn raised(error: BadFile) -> PyErr {
+#[expect(clippy::needless_pass_by_value, reason = "the signature that map_err needs")]
+fn to_exception(error: BadFile) -> PyErr {
     EngineUnusable::new_err(error.to_string())
 }
 
-/// The columns of a sample table, as Python keeps them.
+/// Columns of a sample table in Python.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-pub(crate) struct Lent<'py> {
+pub(crate) struct SampleArrays<'py> {
     due_ns: PyReadonlyArray1<'py, i64>,
     sent_ns: PyReadonlyArray1<'py, i64>,
     done_ns: PyReadonlyArray1<'py, i64>,
@@ -32,31 +32,35 @@ pub(crate) struct Lent<'py> {
     generator: PyReadonlyArray1<'py, u16>,
 }
 
-/// Write columns to a Parquet file: all of it, or none.
+/// Write columns to a Parquet file atomically.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "arguments come from Python by value")]
-pub(crate) fn write_samples(py: Python<'_>, path: PathBuf, lent: Lent<'_>) -> PyResult<()> {
+pub(crate) fn write_samples(
+    py: Python<'_>,
+    path: PathBuf,
+    columns: SampleArrays<'_>,
+) -> PyResult<()> {
     let columns = Columns {
-        due_ns: lent.due_ns.as_slice()?,
-        sent_ns: lent.sent_ns.as_slice()?,
-        done_ns: lent.done_ns.as_slice()?,
-        first_byte_us: lent.first_byte_us.as_slice()?,
-        iteration: lent.iteration.as_slice()?,
-        connection: lent.connection.as_slice()?,
-        status: lent.status.as_slice()?,
-        outcome: lent.outcome.as_slice()?,
-        action: lent.action.as_slice()?,
-        retried: lent.retried.as_slice()?,
-        generator: lent.generator.as_slice()?,
+        due_ns: columns.due_ns.as_slice()?,
+        sent_ns: columns.sent_ns.as_slice()?,
+        done_ns: columns.done_ns.as_slice()?,
+        first_byte_us: columns.first_byte_us.as_slice()?,
+        iteration: columns.iteration.as_slice()?,
+        connection: columns.connection.as_slice()?,
+        status: columns.status.as_slice()?,
+        outcome: columns.outcome.as_slice()?,
+        action: columns.action.as_slice()?,
+        retried: columns.retried.as_slice()?,
+        generator: columns.generator.as_slice()?,
     };
-    py.detach(|| write(&path, &columns)).map_err(raised)
+    py.detach(|| write(&path, &columns)).map_err(to_exception)
 }
 
-/// Join the sample files in the folder `<path>.parts` to one, and remove them: the number of rows.
+/// Join the sample files in the folder `<path>.parts` and remove them. Return the number of rows.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "arguments come from Python by value")]
 pub(crate) fn join_samples(py: Python<'_>, path: PathBuf) -> PyResult<u64> {
-    py.detach(|| join(&path)).map_err(raised)
+    py.detach(|| join(&path)).map_err(to_exception)
 }
 
 /// Read the columns of a sample file, or those of one of its row groups.
@@ -72,17 +76,17 @@ pub(crate) fn read_samples(
         None => read(&path),
         Some(index) => read_group(&path, index),
     });
-    columns(py, samples.map_err(raised)?)
+    columns(py, samples.map_err(to_exception)?)
 }
 
 /// Count the rows of each row group of a sample file.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "arguments come from Python by value")]
 pub(crate) fn count_samples(py: Python<'_>, path: PathBuf) -> PyResult<Vec<usize>> {
-    py.detach(|| group_rows(&path)).map_err(raised)
+    py.detach(|| group_rows(&path)).map_err(to_exception)
 }
 
-/// Hands the columns to numpy, which takes over their memory.
+/// Converts columns to numpy arrays, which own the memory.
 pub(crate) fn columns(py: Python<'_>, samples: Samples) -> PyResult<Bound<'_, PyDict>> {
     let columns = PyDict::new(py);
     columns.set_item("due_ns", samples.due_ns.into_pyarray(py))?;

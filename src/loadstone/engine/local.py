@@ -109,7 +109,7 @@ def prepare(plan: Plan) -> PreparedRun[LoadResult]:
     connections opened: one for each worker of a closed loop, else one per thread. A target that
     does not accept a connection is refused. Samples are kept in memory.
     """
-    return _prepared(plan, connected=True)
+    return _prepared(plan, connect=True)
 
 
 def prepare_streamed(plan: Plan, sink: RowSink) -> PreparedRun[LoadResult]:
@@ -119,14 +119,14 @@ def prepare_streamed(plan: Plan, sink: RowSink) -> PreparedRun[LoadResult]:
     """
 
     def measured(columns: "_Columns | int", figures: "_Health") -> LoadResult:
-        if (rest := prepared.fresh()) is not None:
+        if (rest := prepared.live_samples()) is not None:
             sink(Samples(**rest[0]), rest[1])
         return LoadResult(
             Samples(**cast("_Columns", columns)), _health(figures, plan), figures["interrupted"]
         )
 
     with map_engine_errors():
-        prepared = prepare_in_rust(plan.to_json(), None, shown=True, connected=True)
+        prepared = prepare_in_rust(plan.to_json(), None, live=True, connect=True)
     return PreparedRun(prepared, measured, sink)
 
 
@@ -134,7 +134,7 @@ def prepare_to_file(
     plan: Plan, path: Path, on_samples: Callable[[Samples], None] | None = None
 ) -> PreparedRun[Spilled]:
     """Prepare a run as `prepare` does; its samples go to a file as in `run_to_file`."""
-    return _prepared_to_file(plan, path, on_samples, connected=True)
+    return _prepared_to_file(plan, path, on_samples, connect=True)
 
 
 def run(plan: Plan, on_progress: OnProgress | None = None) -> LoadResult:
@@ -143,7 +143,7 @@ def run(plan: Plan, on_progress: OnProgress | None = None) -> LoadResult:
     The first Ctrl-C stops the schedule and lets outstanding requests end (`Limits.drain_s`), the
     second abandons them. Samples are kept in memory, 43 bytes per request.
     """
-    with _prepared(plan, connected=False) as prepared:
+    with _prepared(plan, connect=False) as prepared:
         prepared.start()
         return prepared.finish(on_progress)
 
@@ -161,7 +161,7 @@ def run_to_file(
     Until the file is complete, samples are in files beside it, which `parquet.SampleFile` reads. A
     full disk ends the run; a slow one makes the generator late, which `Health` reports.
     """
-    with _prepared_to_file(plan, path, on_samples, connected=False) as prepared:
+    with _prepared_to_file(plan, path, on_samples, connect=False) as prepared:
         prepared.start()
         return prepared.finish(on_progress)
 
@@ -206,26 +206,26 @@ def failure() -> str | None:
     return None
 
 
-def _prepared(plan: Plan, *, connected: bool) -> PreparedRun[LoadResult]:
+def _prepared(plan: Plan, *, connect: bool) -> PreparedRun[LoadResult]:
     def measured(columns: "_Columns | int", figures: "_Health") -> LoadResult:
         return LoadResult(
             Samples(**cast("_Columns", columns)), _health(figures, plan), figures["interrupted"]
         )
 
     with map_engine_errors():
-        prepared = prepare_in_rust(plan.to_json(), None, shown=False, connected=connected)
+        prepared = prepare_in_rust(plan.to_json(), None, live=False, connect=connect)
     return PreparedRun(prepared, measured)
 
 
 def _prepared_to_file(
-    plan: Plan, path: Path, on_samples: Callable[[Samples], None] | None, *, connected: bool
+    plan: Plan, path: Path, on_samples: Callable[[Samples], None] | None, *, connect: bool
 ) -> PreparedRun[Spilled]:
     def measured(_: "_Columns | int", figures: "_Health") -> Spilled:
         return Spilled(SampleFile(path), _health(figures, plan), figures["interrupted"])
 
-    shown = on_samples is not None
+    live = on_samples is not None
     with map_engine_errors():
-        prepared = prepare_in_rust(plan.to_json(), path, shown=shown, connected=connected)
+        prepared = prepare_in_rust(plan.to_json(), path, live=live, connect=connect)
     return PreparedRun(
         prepared, measured, None if on_samples is None else _whole_iterations(on_samples)
     )

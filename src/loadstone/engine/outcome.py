@@ -4,7 +4,7 @@ from enum import IntEnum
 
 
 class Outcome(IntEnum):
-    """How a request ended; the numbers are the engine's (rust/engine/src/samples.rs)."""
+    """How a request ended; the numbers are the engine's (rust/engine/src/outcome.rs)."""
 
     OK = 0
     HTTP_STATUS = 1  # answered, with a status that the step does not expect

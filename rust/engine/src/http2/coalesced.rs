@@ -1,4 +1,4 @@
-//! Writes of several streams in one system call.
+//! Transport that makes h2 write the requests of several streams in one system call.
 
 use std::io;
 use std::pin::Pin;
@@ -6,11 +6,11 @@ use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// A transport that takes no vectored writes.
+/// Transport without vectored writes.
 ///
-/// Where vectored writes are taken, h2 sends every body above 256 bytes in a write of its own,
-/// after all that came before it; where they are not, it copies bodies up to 1 kB behind one
-/// another, and the requests of all streams that are ready go out together.
+/// With vectored writes, h2 sends every body above 256 bytes in a write of its own. Without them, it
+/// copies bodies of up to 1 kB into one buffer, and the requests of all ready streams are written
+/// together.
 pub(super) struct Coalesced<T>(pub T);
 
 impl<T: AsyncRead + Unpin> AsyncRead for Coalesced<T> {
@@ -59,7 +59,7 @@ mod tests {
 
     use super::*;
 
-    /// A transport that takes vectored writes and counts how often it is written to.
+    /// Transport with vectored writes that counts writes.
     struct Counted(DuplexStream, Rc<Cell<u32>>);
 
     impl AsyncRead for Counted {
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn requests_that_are_ready_together_are_written_together() {
-        let runtime = crate::machine::runtime().expect("an event loop");
+        let runtime = crate::system::runtime().expect("an event loop");
         LocalSet::new().block_on(&runtime, async {
             let (near, _far) = duplex(1 << 20);
             let writes = Rc::new(Cell::new(0));

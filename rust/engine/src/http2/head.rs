@@ -1,4 +1,4 @@
-//! The head of a request as HTTP/2 knows it: the laid out bytes of HTTP/1.1, read back.
+//! Request heads of HTTP/2, parsed from the bytes of an HTTP/1.1 request.
 
 use std::cell::RefCell;
 
@@ -7,37 +7,37 @@ use http::{HeaderName, HeaderValue, Method, Request, Uri};
 
 use crate::plan::Scheme;
 
-/// Most headers of a request: those of a plan are few.
+/// Limit on headers of a request; plans have few.
 const MAX_HEADERS: usize = 100;
-/// Most heads that are kept: a few steps, each with a few lengths of its body.
-const MOST_HEADS: usize = 32;
+/// Limit on cached heads: a few steps, each with a few lengths of its body.
+const MAX_HEADS: usize = 32;
 
-/// Heads that come again in every iteration, read once.
+/// Cache of heads that repeat in every iteration.
 #[derive(Default)]
-pub(crate) struct Heads(RefCell<Vec<(Vec<u8>, Request<()>)>>);
+pub(crate) struct HeadCache(RefCell<Vec<(Vec<u8>, Request<()>)>>);
 
-impl Heads {
-    /// As `of`, from the heads that were read before where it is among them.
-    pub(super) fn of<'a>(
+impl HeadCache {
+    /// Like [`parse`], with cached heads.
+    pub(super) fn parse<'a>(
         &self,
         bytes: &'a [u8],
         scheme: Scheme,
     ) -> Option<(Request<()>, &'a [u8])> {
         let mut heads = self.0.borrow_mut();
-        // A head ends with an empty line: no other one begins with it.
+        // A head ends with an empty line, so it is a prefix of no other.
         if let Some((head, request)) = heads.iter().find(|(head, _)| bytes.starts_with(head)) {
             return Some((request.clone(), &bytes[head.len()..]));
         }
-        let (request, body) = of(bytes, scheme)?;
-        if heads.len() < MOST_HEADS {
+        let (request, body) = parse(bytes, scheme)?;
+        if heads.len() < MAX_HEADS {
             heads.push((bytes[..bytes.len() - body.len()].to_vec(), request.clone()));
         }
         Some((request, body))
     }
 }
 
-/// The request, and its body; none where a value that was captured does not fit where it stands.
-pub(super) fn of(bytes: &[u8], scheme: Scheme) -> Option<(Request<()>, &[u8])> {
+/// Parses head and body of a request. Returns none if a captured value made it invalid.
+pub(super) fn parse(bytes: &[u8], scheme: Scheme) -> Option<(Request<()>, &[u8])> {
     let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
     let mut parsed = httparse::Request::new(&mut headers);
     let httparse::Status::Complete(length) = parsed.parse(bytes).ok()? else { return None };
@@ -70,7 +70,7 @@ mod tests {
     fn the_head_is_that_of_http_1() {
         let bytes = b"POST /v3/auth?a=b HTTP/1.1\r\nHost: [::1]:5000\r\nX-Auth-Token: t\r\n\
             Content-Length: 2\r\n\r\n{}";
-        let (request, body) = of(bytes, Scheme::Https).expect("it is well formed");
+        let (request, body) = parse(bytes, Scheme::Https).expect("it is well formed");
         assert_eq!(request.method(), Method::POST);
         assert_eq!(request.uri().to_string(), "https://[::1]:5000/v3/auth?a=b");
         assert_eq!(request.headers()["x-auth-token"], "t");
@@ -81,12 +81,12 @@ mod tests {
 
     #[test]
     fn a_head_that_comes_again_is_read_once() {
-        let heads = Heads::default();
+        let heads = HeadCache::default();
         for length in [1, 2, 1] {
             let body = &"{}"[..length];
             let bytes =
                 format!("POST /a HTTP/1.1\r\nHost: b\r\nContent-Length: {length}\r\n\r\n{body}");
-            let (request, rest) = heads.of(bytes.as_bytes(), Scheme::Http).expect("well formed");
+            let (request, rest) = heads.parse(bytes.as_bytes(), Scheme::Http).expect("well formed");
             assert_eq!(request.uri().to_string(), "http://b/a");
             assert_eq!(request.headers()["content-length"], length.to_string());
             assert_eq!(rest, body.as_bytes());
@@ -96,6 +96,6 @@ mod tests {
 
     #[test]
     fn what_no_uri_may_hold_is_no_request() {
-        assert!(of(b"GET /<x> HTTP/1.1\r\nHost: a\r\n\r\n", Scheme::Http).is_none());
+        assert!(parse(b"GET /<x> HTTP/1.1\r\nHost: a\r\n\r\n", Scheme::Http).is_none());
     }
 }

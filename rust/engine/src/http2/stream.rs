@@ -1,182 +1,214 @@
-//! One request and its answer, in a stream of its own.
+//! HTTP/2 streams: one request and its response.
 
+use std::cell::Cell;
 use std::future::{Future, poll_fn};
+use std::io::ErrorKind;
 use std::pin::Pin;
-use std::task::Poll;
+use std::rc::Rc;
+use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use h2::client::ResponseFuture;
+use h2::client::{ResponseFuture, SendRequest};
 use h2::{Reason, RecvStream, SendStream};
-use http::Response;
 
-use super::{Connection, closed, head};
-use crate::capture::Listener;
-use crate::connection::{Answer, Question};
-use crate::deadline::Passed;
+use super::head::{self, HeadCache};
+use crate::capture::CaptureSink;
+use crate::connection::io_failure;
+use crate::deadline::Elapsed;
+use crate::exchange::{Request, Response};
+use crate::outcome::Outcome;
+use crate::plan::Scheme;
 use crate::response::MAX_HEADERS;
-use crate::samples::Outcome;
 
-/// How a stream failed.
-struct Failed {
+/// Failure of a stream.
+struct Failure {
     outcome: Outcome,
-    /// The server has said that it did not read the request (RFC 9113 8.7), or never got it.
-    is_untouched: bool,
+    /// The server stated that it did not process the request (RFC 9113 8.7).
+    is_unprocessed: bool,
 }
 
-impl From<Outcome> for Failed {
+impl From<Outcome> for Failure {
     fn from(outcome: Outcome) -> Self {
-        Self { outcome, is_untouched: false }
+        Self { outcome, is_unprocessed: false }
     }
 }
 
-impl From<h2::Error> for Failed {
+impl From<h2::Error> for Failure {
     fn from(error: h2::Error) -> Self {
-        // Of a server that goes away, only streams that it has not looked at end for that reason.
+        // GOAWAY ends only streams that the server has not processed.
         let is_refused = error.is_go_away() || error.reason() == Some(Reason::REFUSED_STREAM);
-        Self { outcome: fault(&error), is_untouched: error.is_remote() && is_refused }
+        Self { outcome: outcome_of(&error), is_unprocessed: error.is_remote() && is_refused }
     }
 }
 
-/// What an error of the library is called in samples.
-pub(super) fn fault(error: &h2::Error) -> Outcome {
+/// Maps an error of h2 to an outcome.
+pub(super) fn outcome_of(error: &h2::Error) -> Outcome {
     match error.get_io() {
-        Some(error) => closed(error),
+        // h2 reports a closed connection with these kinds.
+        Some(error) if matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::Other) => {
+            Outcome::ClosedEarly
+        }
+        Some(error) => io_failure(error.kind()),
         None if error.is_remote() && error.is_go_away() => Outcome::ClosedEarly,
         None if error.is_remote() => Outcome::Reset,
         None => Outcome::BadHttp,
     }
 }
 
+/// Handle of an open connection.
+#[derive(Clone)]
+pub(crate) struct Connection {
+    requests: SendRequest<Bytes>,
+    scheme: Scheme,
+    /// Completion of the last response; none for a new connection.
+    last_used_ns: Rc<Cell<Option<i64>>>,
+}
+
 impl Connection {
-    /// Sends a request and reads its answer to the end; `listener` sees it go by. Also whether the
-    /// server never looked at the request, so that it may be sent again.
+    pub(super) fn new(requests: SendRequest<Bytes>, scheme: Scheme) -> Self {
+        Self { requests, scheme, last_used_ns: Rc::default() }
+    }
+
+    pub(crate) fn last_used_ns(&self) -> Option<i64> {
+        self.last_used_ns.get()
+    }
+
+    /// Polls until the server allows another stream.
+    pub(crate) fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), h2::Error>> {
+        self.requests.poll_ready(cx)
+    }
+
+    /// Sends a request and reads its response, which is passed to `sink`. Also returns whether the
+    /// server did not process the request, so that it may be sent again.
     pub(crate) async fn exchange(
         &mut self,
-        question: &Question<'_>,
-        listener: &mut Listener<'_>,
-    ) -> (Answer, bool) {
-        let mut answer = Answer::none(None, -1);
-        match self.converse(question, &mut answer, listener).await {
+        request: &Request<'_>,
+        heads: Option<&HeadCache>,
+        sink: &mut CaptureSink<'_>,
+    ) -> (Response, bool) {
+        let mut response = Response::none(None, -1);
+        match self.send_and_receive(request, heads, &mut response, sink).await {
             Ok(()) => {
-                self.last_used_ns.set(Some(answer.done_ns));
-                (answer, false)
+                self.last_used_ns.set(Some(response.done_ns));
+                (response, false)
             }
-            // What was given up is reset as it is dropped.
-            Err(failed) => {
-                answer.fault = Some(failed.outcome);
-                answer.done_ns = question.clock.now_ns();
-                (answer, failed.is_untouched)
+            // Dropping an incomplete stream resets it.
+            Err(failure) => {
+                response.failure = Some(failure.outcome);
+                response.done_ns = request.clock.now_ns();
+                (response, failure.is_unprocessed)
             }
         }
     }
 
-    async fn converse(
+    async fn send_and_receive(
         &mut self,
-        question: &Question<'_>,
-        answer: &mut Answer,
-        listener: &mut Listener<'_>,
-    ) -> Result<(), Failed> {
-        let read = match question.heads {
-            Some(heads) => heads.of(question.bytes, self.scheme),
-            None => head::of(question.bytes, self.scheme),
+        request: &Request<'_>,
+        heads: Option<&HeadCache>,
+        response: &mut Response,
+        sink: &mut CaptureSink<'_>,
+    ) -> Result<(), Failure> {
+        let parsed = match heads {
+            Some(heads) => heads.parse(request.bytes, self.scheme),
+            None => head::parse(request.bytes, self.scheme),
         };
-        let (request, body) = read.ok_or(Outcome::BadHttp)?;
-        let (mut response, stream) = self.requests.send_request(request, body.is_empty())?;
-        // Where the server allows no further stream, the request waits for one to end.
-        let begun = poll_fn(|cx| question.deadline.poll(cx, |cx| self.requests.poll_ready(cx)));
-        begun.await.map_err(|_: Passed| Outcome::WriteTimeout)??;
-        answer.sent_ns = question.clock.now_ns();
+        let (head, body) = parsed.ok_or(Outcome::BadHttp)?;
+        let (mut incoming, stream) = self.requests.send_request(head, body.is_empty())?;
+        // If the server allows no further stream, the request waits for one to end.
+        let ready = poll_fn(|cx| request.deadline.poll(cx, |cx| self.requests.poll_ready(cx)));
+        ready.await.map_err(|_: Elapsed| Outcome::WriteTimeout)??;
+        response.sent_ns = request.clock.now_ns();
         let early = if body.is_empty() {
             None
         } else {
-            send(question, stream, Bytes::copy_from_slice(body), &mut response).await?
+            send_body(request, stream, Bytes::copy_from_slice(body), &mut incoming).await?
         };
-        let response = match early {
-            Some(response) => response,
-            None => question
+        let incoming = match early {
+            Some(incoming) => incoming,
+            None => request
                 .deadline
-                .within(response)
+                .within(incoming)
                 .await
-                .map_err(|_: Passed| Outcome::FirstByteTimeout)??,
+                .map_err(|_: Elapsed| Outcome::FirstByteTimeout)??,
         };
-        let body = read_head(question, response, answer, listener)?;
-        read_body(question, body, answer, listener).await
+        let body = read_head(request, incoming, response, sink)?;
+        read_body(request, body, response, sink).await
     }
 }
 
-/// What a sender waits for.
-enum Next {
-    /// So many bytes may be sent; none when the server wants no more of them.
+/// What can happen while a body is sent.
+enum Event {
+    /// This many bytes may be sent; none if the server accepts no more.
     Window(Option<usize>),
-    Response(Result<Response<RecvStream>, h2::Error>),
+    Response(Result<http::Response<RecvStream>, h2::Error>),
 }
 
-/// Sends the body; gives the response where it comes before all of the body was sent.
-async fn send(
-    question: &Question<'_>,
+/// Sends a body. Returns the response if it arrives before all of the body was sent.
+async fn send_body(
+    request: &Request<'_>,
     mut stream: SendStream<Bytes>,
     mut body: Bytes,
-    response: &mut ResponseFuture,
-) -> Result<Option<Response<RecvStream>>, Failed> {
+    incoming: &mut ResponseFuture,
+) -> Result<Option<http::Response<RecvStream>>, Failure> {
     stream.reserve_capacity(body.len());
     while !body.is_empty() {
-        let next = poll_fn(|cx| {
-            question.deadline.poll(cx, |cx| {
+        let event = poll_fn(|cx| {
+            request.deadline.poll(cx, |cx| {
                 let window = match stream.capacity() {
                     0 => stream.poll_capacity(cx),
                     window => Poll::Ready(Some(Ok(window))),
                 };
                 match window {
-                    Poll::Ready(window) => Poll::Ready(Next::Window(window.and_then(Result::ok))),
-                    Poll::Pending => Pin::new(&mut *response).poll(cx).map(Next::Response),
+                    Poll::Ready(window) => Poll::Ready(Event::Window(window.and_then(Result::ok))),
+                    Poll::Pending => Pin::new(&mut *incoming).poll(cx).map(Event::Response),
                 }
             })
         });
-        match next.await.map_err(|_: Passed| Outcome::WriteTimeout)? {
-            Next::Window(Some(window)) => {
-                let piece = body.split_to(window.min(body.len()));
-                stream.send_data(piece, body.is_empty())?;
+        match event.await.map_err(|_: Elapsed| Outcome::WriteTimeout)? {
+            Event::Window(Some(window)) => {
+                let chunk = body.split_to(window.min(body.len()));
+                stream.send_data(chunk, body.is_empty())?;
             }
-            // A server that has answered may not want the rest; the answer says how it went.
-            Next::Window(None) => return Ok(None),
-            Next::Response(response) => return Ok(Some(response?)),
+            // A server that has responded may not want the rest; its response says how it went.
+            Event::Window(None) => return Ok(None),
+            Event::Response(incoming) => return Ok(Some(incoming?)),
         }
     }
     Ok(None)
 }
 
 fn read_head(
-    question: &Question<'_>,
-    response: Response<RecvStream>,
-    answer: &mut Answer,
-    listener: &mut Listener<'_>,
-) -> Result<RecvStream, Failed> {
-    answer.first_byte_ns = question.clock.now_ns();
-    answer.done_ns = answer.first_byte_ns;
-    answer.status = response.status().as_u16();
-    if response.headers().len() > MAX_HEADERS {
+    request: &Request<'_>,
+    incoming: http::Response<RecvStream>,
+    response: &mut Response,
+    sink: &mut CaptureSink<'_>,
+) -> Result<RecvStream, Failure> {
+    response.first_byte_ns = request.clock.now_ns();
+    response.done_ns = response.first_byte_ns;
+    response.status = incoming.status().as_u16();
+    if incoming.headers().len() > MAX_HEADERS {
         return Err(Outcome::BadHttp.into());
     }
-    for (name, value) in response.headers() {
-        listener.header(name.as_str(), value.as_bytes());
+    for (name, value) in incoming.headers() {
+        sink.header(name.as_str(), value.as_bytes());
     }
-    Ok(response.into_body())
+    Ok(incoming.into_body())
 }
 
-/// Reads the body past `listener` and drops it, as fast as it comes.
+/// Reads the body, which is passed to `sink` and discarded, as fast as it arrives.
 async fn read_body(
-    question: &Question<'_>,
+    request: &Request<'_>,
     mut body: RecvStream,
-    answer: &mut Answer,
-    listener: &mut Listener<'_>,
-) -> Result<(), Failed> {
+    response: &mut Response,
+    sink: &mut CaptureSink<'_>,
+) -> Result<(), Failure> {
     while !body.is_end_stream() {
-        let piece = poll_fn(|cx| question.deadline.poll(cx, |cx| body.poll_data(cx))).await;
-        let piece = piece.map_err(|_: Passed| Outcome::BodyTimeout)?;
-        answer.done_ns = question.clock.now_ns();
-        let Some(piece) = piece.transpose()? else { break };
-        listener.body(&piece);
-        body.flow_control().release_capacity(piece.len())?;
+        let chunk = poll_fn(|cx| request.deadline.poll(cx, |cx| body.poll_data(cx))).await;
+        let chunk = chunk.map_err(|_: Elapsed| Outcome::BodyTimeout)?;
+        response.done_ns = request.clock.now_ns();
+        let Some(chunk) = chunk.transpose()? else { break };
+        sink.body(&chunk);
+        body.flow_control().release_capacity(chunk.len())?;
     }
     Ok(())
 }

@@ -1,99 +1,99 @@
-//! How hard: the schedule of iterations.
+//! Load: the schedule of iterations.
 
 use serde::Deserialize;
 
-/// The schedule of iterations.
+/// Schedule of iterations.
 #[derive(Clone, PartialEq, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Load {
-    /// Iterations are due at a rate.
+    /// Open loop at a constant rate.
     Open {
         /// Iterations per second.
         rate_rps: f64,
-        /// How long iterations are started.
+        /// Time during which iterations start.
         duration_s: f64,
-        /// How their instants follow each other.
+        /// Distribution of arrivals.
         arrivals: Arrivals,
-        /// Of random arrivals.
+        /// Seed of random arrivals.
         seed: u64,
-        /// How many are started at most.
+        /// Limit on their number.
         iterations: Option<u32>,
     },
-    /// Iterations are due at a rate that goes through stages.
+    /// Open loop at a rate that changes in stages.
     Stages {
-        /// One after the other.
+        /// Stages, in order.
         stages: Vec<Stage>,
-        /// How their instants follow each other.
+        /// Distribution of arrivals.
         arrivals: Arrivals,
-        /// Of random arrivals.
+        /// Seed of random arrivals.
         seed: u64,
-        /// How many are started at most.
+        /// Limit on their number.
         iterations: Option<u32>,
     },
-    /// Iterations are due when they were in a recording.
+    /// Open loop with recorded due times.
     Replay {
-        /// From the start, in ascending order.
+        /// Times since the start, in ascending order.
         offsets_s: Vec<f64>,
     },
-    /// Each worker starts its next iteration when its last one has ended.
+    /// Closed loop: each worker starts an iteration when its last one has ended.
     Closed {
-        /// How many.
+        /// Number of workers.
         workers: u32,
-        /// How long iterations are started.
+        /// Time during which iterations start.
         duration_s: Option<f64>,
-        /// How many are started in all.
+        /// Total number of iterations.
         iterations: Option<u32>,
-        /// From the end of one iteration to the start of the next.
+        /// Think time between two iterations of a worker.
         think_s: f64,
-        /// Iterations in each of its turns with a second run (`Prepared::pair`).
+        /// Iterations per turn, if it alternates with a second run (`Prepared::pair`).
         turn: Option<u32>,
     },
-    /// Open-loop arrivals that hold the number in flight inside a band.
+    /// Open loop that keeps the number of running iterations in a band.
     Band {
-        /// At or below it arrivals come at `fill_rps`.
+        /// Number at or below which arrivals come at `fill_rps`.
         low: u32,
-        /// At or above it arrivals come at `ebb_rps`.
+        /// Number at or above which arrivals come at `ebb_rps`.
         high: u32,
         /// Arrivals per second while filling.
         fill_rps: f64,
         /// Arrivals per second while ebbing; may be 0.
         ebb_rps: f64,
-        /// How long iterations are started.
+        /// Time during which iterations start.
         duration_s: f64,
     },
 }
 
-/// A stretch in which the rate goes evenly from one value to another, or stays.
+/// Stage with a linear change of the rate, or a constant rate.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stage {
-    /// How long.
+    /// Duration.
     pub duration_s: f64,
-    /// Iterations per second at its beginning.
+    /// Iterations per second at the beginning.
     pub from_rps: f64,
-    /// And at its end.
+    /// Iterations per second at the end.
     pub to_rps: f64,
 }
 
 impl Stage {
-    /// The iterations that are due in it.
+    /// Returns the number of iterations that are due in it.
     pub(crate) fn count(self) -> f64 {
         f64::midpoint(self.from_rps, self.to_rps) * self.duration_s
     }
 }
 
-/// How the instants of an open loop follow each other.
+/// Distribution of arrivals of an open loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Arrivals {
     /// Iteration i is due when the integral of the rate is i: at i / rate.
     Constant,
-    /// With exponential gaps of mean 1 / rate.
+    /// Poisson process: exponential gaps of mean 1 / rate.
     Poisson,
 }
 
 impl Load {
-    /// The highest rate that is asked for; 0 where none is, the mean rate of a recording.
+    /// Returns the highest rate; the mean rate of a recording, 0 for a closed loop.
     pub(crate) fn highest_rps(&self) -> f64 {
         match self {
             Self::Open { rate_rps, .. } => *rate_rps,
@@ -109,17 +109,17 @@ impl Load {
         }
     }
 
-    /// How many iterations it will probably come to, where that can be said.
+    /// Returns the expected number of iterations, if it is known.
     pub(crate) fn expected(&self) -> Option<f64> {
-        let at_most = |iterations: &Option<u32>, expected: f64| {
+        let limited = |iterations: &Option<u32>, expected: f64| {
             Some(iterations.map_or(expected, |most| expected.min(f64::from(most))))
         };
         match self {
             Self::Open { rate_rps, duration_s, iterations, .. } => {
-                at_most(iterations, rate_rps * duration_s)
+                limited(iterations, rate_rps * duration_s)
             }
             Self::Stages { stages, iterations, .. } => {
-                at_most(iterations, stages.iter().map(|stage| stage.count()).sum())
+                limited(iterations, stages.iter().map(|stage| stage.count()).sum())
             }
             Self::Replay { offsets_s } => Some(count(offsets_s.len())),
             Self::Closed { iterations, .. } => iterations.map(f64::from),

@@ -1,116 +1,115 @@
-//! What one iteration does: requests with holes, and pauses.
+//! Steps of a plan: requests with placeholders, and pauses.
 
 use serde::Deserialize;
 
-/// A piece of a request.
+/// Part of a path, header or body.
 #[derive(Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Part {
-    /// The same in every request.
+    /// Constant text.
     Text(String),
-    /// A hole filled from a column.
+    /// Value of a column.
     Column(String),
-    /// A hole filled with what an earlier step captured.
+    /// Value that an earlier step captured.
     Capture(String),
-    /// A hole filled with this prefix and the iteration's number.
+    /// This prefix and the number of the iteration.
     Iteration(String),
 }
 
-/// A value of an answer that is kept for later steps: of a header, in a JSON body, of the link in a
-/// header, or of a form in an HTML body. Exactly one of `header`, `pointer`, `link` and `form` says
-/// which.
+/// Value of a response that later steps use: from a header, a JSON body, a link in a header, or a
+/// form in an HTML body. Exactly one of `header`, `pointer`, `link` and `form` is set.
 #[derive(Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Capture {
-    /// What later steps call it.
+    /// Name that later steps use.
     pub name: String,
-    /// The header's name.
+    /// Name of a header.
     pub header: Option<String>,
-    /// Its place in the body (RFC 6901).
+    /// JSON pointer into the body (RFC 6901).
     pub pointer: Option<String>,
-    /// The name of a header that holds a link, as Location does. What is kept is the link's path
-    /// and query without the first slash, if it leads to the plan's own origin.
+    /// Name of a header with a link, such as Location. The value is path and query of the link without
+    /// the first slash, if it leads to the plan's origin.
     pub link: Option<String>,
-    /// Of the link: only the value of this parameter, as it stands there; it may lead anywhere.
+    /// Query parameter of the link that is the value instead; the link may lead to any origin.
     pub parameter: Option<String>,
-    /// The number of a form in an HTML body, from 0. What is kept is its action, like a link.
+    /// Number of a form in an HTML body, from 0. The value is its action, as for a link.
     pub form: Option<usize>,
-    /// Of the form: its hidden fields in place of its action, encoded for a form body.
+    /// Whether the value is the form's hidden fields instead, encoded for a form body.
     #[serde(default)]
     pub hidden: bool,
-    /// Percent-encoded for a form body.
+    /// Whether to percent-encode the value for a form body.
     #[serde(default)]
     pub encoded: bool,
-    /// Any other value is a failure.
+    /// Expected value; any other is a failure.
     pub equals: Option<String>,
-    /// Its absence is no failure; steps that need it are left out.
+    /// Whether it may be missing; steps that need it are then skipped.
     pub optional: bool,
 }
 
-/// What an iteration does next.
+/// Step of an iteration.
 #[derive(Clone, PartialEq, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Step {
-    /// Sends a request and awaits its answer.
+    /// HTTP request.
     Request(Request),
-    /// Waits.
+    /// Pause.
     Pause(Pause),
 }
 
-/// One HTTP request.
+/// HTTP request.
 #[derive(Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
-    /// Its name in results.
+    /// Name in results.
     pub action: String,
     /// HTTP method.
     pub method: String,
     /// Path and query.
     pub path: Vec<Part>,
-    /// Names and values.
+    /// Names and values of headers.
     pub headers: Vec<(String, Vec<Part>)>,
-    /// May be empty.
+    /// Body; may be empty.
     pub body: Vec<Part>,
-    /// Any other status is a failure.
+    /// Expected statuses; any other is a failure.
     pub expect_status: Vec<u16>,
-    /// What to keep of the answer.
+    /// Values to capture from the response.
     pub captures: Vec<Capture>,
-    /// Left out unless this holds.
-    pub only_if: Option<Ended>,
-    /// Also done after a step of the iteration failed.
+    /// Condition without which the step is skipped.
+    pub only_if: Option<StatusCondition>,
+    /// Whether to execute it also after a failed step.
     pub always: bool,
 }
 
-/// Nothing, for a time between two bounds.
+/// Pause of a random length.
 #[derive(Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pause {
-    /// Its name in results.
+    /// Name in results.
     pub action: String,
-    /// At least so long.
+    /// Minimum.
     pub min_s: f64,
-    /// At most so long.
+    /// Maximum.
     pub max_s: f64,
-    /// Left out unless this holds.
-    pub only_if: Option<Ended>,
+    /// Condition without which the step is skipped.
+    pub only_if: Option<StatusCondition>,
 }
 
-/// Holds when the last earlier step of this name was done and ended with one of these statuses.
+/// Condition that the last earlier step of this name ended with one of these statuses.
 #[derive(Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Ended {
-    /// The earlier step's name.
+pub struct StatusCondition {
+    /// Name of the earlier step.
     pub action: String,
-    /// Any of these.
+    /// Statuses.
     pub status: Vec<u16>,
 }
 
-/// The next so many steps are one script, and so heavy.
+/// Script of a mix: the next steps of the plan, and their weight.
 #[derive(Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Share {
-    /// How many.
+pub struct MixEntry {
+    /// Number of steps.
     pub steps: usize,
-    /// An iteration takes this script with odds of its weight over the sum of all.
+    /// An iteration executes this script with the probability weight / sum of weights.
     pub weight: f64,
 }

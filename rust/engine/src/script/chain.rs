@@ -1,16 +1,15 @@
-//! Values that iterations take for themselves and give back renewed, such as refresh tokens that can
-//! be used once.
+//! Values that an iteration takes and gives back renewed, such as refresh tokens that can be used once.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The values that are free, the one that was given back first at the front.
+/// Queue of free values, oldest first.
 pub(super) struct Chain {
     free: Mutex<VecDeque<Vec<u8>>>,
 }
 
 impl Chain {
-    /// This part's share of the values: each engine of a load uses others.
+    /// Creates a chain with this part's share of the values: each engine of a load uses others.
     pub(super) fn new(values: &[String], (part, parts): (usize, usize)) -> Self {
         let own = values.iter().skip(part).step_by(parts.max(1));
         Self { free: Mutex::new(own.map(|value| value.clone().into_bytes()).collect()) }

@@ -1,47 +1,47 @@
-//! Turns a plan's steps into bytes and holes, and refuses what would not be HTTP.
+//! Compiler of a plan's steps to bytes and placeholders; refuses requests that are not valid HTTP.
 
 use std::collections::BTreeMap;
 
-use super::{Act, Condition, Digits, Pause, Piece, Place, Request, Step};
-use crate::Refusal;
-use crate::capture::{Pointer, Rule, Source};
+use super::step::{Condition, DecimalBuffer, Pause, Piece, Position, Step, StepKind, Template};
+use crate::Error;
+use crate::capture::{CaptureRule, Pointer, Source};
 use crate::check::seconds;
-use crate::page::Site;
-use crate::plan::{self, Ended, Http, Origin, Part, Reuse, Scheme};
+use crate::links::LinkOrigin;
+use crate::plan::{self, Http, Origin, Part, Reuse, Scheme, StatusCondition};
 
-/// What the holes of a plan may refer to.
-pub(super) struct Names<'a> {
+/// Names that placeholders may refer to, and settings of the plan.
+pub(super) struct LayoutContext<'a> {
     pub columns: &'a BTreeMap<String, Vec<String>>,
     pub captures: BTreeMap<String, usize>,
-    /// The last step of each name.
+    /// Last step of each action.
     pub actions: BTreeMap<String, usize>,
-    /// For each capture, the strictest place that it fills.
-    pub places: Vec<Place>,
+    /// For each capture, the strictest position that it is used in.
+    pub positions: Vec<Position>,
     pub reuse: Reuse,
     pub http: Http,
-    /// Where links may lead.
-    pub site: Site,
+    /// Origin that captured links must lead to.
+    pub origin: LinkOrigin,
     pub has_cookies: bool,
 }
 
-/// Headers that say what becomes of a connection (RFC 9113 8.2.2).
-const OF_A_CONNECTION: [&str; 5] =
+/// Connection-specific headers, which HTTP/2 forbids (RFC 9113 8.2.2).
+const CONNECTION_HEADERS: [&str; 5] =
     ["connection", "keep-alive", "proxy-connection", "te", "upgrade"];
 
-impl Names<'_> {
-    /// Makes each chain's name that of a capture: the captures, and which chain fills them.
+impl LayoutContext<'_> {
+    /// Declares a capture for each chain. Returns the captures with their chains.
     pub(super) fn chains<'b>(
         &mut self,
         names: impl Iterator<Item = &'b String>,
     ) -> std::vec::IntoIter<(usize, usize)> {
-        let mut taken = Vec::new();
+        let mut chained = Vec::new();
         for (chain, name) in names.enumerate() {
             let capture = self.captures.len();
-            self.places.push(Place::Body);
+            self.positions.push(Position::Body);
             self.captures.insert(name.clone(), capture);
-            taken.push((capture, chain));
+            chained.push((capture, chain));
         }
-        taken.into_iter()
+        chained.into_iter()
     }
 
     pub(super) fn step(
@@ -49,31 +49,35 @@ impl Names<'_> {
         index: usize,
         step: &plan::Step,
         origin: &Origin,
-    ) -> Result<Step, Refusal> {
+    ) -> Result<Step, Error> {
         let at = format!("steps[{index}]");
         let (action, step) = match step {
             plan::Step::Request(request) => {
                 let only_if = self.condition(&at, request.only_if.as_ref())?;
-                let laid_out = self.request(&at, request, origin)?;
-                let needs = laid_out.needs();
-                let act = Act::Request(Box::new(laid_out));
-                (&request.action, Step { act, only_if, always: request.always, needs })
+                let template = self.request(&at, request, origin)?;
+                let needs = template.needs();
+                let kind = StepKind::Request(Box::new(template));
+                (&request.action, Step { kind, only_if, always: request.always, needs })
             }
             plan::Step::Pause(pause) => {
                 let only_if = self.condition(&at, pause.only_if.as_ref())?;
-                let act = Act::Pause(laid_out(&at, index, pause)?);
-                (&pause.action, Step { act, only_if, always: false, needs: Vec::new() })
+                let kind = StepKind::Pause(compile_pause(&at, index, pause)?);
+                (&pause.action, Step { kind, only_if, always: false, needs: Vec::new() })
             }
         };
         self.actions.insert(action.clone(), index);
         Ok(step)
     }
 
-    fn condition(&self, at: &str, given: Option<&Ended>) -> Result<Option<Condition>, Refusal> {
-        let Some(Ended { action, status }) = given else { return Ok(None) };
+    fn condition(
+        &self,
+        at: &str,
+        condition: Option<&StatusCondition>,
+    ) -> Result<Option<Condition>, Error> {
+        let Some(StatusCondition { action, status }) = condition else { return Ok(None) };
         let Some(&step) = self.actions.get(action) else {
             let reason = format!("hangs on the action {action:?}, which no earlier step has");
-            return Err(Refusal::plan(format!("{at}.only_if"), reason));
+            return Err(Error::plan(format!("{at}.only_if"), reason));
         };
         Ok(Some(Condition { step, status: status.clone() }))
     }
@@ -83,21 +87,21 @@ impl Names<'_> {
         at: &str,
         step: &plan::Request,
         origin: &Origin,
-    ) -> Result<Request, Refusal> {
+    ) -> Result<Template, Error> {
         if !is_token(&step.method) {
-            return Err(Refusal::plan(format!("{at}.method"), "must be an HTTP method"));
+            return Err(Error::plan(format!("{at}.method"), "must be an HTTP method"));
         }
         if step.expect_status.is_empty()
             || step.expect_status.iter().any(|status| !(200..=999).contains(status))
         {
             let reason = "must name at least one status from 200 to 999";
-            return Err(Refusal::plan(format!("{at}.expect_status"), reason));
+            return Err(Error::plan(format!("{at}.expect_status"), reason));
         }
         let head = self.head(at, step, origin)?;
-        let body = self.pieces(&format!("{at}.body"), &step.body, Place::Body)?;
+        let body = self.pieces(&format!("{at}.body"), &step.body, Position::Body)?;
         let captures = self.captures(at, step)?;
-        Ok(Request {
-            fixed: fixed(&head, &body),
+        Ok(Template {
+            fixed: concat_fixed(&head, &body),
             has_fixed_head: head
                 .iter()
                 .all(|piece| matches!(piece, Piece::Bytes(_) | Piece::BodyLength)),
@@ -114,15 +118,15 @@ impl Names<'_> {
         at: &str,
         step: &plan::Request,
         origin: &Origin,
-    ) -> Result<Vec<Piece>, Refusal> {
+    ) -> Result<Vec<Piece>, Error> {
         let path_at = format!("{at}.path");
-        let starts_well =
+        let starts_with_slash =
             matches!(step.path.first(), Some(Part::Text(text)) if text.starts_with('/'));
-        if !starts_well {
-            return Err(Refusal::plan(path_at, "must start with a text that starts with /"));
+        if !starts_with_slash {
+            return Err(Error::plan(path_at, "must start with a text that starts with /"));
         }
         let mut head = vec![bytes(&format!("{} ", step.method))];
-        head.extend(self.pieces(&path_at, &step.path, Place::Path)?);
+        head.extend(self.pieces(&path_at, &step.path, Position::Path)?);
         head.push(bytes(" HTTP/1.1\r\n"));
         for (name, value) in default_headers(origin, self.reuse) {
             if !step.headers.iter().any(|(given, _)| given.eq_ignore_ascii_case(name)) {
@@ -132,16 +136,16 @@ impl Names<'_> {
         for (name, value) in &step.headers {
             let header_at = format!("{at}.headers.{name}");
             if !is_token(name) {
-                return Err(Refusal::plan(header_at, "is no header name"));
+                return Err(Error::plan(header_at, "is no header name"));
             }
             if ["content-length", "transfer-encoding"].contains(&&*name.to_ascii_lowercase()) {
-                return Err(Refusal::plan(header_at, "is written by the engine; leave it out"));
+                return Err(Error::plan(header_at, "is written by the engine; leave it out"));
             }
-            if self.http == Http::Two && OF_A_CONNECTION.contains(&&*name.to_ascii_lowercase()) {
-                return Err(Refusal::plan(header_at, "does not exist in HTTP/2; leave it out"));
+            if self.http == Http::Two && CONNECTION_HEADERS.contains(&&*name.to_ascii_lowercase()) {
+                return Err(Error::plan(header_at, "does not exist in HTTP/2; leave it out"));
             }
             head.push(bytes(&format!("{name}: ")));
-            head.extend(self.pieces(&header_at, value, Place::Header)?);
+            head.extend(self.pieces(&header_at, value, Position::Header)?);
             head.push(bytes("\r\n"));
         }
         if self.has_cookies {
@@ -154,10 +158,15 @@ impl Names<'_> {
         Ok(head)
     }
 
-    fn pieces(&mut self, at: &str, parts: &[Part], place: Place) -> Result<Vec<Piece>, Refusal> {
+    fn pieces(
+        &mut self,
+        at: &str,
+        parts: &[Part],
+        position: Position,
+    ) -> Result<Vec<Piece>, Error> {
         let mut pieces = Vec::new();
         for part in parts {
-            pieces.push(self.piece(at, part, place)?);
+            pieces.push(self.piece(at, part, position)?);
             if let Part::Iteration(_) = part {
                 pieces.push(Piece::Iteration);
             }
@@ -165,11 +174,11 @@ impl Names<'_> {
         Ok(pieces)
     }
 
-    fn piece(&mut self, at: &str, part: &Part, place: Place) -> Result<Piece, Refusal> {
-        let refuse = |reason: String| Err(Refusal::plan(at, reason));
+    fn piece(&mut self, at: &str, part: &Part, position: Position) -> Result<Piece, Error> {
+        let refuse = |reason: String| Err(Error::plan(at, reason));
         match part {
             Part::Text(text) | Part::Iteration(text)
-                if text.bytes().all(|byte| place.allows(byte)) =>
+                if text.bytes().all(|byte| position.allows(byte)) =>
             {
                 Ok(bytes(text))
             }
@@ -184,8 +193,8 @@ impl Names<'_> {
                 if rows.is_empty() {
                     return refuse(format!("needs the column {name:?}, which is empty"));
                 }
-                match rows.iter().position(|row| !row.bytes().all(|byte| place.allows(byte))) {
-                    // The value itself may be a secret.
+                match rows.iter().position(|row| !row.bytes().all(|byte| position.allows(byte))) {
+                    // The message omits the value, which may be a secret.
                     Some(row) => refuse(format!(
                         "is filled from column {name:?}, whose row {row} holds a byte that HTTP \
                          does not allow there"
@@ -195,7 +204,7 @@ impl Names<'_> {
             }
             Part::Capture(name) => match self.captures.get(name) {
                 Some(&capture) => {
-                    self.places[capture] = self.places[capture].min(place);
+                    self.positions[capture] = self.positions[capture].min(position);
                     Ok(Piece::Capture(capture))
                 }
                 None => refuse(format!("needs the capture {name:?}, which no earlier step makes")),
@@ -203,18 +212,18 @@ impl Names<'_> {
         }
     }
 
-    fn captures(&mut self, at: &str, step: &plan::Request) -> Result<Vec<Rule>, Refusal> {
+    fn captures(&mut self, at: &str, step: &plan::Request) -> Result<Vec<CaptureRule>, Error> {
         let mut rules = Vec::new();
         for capture in &step.captures {
             let refuse =
-                |reason| Err(Refusal::plan(format!("{at}.captures.{}", capture.name), reason));
+                |reason| Err(Error::plan(format!("{at}.captures.{}", capture.name), reason));
             let source = self.source(capture).or_else(refuse)?;
             let next = self.captures.len();
             let index = *self.captures.entry(capture.name.clone()).or_insert(next);
             if index == next {
-                self.places.push(Place::Body);
+                self.positions.push(Position::Body);
             }
-            rules.push(Rule {
+            rules.push(CaptureRule {
                 source,
                 capture: index,
                 optional: capture.optional,
@@ -225,7 +234,7 @@ impl Names<'_> {
         Ok(rules)
     }
 
-    /// Where a capture's value is found; a refusal gives the reason.
+    /// Returns the source of a capture; an error is the reason.
     fn source(&self, capture: &plan::Capture) -> Result<Source, &'static str> {
         let plan::Capture { header, pointer, link, form, parameter, .. } = capture;
         let header_name = header.as_ref().or(link.as_ref());
@@ -240,17 +249,17 @@ impl Names<'_> {
             },
             (None, None, Some(header), None) => Ok(match parameter {
                 Some(parameter) => Source::Parameter(header.clone(), parameter.clone()),
-                None => Source::Link(header.clone(), self.site.clone()),
+                None => Source::Link(header.clone(), self.origin.clone()),
             }),
             (None, None, None, Some(number)) if capture.hidden => Ok(Source::Hidden(*number)),
-            (None, None, None, Some(number)) => Ok(Source::Action(*number, self.site.clone())),
+            (None, None, None, Some(number)) => Ok(Source::Action(*number, self.origin.clone())),
             _ => Err("needs one of header, pointer, link and form"),
         }
     }
 }
 
-impl Request {
-    /// The captures that its holes are filled with.
+impl Template {
+    /// Returns the captures that its placeholders need.
     fn needs(&self) -> Vec<usize> {
         let pieces = self.head.iter().chain(&self.body);
         let mut needs: Vec<_> = pieces
@@ -264,13 +273,13 @@ impl Request {
     }
 }
 
-fn laid_out(at: &str, index: usize, pause: &plan::Pause) -> Result<Pause, Refusal> {
+fn compile_pause(at: &str, index: usize, pause: &plan::Pause) -> Result<Pause, Error> {
     let &plan::Pause { min_s, max_s, .. } = pause;
     seconds(&format!("{at}.min_s"), min_s)?;
     seconds(&format!("{at}.max_s"), max_s)?;
     if min_s > max_s {
         let reason = format!("must be at most max_s ({max_s}), is {min_s}");
-        return Err(Refusal::plan(format!("{at}.min_s"), reason));
+        return Err(Error::plan(format!("{at}.min_s"), reason));
     }
     Ok(Pause { min_s, max_s, stream: index as u64 + 1 })
 }
@@ -301,7 +310,8 @@ fn bytes(text: &str) -> Piece {
     Piece::Bytes(text.as_bytes().to_vec())
 }
 
-fn fixed(head: &[Piece], body: &[Piece]) -> Option<Vec<u8>> {
+/// Returns the whole request, if it has no placeholders.
+fn concat_fixed(head: &[Piece], body: &[Piece]) -> Option<Vec<u8>> {
     let mut length = 0;
     for piece in body {
         let Piece::Bytes(bytes) = piece else { return None };
@@ -311,7 +321,7 @@ fn fixed(head: &[Piece], body: &[Piece]) -> Option<Vec<u8>> {
     for piece in head.iter().chain(body) {
         match piece {
             Piece::Bytes(bytes) => whole.extend_from_slice(bytes),
-            Piece::BodyLength => whole.extend_from_slice(Digits::default().of(length)),
+            Piece::BodyLength => whole.extend_from_slice(DecimalBuffer::default().format(length)),
             Piece::Column(_) | Piece::Capture(_) | Piece::Iteration | Piece::Cookies => {
                 return None;
             }
@@ -320,7 +330,7 @@ fn fixed(head: &[Piece], body: &[Piece]) -> Option<Vec<u8>> {
     Some(whole)
 }
 
-/// RFC 9110 5.6.2: what methods and header names are made of.
+/// Whether a text is a token, as methods and header names are (RFC 9110 5.6.2).
 fn is_token(text: &str) -> bool {
     let is_tchar = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     !text.is_empty() && text.bytes().all(is_tchar)

@@ -1,4 +1,4 @@
-//! Readings of the monitor on disk: a row per reading, Parquet as the samples.
+//! Readings of monitors on disk: a Parquet file with a row per reading.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -15,7 +15,7 @@ use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 
-use super::{BadFile, create_private, general, reason, write_column};
+use super::file::{BadFile, create_private, general, reason, write_column};
 
 const SCHEMA: &str = "message metrics {
     required int64 time (TIMESTAMP(MICROS, true));
@@ -25,23 +25,23 @@ const SCHEMA: &str = "message metrics {
     required binary unit (STRING);
 }";
 
-/// Source, metric and unit of one series.
+/// Source, metric and unit of a series.
 pub type Name = (String, String, String);
 
-/// Readings as columns; `series` is an index into `names`.
+/// Readings as columns.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub struct Metrics {
     /// Unix time in microseconds.
     pub time_us: Vec<i64>,
     /// Index into `names`.
     pub series: Vec<u32>,
-    /// The rows of the file.
+    /// Value of each reading.
     pub value: Vec<f64>,
     /// Names of the series.
     pub names: Vec<Name>,
 }
 
-/// Writes a file of readings: all of it, or none.
+/// Writes a file of readings atomically.
 pub fn write_metrics(path: &Path, metrics: &Metrics) -> Result<(), BadFile> {
     let refuse = |text: &str| BadFile::new(path, "cannot be written", text);
     let rows = metrics.time_us.len();
@@ -58,7 +58,7 @@ pub fn write_metrics(path: &Path, metrics: &Metrics) -> Result<(), BadFile> {
     });
     let written = write_file(&part, metrics).and_then(|()| Ok(fs::rename(&part, path)?));
     written.map_err(|error| {
-        // It may not have been made.
+        // It may not exist.
         let _ = fs::remove_file(&part);
         refuse(&reason(error))
     })
@@ -84,7 +84,7 @@ fn write_file(part: &Path, metrics: &Metrics) -> Result<(), ParquetError> {
     write_column::<ByteArrayType>(&mut group, std::iter::once(texts(|name| &name.2)))?;
     group.close()?;
     writer.finish()?;
-    // Some file systems tell only here that the disk is full.
+    // Some file systems report a full disk only here.
     writer.inner().get_ref().sync_all()?;
     Ok(())
 }
@@ -92,7 +92,7 @@ fn write_file(part: &Path, metrics: &Metrics) -> Result<(), ParquetError> {
 /// Reads a file of readings.
 pub fn read_metrics(path: &Path) -> Result<Metrics, BadFile> {
     let refuse = |text: &str| BadFile::new(path, "cannot be read", text);
-    // The reader was seen to panic on files damaged at random.
+    // The parquet crate has panicked on randomly damaged files.
     let read = std::panic::catch_unwind(|| read_file(path));
     let read = read.map_err(|_| refuse("it is damaged"))?;
     read.map_err(|error| refuse(&reason(error)))

@@ -1,7 +1,7 @@
-//! A sample file that grows while a run goes on, readable at every moment.
+//! Part files of a sample file during a run.
 //!
-//! A Parquet file can be read only once it is complete, so what was measured so far lies beside it
-//! in a folder of complete files; at the end they become one.
+//! A Parquet file can be read only once it is complete. Until then the samples are in a folder of
+//! complete files, which are joined at the end.
 
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt;
@@ -9,20 +9,22 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
-use super::{BadFile, Columns, GROUP_ROWS, TableWriter, group_rows, read_group};
+use super::file::BadFile;
+use super::read::{group_rows, read_group};
+use super::write::{GROUP_ROWS, TableWriter};
 use crate::samples::Samples;
 
-/// Age at which rows are written although they are few: what a kill may cost at most, with
-/// `recorder::HAND_OVER_NS`.
+/// Age at which rows are written although they are few. With `recorder::FLUSH_NS` it bounds what is
+/// lost if the process is killed.
 const PART_AGE: Duration = Duration::from_secs(7);
-/// Chunks that may wait for the disk. Beyond it the generator waits, and its lag says so.
-const MOST_WAITING: usize = 32;
+/// Limit on chunks that wait for the disk. Above it the generator waits, which its lag shows.
+const MAX_WAITING: usize = 32;
 
-/// Where the engine's threads send what they recorded.
-pub(crate) type Spill = SyncSender<Samples>;
+/// Channel from the engine's threads to the file writer.
+pub(crate) type ChunkSender = SyncSender<Samples>;
 
-/// The folder of complete files beside the file that they become.
-pub(crate) struct Parts {
+/// Folder of part files beside the final file.
+pub(crate) struct PartFiles {
     path: PathBuf,
     folder: PathBuf,
     written: Vec<PathBuf>,
@@ -30,8 +32,8 @@ pub(crate) struct Parts {
     began: Instant,
 }
 
-impl Parts {
-    /// Makes the folder; an older one is what a killed run measured, and is left alone.
+impl PartFiles {
+    /// Creates the folder. Fails if there is one, which has the samples of a killed run.
     pub(crate) fn create(path: &Path) -> Result<Self, BadFile> {
         let folder = folder_of(path);
         DirBuilder::new()
@@ -42,15 +44,15 @@ impl Parts {
         Ok(Self { path, folder, written, waiting, began: Instant::now() })
     }
 
-    /// The way for chunks from the engine's threads to `take`.
-    pub(crate) fn channel() -> (Spill, Receiver<Samples>) {
-        sync_channel(MOST_WAITING)
+    /// Creates the channel to `write_all`.
+    pub(crate) fn channel() -> (ChunkSender, Receiver<Samples>) {
+        sync_channel(MAX_WAITING)
     }
 
-    /// Writes what arrives until nothing more can. Owns its end of the channel: once writing has
-    /// failed, nobody may wait for it.
+    /// Writes chunks until all senders are dropped. It owns the receiver: once writing has failed, no
+    /// sender may wait for it.
     #[expect(clippy::needless_pass_by_value, reason = "see above")]
-    pub(crate) fn take(&mut self, chunks: Receiver<Samples>) -> Result<(), BadFile> {
+    pub(crate) fn write_all(&mut self, chunks: Receiver<Samples>) -> Result<(), BadFile> {
         loop {
             match chunks.recv_timeout(PART_AGE) {
                 Ok(chunk) => self.waiting.extend(&chunk),
@@ -76,11 +78,11 @@ impl Parts {
         Ok(())
     }
 
-    /// Joins the parts to the file, in row groups as large as in any other, and removes them: the
-    /// number of rows.
+    /// Joins the parts to the final file with full row groups, and removes them. Returns the number of
+    /// rows.
     pub(crate) fn join(mut self) -> Result<u64, BadFile> {
         let rows = match self.written.as_slice() {
-            // A short run's only part is the whole file as it stands.
+            // The only part of a short run is the final file.
             [only] => {
                 let rows = group_rows(only)?.into_iter().map(|rows| rows as u64).sum();
                 fs::rename(only, &self.path).map_err(|error| {
@@ -88,14 +90,14 @@ impl Parts {
                 })?;
                 rows
             }
-            _ => self.write_again()?,
+            _ => self.rewrite()?,
         };
         fs::remove_dir_all(&self.folder)
             .map_err(|error| BadFile::new(&self.folder, "cannot be removed", &error.to_string()))?;
         Ok(rows)
     }
 
-    fn write_again(&mut self) -> Result<u64, BadFile> {
+    fn rewrite(&mut self) -> Result<u64, BadFile> {
         let mut writer = TableWriter::create(&self.path)?;
         let mut rows = 0;
         for part in &self.written {
@@ -116,7 +118,7 @@ impl Parts {
     }
 }
 
-/// Joins the files in the folder beside `path`, in the order of their names, to the file at `path`.
+/// Joins the part files of `path`, in the order of their names. Returns the number of rows.
 pub fn join(path: &Path) -> Result<u64, BadFile> {
     let folder = folder_of(path);
     let refuse =
@@ -130,25 +132,11 @@ pub fn join(path: &Path) -> Result<u64, BadFile> {
     }
     written.sort();
     let (path, waiting, began) = (path.to_owned(), Samples::default(), Instant::now());
-    Parts { path, folder, written, waiting, began }.join()
+    PartFiles { path, folder, written, waiting, began }.join()
 }
 
 fn folder_of(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".parts");
     PathBuf::from(name)
-}
-
-impl TableWriter {
-    /// Adds rows as one group in the order of completion, and empties the table.
-    fn append_sorted(&mut self, rows: &mut Samples) -> Result<(), BadFile> {
-        rows.sort();
-        let columns: Columns<'_> = rows.columns();
-        let written = self.append_group(&columns, 0, columns.rows());
-        written.map_err(|error| {
-            BadFile::new(&self.path, "cannot be written", &super::reason(error))
-        })?;
-        rows.clear();
-        Ok(())
-    }
 }

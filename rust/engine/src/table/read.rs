@@ -1,4 +1,4 @@
-//! Reads what the table writer wrote, and refuses everything else.
+//! Reader of sample files.
 
 use std::fs::File;
 use std::path::Path;
@@ -8,13 +8,14 @@ use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use parquet::schema::parser::parse_message_type;
 
-use super::{BadFile, FIRST_SCHEMA, GROUP_ROWS, SCHEMA, SECOND_SCHEMA, general, reason};
+use super::file::{BadFile, general, reason};
+use super::write::{FIRST_SCHEMA, GROUP_ROWS, SCHEMA, SECOND_SCHEMA};
 use crate::samples::Samples;
 
 /// Reads a sample file.
 pub fn read(path: &Path) -> Result<Samples, BadFile> {
     guarded(path, |reader| {
-        // What the file claims of itself is believed up to a bound: it may be damaged.
+        // The number of rows is not trusted: the file may be damaged.
         let rows = usize::try_from(reader.metadata().file_metadata().num_rows())?;
         let mut samples = Samples::with_capacity(rows.min(GROUP_ROWS));
         for index in 0..reader.num_row_groups() {
@@ -38,7 +39,7 @@ pub fn read_group(path: &Path, index: usize) -> Result<Samples, BadFile> {
     })
 }
 
-/// Rows of each row group of a sample file.
+/// Returns the number of rows of each row group of a sample file.
 pub fn group_rows(path: &Path) -> Result<Vec<usize>, BadFile> {
     guarded(path, |reader| {
         let groups = reader.metadata().row_groups().iter();
@@ -46,6 +47,7 @@ pub fn group_rows(path: &Path) -> Result<Vec<usize>, BadFile> {
     })
 }
 
+/// Opens a sample file and reads from it. A damaged file is an error.
 fn guarded<T>(
     path: &Path,
     read: impl FnOnce(&SerializedFileReader<File>) -> Result<T, ParquetError>,
@@ -61,14 +63,14 @@ fn guarded<T>(
         }
         Err(general("it is a Parquet file, but no sample table"))
     };
-    // The reader was seen to panic on files damaged at random.
+    // The parquet crate has panicked on randomly damaged files.
     let read = std::panic::catch_unwind(std::panic::AssertUnwindSafe(read));
     let read = read.map_err(|_| refuse("it is damaged"))?;
     read.map_err(|error| refuse(&reason(error)))
 }
 
 fn whole(samples: Samples, rows: usize) -> Result<Samples, ParquetError> {
-    if samples.columns().are_even() && samples.len() == rows {
+    if samples.columns().have_equal_lengths() && samples.len() == rows {
         return Ok(samples);
     }
     Err(general("it is damaged: its columns differ in length"))
@@ -111,7 +113,7 @@ fn append_group(group: &dyn RowGroupReader, into: &mut Samples) -> Result<(), Pa
             _ => {}
         }
     }
-    // Older files do not say: their requests count as sent once, by one generator.
+    // Older files lack these columns: requests were sent once, by one generator.
     into.retried.resize(into.action.len(), 0);
     into.generator.resize(into.action.len(), 0);
     Ok(())

@@ -1,24 +1,24 @@
-//! What this machine allows a run, and which cores its threads use.
+//! Operating system: limits, CPU affinity and priority of threads, event loop.
 
 use rustix::process::{Resource, getpriority_process, getrlimit, setpriority_process, setrlimit};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity, set_current_timer_slack};
 
-use crate::Refusal;
+use crate::Error;
 use crate::plan::{Http, Plan};
 
-/// Nice value of the engine's threads, where it may be set.
+/// Nice value of the engine's threads, if it may be set.
 const PRIORITY: i32 = -10;
-/// Descriptors that the process needs beside the connections.
+/// File descriptors that the process needs besides connections.
 const SPARE_DESCRIPTORS: u64 = 64;
 
-/// Refuses a plan that needs more than this machine allows, before anything is sent. Local ports are
-/// not foreseen: how long they rest after a close depends on who closed. Requests that found none
+/// Refuses a plan that needs more file descriptors than this machine allows. Local ports are not
+/// checked: whether they are free depends on which side closes connections. Requests that find none
 /// are counted.
-pub(crate) fn require(plan: &Plan) -> Result<(), Refusal> {
+pub(crate) fn require_resources(plan: &Plan) -> Result<(), Error> {
     raise_descriptors(connections(plan) + SPARE_DESCRIPTORS)
 }
 
-/// Connections open at once; with HTTP/2 a thread may have one that ends beside its next one.
+/// Connections open at once; with HTTP/2 a thread may have one that ends besides its next one.
 fn connections(plan: &Plan) -> u64 {
     match plan.placement.http {
         Http::One => u64::from(plan.limits.max_connections),
@@ -26,8 +26,8 @@ fn connections(plan: &Plan) -> u64 {
     }
 }
 
-/// Raises the soft limit of open files as far as is needed and allowed.
-fn raise_descriptors(needed: u64) -> Result<(), Refusal> {
+/// Raises the soft limit of open files if necessary.
+fn raise_descriptors(needed: u64) -> Result<(), Error> {
     let mut limit = getrlimit(Resource::Nofile);
     if limit.current.is_none_or(|current| current >= needed) {
         return Ok(());
@@ -39,19 +39,19 @@ fn raise_descriptors(needed: u64) -> Result<(), Refusal> {
         }
     }
     let allowed = limit.maximum.unwrap_or(u64::MAX);
-    Err(Refusal::Environment(format!(
+    Err(Error::Environment(format!(
         "{needed} open files are needed, {allowed} are allowed: ulimit -Hn {needed} (as root) \
          raises the limit, fewer connections do without"
     )))
 }
 
-/// Makes the calling thread the engine's number `thread`.
-pub(crate) fn bind(cores: &[u16], thread: u16) -> Result<(), Refusal> {
-    // The default of 50 us is added to every wake-up; without it they are only less precise.
+/// Sets timer slack, priority and core of the calling thread, number `thread` of the engine.
+pub(crate) fn pin_thread(cores: &[u16], thread: u16) -> Result<(), Error> {
+    // The default of 50 us delays every wake-up. On failure they are only less precise.
     let _ = set_current_timer_slack(std::num::NonZeroU64::new(1));
-    // On a machine that the service fills, a late generator would measure itself: it needs
-    // little CPU, but at once. On Linux this is the thread's priority; it takes root. Whoever
-    // started the program with another one (nice) meant it.
+    // On a machine that the service saturates, a delayed generator would measure itself. It needs
+    // little CPU, but at once. On Linux this is the thread's priority, which only root may raise.
+    // A priority that the user has set (nice) is kept.
     if getpriority_process(None) == Ok(0) {
         let _ = setpriority_process(None, PRIORITY);
     }
@@ -60,7 +60,7 @@ pub(crate) fn bind(cores: &[u16], thread: u16) -> Result<(), Refusal> {
     }
     let core = usize::from(cores[usize::from(thread) % cores.len()]);
     let refuse = |reason: String| {
-        Err(Refusal::plan("placement.cores", format!("core {core} cannot be used: {reason}")))
+        Err(Error::plan("placement.cores", format!("core {core} cannot be used: {reason}")))
     };
     if core >= CpuSet::MAX_CPU {
         return refuse("there is none of that number".to_owned());
@@ -70,22 +70,22 @@ pub(crate) fn bind(cores: &[u16], thread: u16) -> Result<(), Refusal> {
     sched_setaffinity(None, &set).or_else(|error| refuse(error.to_string()))
 }
 
-/// Keeps the calling thread off the engine's cores, where there are others.
-pub(crate) fn leave(cores: &[u16]) {
+/// Keeps the calling thread off the engine's cores if there are others.
+pub(crate) fn avoid_cores(cores: &[u16]) {
     let Ok(mut set) = sched_getaffinity(None) else { return };
     for &core in cores.iter().filter(|&&core| usize::from(core) < CpuSet::MAX_CPU) {
         set.unset(usize::from(core));
     }
     if set.count() > 0 {
-        // Where it is refused, the thread is only in the way.
+        // On failure the thread only competes with the engine's.
         let _ = sched_setaffinity(None, &set);
     }
 }
 
-/// The event loop of one thread.
-pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, Refusal> {
+/// Creates the event loop of a thread.
+pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, Error> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|error| Refusal::Environment(format!("no event loop can be made: {error}")))
+        .map_err(|error| Error::Environment(format!("no event loop can be made: {error}")))
 }

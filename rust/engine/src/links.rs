@@ -1,15 +1,15 @@
-//! Links and forms of answers: where a login page or a redirect leads.
+//! Links and HTML forms in responses, such as redirects and login pages.
 
 use crate::plan::{Origin, Scheme};
 
-/// The origin that links may lead to.
+/// Origin that links may lead to.
 #[derive(Clone)]
-pub(crate) struct Site {
-    /// `http://host:port`, and without the port where it is the scheme's own.
+pub(crate) struct LinkOrigin {
+    /// `http://host:port`, and without the port if it is the scheme's default.
     names: Vec<String>,
 }
 
-impl Site {
+impl LinkOrigin {
     pub(crate) fn new(origin: &Origin) -> Self {
         let Origin { scheme, host, port, .. } = origin;
         let host = if host.contains(':') { format!("[{host}]") } else { host.clone() };
@@ -24,43 +24,42 @@ impl Site {
         Self { names }
     }
 
-    /// Path and query of a link, without the slash that they begin with; none if it leads to
-    /// another origin, or is relative to the path of its page.
+    /// Returns path and query of a link without the first slash; none if it leads to another origin,
+    /// or is relative to the path of its page.
     pub(crate) fn path<'a>(&self, link: &'a str) -> Option<&'a str> {
         let link = link.split('#').next()?;
         let path = self.names.iter().find_map(|name| strip_name(link, name)).unwrap_or(link);
         let path = path.strip_prefix('/')?;
-        // "//host/" would be another host.
+        // "//host/" is a link to another host.
         (!path.starts_with('/')).then_some(path)
     }
 }
 
-/// The rest of a link after the origin's name. None for another origin, also one with a longer name
-/// or port.
+/// Strips the origin from a link; none if the link has another one.
 fn strip_name<'a>(link: &'a str, name: &str) -> Option<&'a str> {
     let start = link.get(..name.len())?;
     let rest = &link[name.len()..];
     (start.eq_ignore_ascii_case(name) && rest.starts_with('/')).then_some(rest)
 }
 
-/// The value of a query parameter, as it stands in the link.
-pub(crate) fn parameter<'a>(link: &'a str, name: &str) -> Option<&'a str> {
+/// Returns the value of a query parameter as it is encoded in the link.
+pub(crate) fn query_parameter<'a>(link: &'a str, name: &str) -> Option<&'a str> {
     let (_, query) = link.split('#').next()?.split_once('?')?;
     query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='))
 }
 
-/// A form of an HTML page.
+/// Form of an HTML page.
 pub(crate) struct Form<'a> {
     tag: &'a str,
     inside: &'a str,
 }
 
 impl<'a> Form<'a> {
-    /// The form with this number, from 0.
+    /// Finds a form by its number, from 0.
     pub(crate) fn find(page: &'a str, number: usize) -> Option<Self> {
         let mut rest = page;
         for _ in 0..=number {
-            rest = after(rest, "<form")?;
+            rest = after_tag(rest, "<form")?;
         }
         let (tag, inside) = split_tag(rest)?;
         let end = find(inside, "</form").unwrap_or(inside.len());
@@ -71,17 +70,17 @@ impl<'a> Form<'a> {
         attribute(self.tag, "action")
     }
 
-    /// The hidden fields, encoded for a form body: `a=1&b=2`.
-    pub(crate) fn hidden(&self) -> String {
+    /// Returns the hidden fields, encoded for a form body: `a=1&b=2`.
+    pub(crate) fn hidden_fields(&self) -> String {
         let mut fields = Vec::new();
         let mut rest = self.inside;
-        while let Some((tag, behind)) = after(rest, "<input").and_then(split_tag) {
+        while let Some((tag, behind)) = after_tag(rest, "<input").and_then(split_tag) {
             rest = behind;
             let is_hidden =
                 attribute(tag, "type").is_some_and(|kind| kind.eq_ignore_ascii_case("hidden"));
             if let (true, Some(name)) = (is_hidden, attribute(tag, "name")) {
                 let value = attribute(tag, "value").unwrap_or_default();
-                fields.push(format!("{}={}", encoded(&name), encoded(&value)));
+                fields.push(format!("{}={}", percent_encode(&name), percent_encode(&value)));
             }
         }
         fields.join("&")
@@ -89,7 +88,7 @@ impl<'a> Form<'a> {
 }
 
 /// Percent-encodes a value for a form body.
-pub(crate) fn encoded(value: &str) -> String {
+pub(crate) fn percent_encode(value: &str) -> String {
     const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
     let mut out = String::with_capacity(value.len());
     for byte in value.bytes() {
@@ -108,8 +107,8 @@ fn find(text: &str, word: &str) -> Option<usize> {
     text.as_bytes().windows(word.len()).position(|part| part.eq_ignore_ascii_case(word.as_bytes()))
 }
 
-/// The text after a tag's name; `<formula` is not `<form`.
-fn after<'a>(text: &'a str, word: &str) -> Option<&'a str> {
+/// Returns the text after a tag's name; `<formula` is not `<form`.
+fn after_tag<'a>(text: &'a str, word: &str) -> Option<&'a str> {
     let mut rest = text;
     loop {
         rest = &rest[find(rest, word)? + word.len()..];
@@ -119,7 +118,7 @@ fn after<'a>(text: &'a str, word: &str) -> Option<&'a str> {
     }
 }
 
-/// The rest of a tag, and what follows it.
+/// Splits text at the end of a tag.
 fn split_tag(text: &str) -> Option<(&str, &str)> {
     let mut quote = None;
     for (at, letter) in text.char_indices() {
@@ -133,7 +132,7 @@ fn split_tag(text: &str) -> Option<(&str, &str)> {
     None
 }
 
-/// The value of a tag's attribute, without escapes.
+/// Returns the unescaped value of a tag's attribute.
 fn attribute(tag: &str, wanted: &str) -> Option<String> {
     let mut rest = tag.trim_start();
     while !rest.is_empty() {
@@ -145,7 +144,7 @@ fn attribute(tag: &str, wanted: &str) -> Option<String> {
             Some(value) => split_value(value.trim_start()),
         };
         if name.eq_ignore_ascii_case(wanted) {
-            return Some(unescaped(value));
+            return Some(unescape(value));
         }
         rest = behind.trim_start();
     }
@@ -159,8 +158,8 @@ fn split_value(text: &str) -> (&str, &str) {
     }
 }
 
-/// Character references resolved: the named ones of markup itself, and numbers.
-fn unescaped(text: &str) -> String {
+/// Resolves character references: the five of XML, and numeric ones.
+fn unescape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find('&') {
@@ -198,14 +197,14 @@ mod tests {
     use super::*;
     use crate::plan::Tls;
 
-    fn site(host: &str, port: u16) -> Site {
+    fn origin(host: &str, port: u16) -> LinkOrigin {
         let tls = Tls { verify: true, ca_file: None, cert_file: None, key_file: None };
-        Site::new(&Origin { scheme: Scheme::Http, host: host.to_owned(), port, tls })
+        LinkOrigin::new(&Origin { scheme: Scheme::Http, host: host.to_owned(), port, tls })
     }
 
     #[test]
-    fn links_to_the_same_origin_are_paths_and_others_are_none() {
-        let here = site("127.0.0.1", 8080);
+    fn only_links_to_the_same_origin_have_a_path() {
+        let here = origin("127.0.0.1", 8080);
         assert_eq!(here.path("/auth/x?a=1#top"), Some("auth/x?a=1"));
         assert_eq!(here.path("http://127.0.0.1:8080/auth"), Some("auth"));
         for other in [
@@ -219,15 +218,15 @@ mod tests {
         ] {
             assert_eq!(here.path(other), None, "{other}");
         }
-        assert_eq!(site("idp.example", 80).path("HTTP://IDP.example/a"), Some("a"));
+        assert_eq!(origin("idp.example", 80).path("HTTP://IDP.example/a"), Some("a"));
     }
 
     #[test]
     fn a_parameter_is_found_by_its_whole_name() {
         let link = "http://127.0.0.1:1/cb?state=s&xcode=no&code=a%2Bb&iss=x#code=no";
-        assert_eq!(parameter(link, "code"), Some("a%2Bb"));
-        assert_eq!(parameter(link, "error"), None);
-        assert_eq!(parameter("/cb", "code"), None);
+        assert_eq!(query_parameter(link, "code"), Some("a%2Bb"));
+        assert_eq!(query_parameter(link, "error"), None);
+        assert_eq!(query_parameter("/cb", "code"), None);
     }
 
     const PAGE: &str = r#"<p>a formula: <formula action="/no"></p><form action='/first'></form>
@@ -240,7 +239,7 @@ mod tests {
     fn a_form_is_found_by_its_number_with_action_and_hidden_fields() {
         let login = Form::find(PAGE, 1).unwrap();
         assert_eq!(login.action().as_deref(), Some("http://127.0.0.1:8080/login?a=1&b='>"));
-        assert_eq!(login.hidden(), "_csrf=a%20b%26c&id=");
+        assert_eq!(login.hidden_fields(), "_csrf=a%20b%26c&id=");
         assert_eq!(Form::find(PAGE, 0).unwrap().action().as_deref(), Some("/first"));
         assert!(Form::find(PAGE, 2).is_none());
         assert_eq!(Form::find("<form >", 0).and_then(|form| form.action()), None);

@@ -1,4 +1,4 @@
-//! Runs against sockets that answer: connections, retries, deadlines, HTTP/2.
+//! Runs against servers on loopback: connections, retries, deadlines, HTTP/2.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -11,21 +11,24 @@ use h2::server::SendResponse;
 use h2::{Reason, RecvStream};
 use http::{Request, Response};
 
+use crate::health::Health;
+use crate::outcome::Outcome;
 use crate::plan::{Http, Limits, Load, Plan, Retries, Step};
-use crate::run::{Measured, Run};
-use crate::samples::Outcome;
+use crate::run::SampleStore;
+use crate::samples::Samples;
+use crate::{PrepareOptions, Prepared};
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
-/// Listens on loopback; `behave` is given each connection and its number. Ends with the process.
-fn serve(behave: impl Fn(usize, TcpStream) + Send + Sync + 'static) -> u16 {
+/// Listens on loopback; `handle` is called with each connection and its number.
+fn serve(handle: impl Fn(usize, TcpStream) + Send + Sync + 'static) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
-    let behave = Arc::new(behave);
+    let handle = Arc::new(handle);
     thread::spawn(move || {
         for (number, stream) in listener.incoming().flatten().enumerate() {
-            let behave = behave.clone();
-            thread::spawn(move || behave(number, stream));
+            let handle = handle.clone();
+            thread::spawn(move || handle(number, stream));
         }
     });
     port
@@ -44,7 +47,7 @@ fn read_request(stream: &mut TcpStream) -> bool {
     true
 }
 
-/// One worker that sends so many GET requests, one after the other.
+/// Plan of one worker that sends this many GET requests, one after the other.
 fn plan(port: u16, iterations: u32) -> Plan {
     let json = include_str!("../../../tests/data/plan_course.json");
     let mut plan = Plan::from_json(json).expect("the golden plan is good");
@@ -66,8 +69,17 @@ fn plan(port: u16, iterations: u32) -> Plan {
     plan
 }
 
+struct Measured {
+    samples: Samples,
+    health: Health,
+}
+
 fn run(plan: &Plan) -> Measured {
-    Run::prepare(plan).and_then(|run| run.execute()).expect("the plan is good")
+    let run = Prepared::new(plan, PrepareOptions::default()).expect("the plan is good");
+    run.start(None).expect("it was not started before");
+    let (store, health) = run.finish().expect("the plan is good");
+    let SampleStore::Memory(samples) = store else { panic!("no file was named") };
+    Measured { samples: *samples, health }
 }
 
 fn outcomes(measured: &Measured) -> Vec<u8> {
@@ -98,7 +110,7 @@ fn a_kept_connection_carries_all_requests() {
 }
 
 #[test]
-fn a_server_that_announces_the_close_is_met_with_a_new_connection() {
+fn a_response_with_connection_close_is_followed_by_a_new_connection() {
     let port = serve(|_, mut stream| {
         if read_request(&mut stream) {
             let closing = b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nuntil the end";
@@ -110,7 +122,7 @@ fn a_server_that_announces_the_close_is_met_with_a_new_connection() {
     assert_eq!((measured.health.connections, measured.health.retries), (5, 0));
 }
 
-/// Answers one request, reads the next one, works on it for a while, and closes.
+/// Serves one request, reads the next one, works on it for a while, and closes.
 fn closing_after(work: Duration) -> u16 {
     serve(move |_, mut stream| {
         if read_request(&mut stream) {
@@ -130,10 +142,10 @@ fn a_server_that_dies_over_a_request_is_a_failure() {
 }
 
 #[test]
-fn a_request_that_crossed_the_close_is_sent_again_and_says_so() {
+fn a_request_that_crossed_the_close_is_retried_and_marked() {
     let measured = run(&plan(closing_after(Duration::ZERO), 40));
     let samples = &measured.samples;
-    // On a busy machine some closes come too late to have crossed the request.
+    // On a busy machine some closes come too late for a retry.
     for row in 0..samples.len() {
         let failed = samples.outcome[row] == code(Outcome::ClosedEarly);
         assert!(failed || samples.outcome[row] == code(Outcome::Ok));
@@ -145,7 +157,7 @@ fn a_request_that_crossed_the_close_is_sent_again_and_says_so() {
 }
 
 #[test]
-fn a_plan_may_have_nothing_sent_again() {
+fn a_plan_may_disable_retries() {
     let mut plan = plan(closing_after(Duration::ZERO), 6);
     plan.retries = Retries::Never;
     let measured = run(&plan);
@@ -155,29 +167,29 @@ fn a_plan_may_have_nothing_sent_again() {
 }
 
 #[test]
-fn an_answer_that_does_not_come_in_time_is_given_up() {
-    for (answer, late) in [
+fn a_response_that_is_late_is_a_timeout() {
+    for (response, timeout) in [
         (&b""[..], Outcome::FirstByteTimeout),
         (b"HTTP/1.1 2", Outcome::BodyTimeout),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf", Outcome::BodyTimeout),
     ] {
         let port = serve(move |_, mut stream| {
             read_request(&mut stream);
-            stream.write_all(answer).unwrap();
-            // Until the client gives up.
+            stream.write_all(response).unwrap();
+            // Until the client closes.
             read_request(&mut stream);
         });
         let mut plan = plan(port, 1);
         plan.limits.request_timeout_s = 0.2;
         let measured = run(&plan);
-        assert_eq!(outcomes(&measured), [code(late)]);
+        assert_eq!(outcomes(&measured), [code(timeout)]);
         let samples = &measured.samples;
         assert!(samples.done_ns[0] - samples.sent_ns[0] >= 200_000_000);
     }
 }
 
 #[test]
-fn iterations_that_wait_for_a_connection_are_told_apart_from_lag() {
+fn a_wait_for_a_connection_does_not_count_as_lag() {
     let port = serve(|_, mut stream| {
         while read_request(&mut stream) {
             thread::sleep(Duration::from_millis(20));
@@ -192,36 +204,36 @@ fn iterations_that_wait_for_a_connection_are_told_apart_from_lag() {
     assert!(health.wait_max_ms >= 80.0);
 }
 
-type Answer = fn(usize, &mut SendResponse<Bytes>);
+type Respond = fn(usize, &mut SendResponse<Bytes>);
 
-/// Speaks HTTP/2; `answer` is given the number of each request. Request bodies are left unread.
-fn serve_http2(answer: Answer) -> u16 {
+/// Serves HTTP/2; `respond` is called with the number of each request. Bodies are not read.
+fn serve_http2(respond: Respond) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.set_nonblocking(true).unwrap();
     let port = listener.local_addr().unwrap().port();
-    thread::spawn(move || crate::machine::runtime().unwrap().block_on(accept(listener, answer)));
+    thread::spawn(move || crate::system::runtime().unwrap().block_on(accept(listener, respond)));
     port
 }
 
-async fn accept(listener: TcpListener, answer: Answer) {
+async fn accept(listener: TcpListener, respond: Respond) {
     let listener = tokio::net::TcpListener::from_std(listener).unwrap();
     let mut requests: Vec<Request<RecvStream>> = Vec::new();
-    // One connection at a time: the engine looks first whether HTTP/2 is spoken.
+    // One connection at a time: the engine first checks for HTTP/2.
     while let Ok((stream, _)) = listener.accept().await {
         let mut connection = h2::server::handshake(stream).await.unwrap();
-        while let Some(Ok((request, mut respond))) = connection.accept().await {
-            answer(requests.len(), &mut respond);
+        while let Some(Ok((request, mut stream))) = connection.accept().await {
+            respond(requests.len(), &mut stream);
             requests.push(request);
         }
     }
 }
 
-fn respond(respond: &mut SendResponse<Bytes>, status: u16) {
+fn send(stream: &mut SendResponse<Bytes>, status: u16) {
     let response = Response::builder().status(status).body(()).unwrap();
-    respond.send_response(response, true).unwrap();
+    stream.send_response(response, true).unwrap();
 }
 
-fn plan_of_http2(port: u16, iterations: u32) -> Plan {
+fn http2_plan(port: u16, iterations: u32) -> Plan {
     let mut plan = plan(port, iterations);
     plan.placement.http = Http::Two;
     plan
@@ -229,8 +241,8 @@ fn plan_of_http2(port: u16, iterations: u32) -> Plan {
 
 #[test]
 fn requests_of_http_2_share_a_connection() {
-    let port = serve_http2(|_, stream| respond(stream, 200));
-    let mut plan = plan_of_http2(port, 30);
+    let port = serve_http2(|_, stream| send(stream, 200));
+    let mut plan = http2_plan(port, 30);
     plan.load = Load::Closed {
         workers: 8,
         duration_s: None,
@@ -245,21 +257,21 @@ fn requests_of_http_2_share_a_connection() {
 }
 
 #[test]
-fn a_stream_that_the_server_refused_unread_is_sent_again() {
+fn a_refused_stream_is_retried() {
     let port = serve_http2(|number, stream| match number {
         1 => stream.send_reset(Reason::REFUSED_STREAM),
-        _ => respond(stream, 200),
+        _ => send(stream, 200),
     });
-    let measured = run(&plan_of_http2(port, 3));
+    let measured = run(&http2_plan(port, 3));
     assert_eq!(outcomes(&measured), [code(Outcome::Ok); 3]);
     assert_eq!(measured.samples.retried, [0, 1, 0]);
     assert_eq!(measured.health.retries, 1);
 }
 
 #[test]
-fn an_answer_of_http_2_counts_before_the_request_was_sent_whole() {
-    let port = serve_http2(|_, stream| respond(stream, 413));
-    let mut plan = plan_of_http2(port, 2);
+fn an_http_2_response_may_arrive_before_the_request_was_sent_completely() {
+    let port = serve_http2(|_, stream| send(stream, 413));
+    let mut plan = http2_plan(port, 2);
     let Step::Request(request) = &mut plan.steps[0] else { panic!("a request") };
     request.method = "POST".to_owned();
     // More than the window, which the server never opens further.

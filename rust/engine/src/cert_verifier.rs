@@ -15,18 +15,18 @@ use tokio_rustls::rustls::{
     CertificateError, DigitallySignedStruct, Error as TlsError, SignatureScheme,
 };
 
-/// Accepts what the authorities vouch for, and a certificate that is itself one of those named.
+/// Verifier that accepts certificates signed by a CA, and those that are in the CA file themselves.
 ///
-/// A self-signed certificate that may sign others (what `openssl req -x509` makes) is given to
-/// clients as its own authority. OpenSSL accepts it from a server; webpki says that an authority is
-/// no server. Byte for byte the one that the user named, it is what the user trusts.
+/// A self-signed certificate that may sign others (as `openssl req -x509` makes it) is its own CA.
+/// OpenSSL accepts it from a server, webpki does not. If it is byte for byte a certificate of the CA
+/// file, the user trusts it.
 #[derive(Debug)]
-pub(crate) struct BelieveNamed {
+pub(crate) struct NamedCertVerifier {
     authorities: Arc<WebPkiServerVerifier>,
     named: Vec<CertificateDer<'static>>,
 }
 
-impl BelieveNamed {
+impl NamedCertVerifier {
     pub(crate) fn new(
         authorities: Arc<WebPkiServerVerifier>,
         named: Vec<CertificateDer<'static>>,
@@ -35,7 +35,7 @@ impl BelieveNamed {
     }
 }
 
-impl ServerCertVerifier for BelieveNamed {
+impl ServerCertVerifier for NamedCertVerifier {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -44,20 +44,20 @@ impl ServerCertVerifier for BelieveNamed {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, TlsError> {
-        let by_authorities = self.authorities.verify_server_cert(
+        let result = self.authorities.verify_server_cert(
             end_entity,
             intermediates,
             server_name,
             ocsp_response,
             now,
         );
-        match by_authorities {
+        match result {
             Err(error) if is_authority_as_server(&error) && self.named.contains(end_entity) => {
-                // webpki has looked at the dates before it says so, but not yet at the name.
+                // webpki has checked the dates before this error, but not the name.
                 verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
                 Ok(ServerCertVerified::assertion())
             }
-            judged => judged,
+            result => result,
         }
     }
 
@@ -91,11 +91,11 @@ fn is_authority_as_server(error: &TlsError) -> bool {
     matches!(other.0.downcast_ref(), Some(webpki::Error::CaUsedAsEndEntity))
 }
 
-/// Accepts any certificate, as `insecure` asks; signatures are still checked.
+/// Verifier that accepts any certificate (option `insecure`); signatures are still verified.
 #[derive(Debug)]
-pub(crate) struct BelieveAnyone(pub Arc<CryptoProvider>);
+pub(crate) struct AcceptAnyCert(pub Arc<CryptoProvider>);
 
-impl ServerCertVerifier for BelieveAnyone {
+impl ServerCertVerifier for AcceptAnyCert {
     fn verify_server_cert(
         &self,
         _end_entity: &CertificateDer<'_>,
