@@ -556,7 +556,7 @@ def test_a_capacity_above_what_the_machine_can_serve_is_told():
 
 
 def test_no_answer_comes_before_its_service_time_is_over():
-    """That short times are not rounded up is tested in rust/serve/src/alarm.rs, without a clock."""
+    """That short times are not rounded up is tested in rust/serve/src/timer.rs, without a clock."""
     with known_service(1, 2e-4) as known:
         url = f"{known.url}/auth/tokens"
         with requests.Session() as session:

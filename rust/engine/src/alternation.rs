@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 
 use crate::random::uniform;
 
-/// State that both sides share. Alternation come in pairs: each side has one, in random order.
+/// State that both sides share. Turns come in pairs: each side has one, in random order.
 pub(crate) struct Alternation {
     state: Mutex<State>,
     /// Number of the current turn, over both sides.

@@ -1,17 +1,17 @@
-//! `serve`: the token service, until it is told to end.
+//! Bindings for the reference service.
 
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-use loadstone_serve::{Refusal, Service, Settings};
+use loadstone_serve::{Error, Service, Settings};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::errors::EngineUnusable;
 
-/// Serve until `goes_on` gives False, or Ctrl-C; `ready` is told the port first.
+/// Serve until `goes_on` returns False, or Ctrl-C; `ready` is first called with the port.
 ///
-/// Gives what was seen and answered, as JSON.
+/// Return the counts as JSON.
 #[pyfunction]
 #[pyo3(signature = (settings, ready, goes_on, tick_s))]
 pub(crate) fn serve(
@@ -24,20 +24,20 @@ pub(crate) fn serve(
     let tick = Duration::try_from_secs_f64(tick_s)
         .map_err(|error| PyValueError::new_err(format!("tick_s: {error}")))?;
     let bound = py.detach(|| Settings::from_json(settings).and_then(|it| Service::bind(&it)));
-    let service = bound.map_err(|refusal| raised(&refusal))?;
+    let service = bound.map_err(|error| to_exception(&error))?;
     std::thread::scope(|scope| {
         let service = &service;
-        let (tell, mut wait) = channel();
+        let (sender, mut ended) = channel();
         let serving = scope.spawn(move || {
             let result = service.run();
-            // Nobody waits any more when a callable raised.
-            let _ = tell.send(());
+            // Fails if a callable has raised: the receiver is dropped.
+            let _ = sender.send(());
             result
         });
         let mut watched = ready.call1((service.port(),)).map(|_| true);
         while let Ok(true) = watched {
-            let wait = &mut wait;
-            if py.detach(move || wait.recv_timeout(tick)) != Err(RecvTimeoutError::Timeout) {
+            let ended = &mut ended;
+            if py.detach(move || ended.recv_timeout(tick)) != Err(RecvTimeoutError::Timeout) {
                 break;
             }
             watched = py.check_signals().and_then(|()| goes_on.call0()?.is_truthy());
@@ -49,15 +49,15 @@ pub(crate) fn serve(
             _ => {}
         }
         let ended = ended.map_err(|_| PyRuntimeError::new_err("the service has a bug"))?;
-        ended.map_err(|refusal| raised(&refusal))?;
+        ended.map_err(|error| to_exception(&error))?;
         serde_json::to_string(&service.counts())
             .map_err(|error| PyRuntimeError::new_err(error.to_string()))
     })
 }
 
-fn raised(refusal: &Refusal) -> PyErr {
-    match refusal {
-        Refusal::Settings(_) => PyValueError::new_err(refusal.to_string()),
-        Refusal::Environment(_) => EngineUnusable::new_err(refusal.to_string()),
+fn to_exception(error: &Error) -> PyErr {
+    match error {
+        Error::Settings(_) => PyValueError::new_err(error.to_string()),
+        Error::Environment(_) => EngineUnusable::new_err(error.to_string()),
     }
 }

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use loadstone_serve::alarm::Alarm;
+use loadstone_serve::timer::Timer;
 use rustix::time::{ClockId, clock_gettime};
 use tokio::task::LocalSet;
 
@@ -37,14 +37,14 @@ struct Waits {
 fn by_timer(service: Duration) -> io::Result<Waits> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     LocalSet::new().block_on(&runtime, async {
-        let alarm = Rc::new(Alarm::new()?);
-        let ringing = alarm.clone();
-        tokio::task::spawn_local(async move { ringing.ring().await });
+        let timer = Rc::new(Timer::new()?);
+        let running = timer.clone();
+        tokio::task::spawn_local(async move { running.run().await });
         let before_us = cpu_us();
         let mut late_us = Vec::new();
         for _ in 0..WAITS {
             let due = Instant::now() + service;
-            alarm.sleep_until(due).await;
+            timer.sleep_until(due).await;
             late_us.push(due.elapsed().as_secs_f64() * 1e6);
         }
         Ok(Waits { late_us, cpu_us: (cpu_us() - before_us) / count() })

@@ -1,14 +1,14 @@
-//! What the service has seen and answered.
+//! Counters of the service.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::lateness::Kept;
-use crate::route::segments;
-use crate::script::Happened;
+use crate::fault_script::InjectedFault;
+use crate::lateness::CapacityKept;
+use crate::request::segments;
 
-/// Words of the API; what else stands in a path is an id.
+/// Words in paths of the API; other segments are ids.
 const WORDS: [&str; 27] = [
     "v3",
     "auth",
@@ -38,19 +38,19 @@ const WORDS: [&str; 27] = [
     "userinfo",
     "jwks",
 ];
-/// Further kinds of request are counted together.
-const MOST_KINDS: usize = 500;
+/// Limit on kinds of requests; others are counted together.
+const MAX_KINDS: usize = 500;
 
-/// Requests by method and path, answers by status, and the work of the workers.
+/// Counters of requests, responses and the work of the workers.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Counts {
-    /// "GET /v3/users/{id}" to how many.
+    /// Requests by method and path, such as "GET /v3/users/{id}".
     pub requests: BTreeMap<String, u64>,
-    /// Status to how many.
+    /// Responses by status.
     pub answers: BTreeMap<u16, u64>,
-    /// Requests that the workers took.
+    /// Requests that workers processed.
     pub worked: u64,
-    /// Service time of these.
+    /// Service time of these requests.
     pub busy_s: f64,
     /// Requests that found the queue full.
     pub turned_away: u64,
@@ -62,25 +62,25 @@ pub struct Counts {
     pub delayed: u64,
     /// Requests refused during a lockout.
     pub locked_out: u64,
-    /// Connections taken.
+    /// Accepted connections.
     pub connections: u64,
     /// Connections reset because too many were open.
     pub connections_reset: u64,
-    /// Tokens forgotten while valid, because more than `max_tokens` were.
+    /// Valid tokens that were evicted because there were more than `max_tokens`.
     pub tokens_evicted: u64,
-    /// With a capacity: whether it was kept.
-    pub kept: Option<Kept>,
+    /// Whether the capacity was kept, if there is one.
+    pub kept: Option<CapacityKept>,
     /// Requests that the script refused.
     pub refused_by_script: u64,
-    /// With OpenID Connect: what was granted, by grant type, and logins and logouts.
+    /// With OpenID Connect: grants by type, logins and logouts.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub grants: BTreeMap<&'static str, u64>,
-    /// Faults of the script that have begun.
-    pub script: Vec<Happened>,
+    /// Scripted faults that have begun.
+    pub script: Vec<InjectedFault>,
 }
 
 impl Counts {
-    pub(crate) fn saw(&mut self, method: &str, path: &str) {
+    pub(crate) fn count_request(&mut self, method: &str, path: &str) {
         let mut kind = method.to_owned();
         kind.push(' ');
         for part in segments(path) {
@@ -90,7 +90,7 @@ impl Counts {
         if kind.ends_with(' ') {
             kind.push('/');
         }
-        if self.requests.len() >= MOST_KINDS && !self.requests.contains_key(&kind) {
+        if self.requests.len() >= MAX_KINDS && !self.requests.contains_key(&kind) {
             kind = "other".into();
         }
         *self.requests.entry(kind).or_default() += 1;

@@ -1,20 +1,20 @@
-//! All that the service knows of users and what they may.
+//! Directory: domains, projects, users, roles and grants.
 
 use std::collections::HashMap;
 
 use serde_json::json;
 
-use crate::fault::Fault;
+use crate::api_error::ApiError;
 use crate::grants::Grants;
+use crate::resources::{Fields, Kind, Resource, Resources};
 use crate::settings::Admin;
-use crate::things::{Fields, Kind, Thing, Things};
 use crate::tokens::{Id, Scope, Token};
 
-/// Each role of the chain implies the next, as `keystone-manage bootstrap` sets them up.
-const CHAIN: [&str; 4] = ["admin", "manager", "member", "reader"];
+/// Roles of which each implies the next, as `keystone-manage bootstrap` creates them.
+const ROLE_CHAIN: [&str; 4] = ["admin", "manager", "member", "reader"];
 pub(crate) const DEFAULT_DOMAIN: &str = "default";
 
-/// A password as it is compared, and since when the user has it.
+/// Password, and time since when it is valid.
 struct Password {
     value: String,
     since_us: i64,
@@ -22,43 +22,43 @@ struct Password {
 
 /// Domains, projects, users, roles and grants.
 pub(crate) struct Directory {
-    pub(crate) domains: Things,
-    pub(crate) projects: Things,
-    pub(crate) users: Things,
-    pub(crate) roles: Things,
+    pub(crate) domains: Resources,
+    pub(crate) projects: Resources,
+    pub(crate) users: Resources,
+    pub(crate) roles: Resources,
     pub(crate) grants: Grants,
     passwords: HashMap<Id, Password>,
 }
 
 impl Directory {
-    /// The default domain, the roles, and an administrator with a project.
-    pub(crate) fn new(admin: &Admin, now_us: i64) -> Result<Self, Fault> {
+    /// Creates the default domain, the roles, and an administrator with a project.
+    pub(crate) fn new(admin: &Admin, now_us: i64) -> Result<Self, ApiError> {
         let mut made = Self {
-            domains: Things::new(Kind::Domain),
-            projects: Things::new(Kind::Project),
-            users: Things::new(Kind::User),
-            roles: Things::new(Kind::Role),
+            domains: Resources::new(Kind::Domain),
+            projects: Resources::new(Kind::Project),
+            users: Resources::new(Kind::User),
+            roles: Resources::new(Kind::Role),
             grants: Grants::default(),
             passwords: HashMap::new(),
         };
-        made.domains.make(Some(DEFAULT_DOMAIN), named("Default", None))?;
-        for role in CHAIN.into_iter().chain(["service"]) {
+        made.domains.create(Some(DEFAULT_DOMAIN), named("Default", None))?;
+        for role in ROLE_CHAIN.into_iter().chain(["service"]) {
             let mut role = named(role, None);
             role.insert("options".into(), json!({"immutable": true}));
-            made.roles.make(None, role)?;
+            made.roles.create(None, role)?;
         }
         let mut project = named(&admin.project, Some(DEFAULT_DOMAIN));
         project.insert("parent_id".into(), json!(DEFAULT_DOMAIN));
-        let project = made.projects.make(None, project)?.id.clone();
-        let user = made.users.make(None, named(&admin.user, Some(DEFAULT_DOMAIN)))?.id.clone();
+        let project = made.projects.create(None, project)?.id.clone();
+        let user = made.users.create(None, named(&admin.user, Some(DEFAULT_DOMAIN)))?.id.clone();
         made.set_password(&user, &admin.password, now_us);
-        if let Some(role) = made.roles.named("", CHAIN[0]) {
-            made.grants.give(user, Scope::Project(project), role.id.clone());
+        if let Some(role) = made.roles.named("", ROLE_CHAIN[0]) {
+            made.grants.add(user, Scope::Project(project), role.id.clone());
         }
         Ok(made)
     }
 
-    pub(crate) fn of(&self, kind: Kind) -> &Things {
+    pub(crate) fn of(&self, kind: Kind) -> &Resources {
         match kind {
             Kind::Domain => &self.domains,
             Kind::Project => &self.projects,
@@ -67,7 +67,7 @@ impl Directory {
         }
     }
 
-    pub(crate) fn of_mut(&mut self, kind: Kind) -> &mut Things {
+    pub(crate) fn of_mut(&mut self, kind: Kind) -> &mut Resources {
         match kind {
             Kind::Domain => &mut self.domains,
             Kind::Project => &mut self.projects,
@@ -76,21 +76,21 @@ impl Directory {
         }
     }
 
-    /// Tokens that were issued before die with the old password.
+    /// Sets a password, which invalidates tokens that were issued before.
     pub(crate) fn set_password(&mut self, user: &Id, value: &str, since_us: i64) {
         self.passwords.insert(user.clone(), Password { value: value.to_owned(), since_us });
     }
 
-    /// Compared as it stands: there is no hash, whose cost is most of a real Keystone's login.
+    /// Compares a password in clear: a hash would be most of the cost of a login.
     pub(crate) fn is_password(&self, user: &str, given: &str) -> bool {
         self.passwords.get(user).is_some_and(|password| password.value == given)
     }
 
-    /// Roles of a user somewhere, with those that they imply.
-    pub(crate) fn roles_at(&self, user: &Id, place: &Scope) -> Vec<&Thing> {
-        let mut found: Vec<&Thing> = Vec::new();
-        for role in self.grants.of(user, place).filter_map(|role| self.roles.get(role)) {
-            let implied = CHAIN.iter().skip_while(|link| **link != role.name).skip(1);
+    /// Returns the roles of a user in a scope, including implied ones.
+    pub(crate) fn roles_at(&self, user: &Id, scope: &Scope) -> Vec<&Resource> {
+        let mut found: Vec<&Resource> = Vec::new();
+        for role in self.grants.roles(user, scope).filter_map(|role| self.roles.get(role)) {
+            let implied = ROLE_CHAIN.iter().skip_while(|link| **link != role.name).skip(1);
             let implied = implied.filter_map(|link| self.roles.named("", link));
             for role in std::iter::once(role).chain(implied) {
                 if found.iter().all(|known| known.id != role.id) {
@@ -101,7 +101,7 @@ impl Directory {
         found
     }
 
-    /// Whether user, scope and grant of a token are still there.
+    /// Whether user, scope and grants of a token still exist.
     pub(crate) fn still_holds(&self, token: &Token) -> bool {
         let since_us = self.passwords.get(&token.user).map_or(0, |password| password.since_us);
         token.issued_us >= since_us
@@ -113,17 +113,17 @@ impl Directory {
         self.users.get(user).is_some_and(|user| self.is_usable(user))
     }
 
-    /// Whether the scope is there, enabled, and the user has a role in it.
+    /// Whether the scope exists and is enabled, and the user has a role in it.
     pub(crate) fn is_usable_scope(&self, user: &Id, scope: &Scope) -> bool {
-        let is_there = match scope {
+        let is_enabled = match scope {
             Scope::Nothing => return true,
             Scope::Domain(id) => self.is_usable_domain(id),
             Scope::Project(id) => self.projects.get(id).is_some_and(|it| self.is_usable(it)),
         };
-        is_there && self.grants.of(user, scope).next().is_some()
+        is_enabled && self.grants.roles(user, scope).next().is_some()
     }
 
-    fn is_usable(&self, user_or_project: &Thing) -> bool {
+    fn is_usable(&self, user_or_project: &Resource) -> bool {
         user_or_project.is_enabled && self.is_usable_domain(&user_or_project.domain)
     }
 
@@ -131,13 +131,13 @@ impl Directory {
         self.domains.get(id).is_some_and(|domain| domain.is_enabled)
     }
 
-    /// Removes a thing and all that stands on it.
-    pub(crate) fn remove(&mut self, kind: Kind, id: &str) -> Result<(), Fault> {
-        let thing = self.of(kind).expect(id)?;
-        let known = thing.id.clone();
+    /// Deletes a resource and all that depends on it.
+    pub(crate) fn remove(&mut self, kind: Kind, id: &str) -> Result<(), ApiError> {
+        let resource = self.of(kind).expect(id)?;
+        let known = resource.id.clone();
         if kind == Kind::Domain {
-            if thing.is_enabled {
-                return Err(Fault::Refused(
+            if resource.is_enabled {
+                return Err(ApiError::Refused(
                     "Cannot delete a domain that is enabled, please disable it first.".into(),
                 ));
             }
@@ -148,7 +148,7 @@ impl Directory {
             }
         }
         self.of_mut(kind).remove(&known);
-        self.grants.forget(&known);
+        self.grants.remove_resource(&known);
         self.passwords.remove(&known);
         Ok(())
     }

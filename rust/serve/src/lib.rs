@@ -1,56 +1,61 @@
-//! A token service in memory that speaks enough of the Identity API v3 to be a target, and that
-//! can be told to bear exactly so much. Knows nothing of Python. Linux only.
+//! Reference service: the parts of the Identity API v3 and OpenID Connect that load tests need, in
+//! memory, with a known capacity if one is set. Independent of Python. Linux only.
 
-#[cfg(not(feature = "bench"))]
-mod alarm;
-#[cfg(feature = "bench")]
-pub mod alarm;
+mod access;
+mod api_error;
+mod assignments;
 mod auth;
-mod body;
 mod counts;
+mod crud;
 mod directory;
-mod door;
-mod draws;
-mod exchange;
-mod fault;
+mod fault_script;
 mod grants;
+mod handler;
+mod idle;
+mod ids;
 mod lateness;
 mod limiter;
+mod listener;
 mod lockout;
-mod manage;
 mod oidc;
-mod quiet;
 mod reply;
+mod request;
+mod resources;
 mod route;
-mod script;
 mod server;
+mod service_times;
 mod settings;
 mod shared;
 #[cfg(test)]
 mod shared_tests;
-mod stamp;
-mod things;
+mod state;
+#[cfg(not(feature = "bench"))]
+mod timer;
+#[cfg(feature = "bench")]
+pub mod timer;
+mod timestamp;
+mod token_body;
 mod tokens;
 mod workers;
 #[cfg(test)]
 mod workers_tests;
 
 pub use counts::Counts;
-pub use lateness::Kept;
-pub use script::Happened;
+pub use fault_script::InjectedFault;
+pub use lateness::CapacityKept;
 pub use server::Service;
 pub use settings::{
-    Admin, Capacity, Connections, Kind, Law, Limit, LimitMode, LimitPer, Lockout, OidcSettings,
-    OverConnections, Scripted, Settings,
+    Admin, Capacity, Connections, FaultKind, Law, Limit, LimitMode, LimitPer, Lockout,
+    OidcSettings, OverConnections, ScriptedFault, Settings,
 };
 
-/// Why the service could not start; one line that says what and where.
+/// Reason why the service cannot start, as one line.
 #[derive(Debug, thiserror::Error)]
-pub enum Refusal {
-    /// The settings ask for what cannot be done.
+pub enum Error {
+    /// Invalid settings.
     #[error("{0}")]
     Settings(String),
-    /// The address cannot be listened on, or the machine gives no threads.
+    /// The address cannot be used, or threads cannot be started.
     #[error("{0}")]
     Environment(String),
 }

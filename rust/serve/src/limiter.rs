@@ -1,20 +1,20 @@
-//! A rate limiter in front of the service: token buckets.
+//! Rate limiter with token buckets.
 
 use std::collections::HashMap;
 
 use crate::settings::{Limit, LimitMode, LimitPer};
 
-/// With more keys than this, full buckets are forgotten: a new one is full, too.
-const MOST_KEYS: usize = 100_000;
-/// Sums of floating-point numbers are off by less.
+/// Number of buckets above which full ones are removed. That changes nothing: a new one is full, too.
+const MAX_KEYS: usize = 100_000;
+/// Bound on rounding errors.
 const ROUNDING_S: f64 = 1e-9;
 
-/// Who shares a bucket.
+/// Key of a bucket.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Key {
     Service,
     Connection(u64),
-    /// The user's id; empty where the request names no known user.
+    /// Id of the user; empty if the request names no known user.
     User(String),
 }
 
@@ -22,23 +22,23 @@ pub(crate) enum Key {
 #[derive(Debug)]
 pub(crate) struct Limiter {
     mode: LimitMode,
-    /// Who shares a bucket.
+    /// Kind of key.
     pub(crate) per: LimitPer,
-    /// Time in which one token comes.
+    /// Time per token.
     token_s: f64,
-    /// What a full bucket gives beyond the first token, as time.
+    /// Tokens of a full bucket beyond the first, as time.
     spare_s: f64,
-    /// When each bucket will be full again.
+    /// Time when each bucket is full again.
     full_s: HashMap<Key, f64>,
 }
 
-/// What becomes of a request.
+/// Decision about a request.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Verdict {
     Pass,
-    /// It goes on after so long.
+    /// Delay by this many seconds.
     Delay(f64),
-    /// It is refused; a token comes after so long.
+    /// Refuse; the next token comes after this many seconds.
     Refuse(f64),
 }
 
@@ -54,9 +54,9 @@ impl Limiter {
         }
     }
 
-    /// Takes a token, if there is one or the request can wait for one.
+    /// Takes a token if there is one, or the request may wait for it.
     pub(crate) fn take(&mut self, key: Key, now_s: f64) -> Verdict {
-        if self.full_s.len() >= MOST_KEYS && !self.full_s.contains_key(&key) {
+        if self.full_s.len() >= MAX_KEYS && !self.full_s.contains_key(&key) {
             self.full_s.retain(|_, full_s| *full_s > now_s);
         }
         let full_s = self.full_s.entry(key).or_insert(now_s);
@@ -78,7 +78,7 @@ mod tests {
         Limiter::new(&Limit { rate_rps, burst_s, mode, per: LimitPer::Service })
     }
 
-    /// How many of those that come evenly at a rate are let through.
+    /// Number of requests that pass, of those that come at a constant rate.
     fn passed(limiter: &mut Limiter, rate_rps: f64, requests: u32) -> usize {
         (0..requests)
             .filter(|n| limiter.take(Key::Service, f64::from(*n) / rate_rps) == Verdict::Pass)
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn at_the_limit_nothing_is_refused_and_above_it_what_is_too_much() {
+    fn at_the_limit_nothing_is_refused_and_above_it_the_excess() {
         for rate_rps in [0.7, 30.0, 90.0, 2000.0] {
             let mut at = limiter(rate_rps, 0.0, LimitMode::Refuse);
             assert_eq!(passed(&mut at, rate_rps, 10_000), 10_000, "{rate_rps}");
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn delayed_requests_go_on_at_the_rate() {
+    fn delayed_requests_pass_at_the_rate() {
         let mut limiter = limiter(10.0, 0.0, LimitMode::Delay);
         assert_eq!(limiter.take(Key::Service, 0.0), Verdict::Pass);
         for n in 1..5 {
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn full_buckets_are_forgotten_when_there_are_many() {
+    fn full_buckets_are_removed_when_there_are_many() {
         let mut limiter = limiter(1.0, 0.0, LimitMode::Refuse);
         for connection in 0..=100_000 {
             limiter.take(Key::Connection(connection), 0.0);

@@ -1,4 +1,4 @@
-//! A lockout: after many failures in a short time nothing is served for a while.
+//! Lockout: after many failures in a short time, all requests are refused for a while.
 
 use std::collections::VecDeque;
 
@@ -9,7 +9,7 @@ use crate::settings::Lockout as Settings;
 pub(crate) struct Lockout {
     after: usize,
     lasts_s: f64,
-    /// The last failures, oldest first; fewer than `after`.
+    /// Times of the last failures, oldest first; fewer than `after`.
     failed_s: VecDeque<f64>,
     until_s: f64,
 }
@@ -24,13 +24,13 @@ impl Lockout {
         }
     }
 
-    /// How long it lasts from now on; nothing when there is none.
+    /// Returns how long the lockout still lasts; none without one.
     pub(crate) fn left_s(&self, now_s: f64) -> Option<f64> {
         (now_s < self.until_s).then_some(self.until_s - now_s)
     }
 
-    /// Begins the lockout if this is the last failure of `after` within its own length. What is
-    /// refused by the lockout itself does not count.
+    /// Counts a failure, and starts the lockout if there were `after` within `lasts_s`. Requests that
+    /// the lockout refused do not count.
     pub(crate) fn failed(&mut self, now_s: f64) {
         if now_s < self.until_s {
             return;
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn so_many_failures_within_its_length_begin_it_and_it_ends() {
+    fn many_failures_in_a_short_time_start_a_lockout_that_ends() {
         let mut lockout = Lockout::new(&Settings { after: 3, lasts_s: 10.0 });
         lockout.failed(0.0);
         lockout.failed(5.0);

@@ -45,7 +45,7 @@ impl<'a> Ask<'a> {
         let (path, query) = self.link.split_once('?').unwrap_or((&self.link, ""));
         let body =
             form_urlencoded::Serializer::new(String::new()).extend_pairs(&self.form).finish();
-        let call = Call {
+        let request = ApiRequest {
             method: self.method,
             path,
             query,
@@ -56,9 +56,9 @@ impl<'a> Ask<'a> {
             body: body.as_bytes(),
             base: "http://here",
             connection: 1,
-            now_us: stamp::now_us() + later_s * 1_000_000,
+            now_us: timestamp::now_us() + later_s * 1_000_000,
         };
-        shared.answer(&call).reply
+        shared.answer(&request).reply
     }
 
     fn of(&self, shared: &Shared) -> Reply {
@@ -142,7 +142,7 @@ fn a_login_brings_a_code_and_the_code_tokens_of_the_user() {
     let info = Ask { authorization: Some(&bearer), ..Ask::get("/oidc/userinfo") }.of(&shared);
     assert_eq!(told(&info)["sub"], "ann");
     let claims = word(&reply, "id_token");
-    let claims = stamp::from_base64(claims.split('.').nth(1).unwrap()).unwrap();
+    let claims = ids::from_base64(claims.split('.').nth(1).unwrap()).unwrap();
     let claims: Value = serde_json::from_slice(&claims).unwrap();
     assert_eq!((&claims["nonce"], &claims["aud"]), (&json!("n"), &json!("load")));
 }

@@ -1,115 +1,65 @@
-//! Which request means what.
+//! Routing of requests.
 
 use serde_json::json;
 
-use crate::auth;
-use crate::directory::Directory;
-use crate::fault::Fault;
-use crate::grants;
-use crate::manage;
-use crate::oidc::{self, Oidc};
+use crate::access::require_admin;
+use crate::api_error::ApiError;
 use crate::reply::Reply;
-use crate::things::Kind;
-use crate::tokens::Tokens;
+use crate::request::{ApiRequest, require_method, segments};
+use crate::resources::Kind;
+use crate::state::State;
+use crate::{assignments, auth, crud, oidc};
 
-/// All that is kept between requests.
-pub(crate) struct State {
-    pub(crate) directory: Directory,
-    pub(crate) tokens: Tokens,
-    pub(crate) token_life_us: i64,
-    pub(crate) oidc: Option<Oidc>,
-}
-
-/// A request, as far as answers depend on it.
-pub(crate) struct Call<'a> {
-    pub(crate) method: &'a str,
-    pub(crate) path: &'a str,
-    pub(crate) query: &'a str,
-    /// X-Auth-Token.
-    pub(crate) token: Option<&'a str>,
-    /// X-Subject-Token.
-    pub(crate) subject: Option<&'a str>,
-    pub(crate) authorization: Option<&'a str>,
-    pub(crate) cookie: Option<&'a str>,
-    pub(crate) body: &'a [u8],
-    /// Scheme, host and port by which the caller knows the service.
-    pub(crate) base: &'a str,
-    /// Which connection it came over.
-    pub(crate) connection: u64,
-    pub(crate) now_us: i64,
-}
-
-impl Call<'_> {
-    /// The values that the query gives.
-    pub(crate) fn asked(&self) -> Vec<(String, String)> {
-        form_urlencoded::parse(self.query.as_bytes()).into_owned().collect()
-    }
-
-    pub(crate) fn url(&self, path: &str) -> String {
-        format!("{}/v3{path}", self.base)
-    }
-}
-
-/// Whether a request takes a worker: all below /v3/auth, however its path is spelled.
+/// Whether a request needs a worker: all below /v3/auth, with any spelling of the path.
 pub(crate) fn is_token_request(path: &str) -> bool {
     matches!(segments(path).as_slice(), ["v3", "auth", _, ..])
 }
 
-/// The parts of a path, without empty ones.
-pub(crate) fn segments(path: &str) -> Vec<&str> {
-    path.split('/').filter(|part| !part.is_empty()).collect()
-}
-
-/// Carries a request out.
-pub(crate) fn answer(state: &mut State, call: &Call<'_>) -> Result<Reply, Fault> {
-    let segments = segments(call.path);
+/// Executes a request.
+pub(crate) fn answer(state: &mut State, request: &ApiRequest<'_>) -> Result<Reply, ApiError> {
+    let segments = segments(request.path);
     match segments.as_slice() {
-        _ if oidc::is_of_oidc(&segments) => match &mut state.oidc {
-            Some(oidc) => oidc.answer(call, &segments),
-            None => Err(Fault::UnknownUrl),
+        _ if oidc::is_oidc_path(&segments) => match &mut state.oidc {
+            Some(oidc) => oidc.answer(request, &segments),
+            None => Err(ApiError::UnknownUrl),
         },
-        [] => only(call, &["GET", "HEAD"]).map(|()| versions(call)),
-        ["v3"] => only(call, &["GET", "HEAD"])
-            .map(|()| Reply::json(200, &json!({"version": version(call)}))),
-        ["v3", "auth", rest @ ..] => auth::answer(state, call, rest),
+        [] => require_method(request, &["GET", "HEAD"]).map(|()| versions(request)),
+        ["v3"] => require_method(request, &["GET", "HEAD"])
+            .map(|()| Reply::json(200, &json!({"version": version(request)}))),
+        ["v3", "auth", rest @ ..] => auth::answer(state, request, rest),
         ["v3", "role_assignments"] => {
-            only(call, &["GET", "HEAD"])?;
-            manage::require_admin(state, call, "identity:list_role_assignments")?;
-            Ok(grants::list(&state.directory, call))
+            require_method(request, &["GET", "HEAD"])?;
+            require_admin(state, request, "identity:list_role_assignments")?;
+            Ok(assignments::list(&state.directory, request))
         }
-        // There are none, and who looks for what is left in a domain asks.
+        // There are no groups, but clients that clean up a domain list them.
         ["v3", "groups"] => {
-            only(call, &["GET", "HEAD"])?;
-            manage::require_admin(state, call, "identity:list_groups")?;
-            Ok(manage::list_of(call, "groups", &[]))
+            require_method(request, &["GET", "HEAD"])?;
+            require_admin(state, request, "identity:list_groups")?;
+            Ok(crud::list_of(request, "groups", &[]))
         }
         ["v3", place @ ("projects" | "domains"), id, "users", user, "roles", role @ ..] => {
-            manage::require_admin(state, call, "identity:check_grant")?;
-            grants::answer(state, call, (place, id), user, role)
+            require_admin(state, request, "identity:check_grant")?;
+            assignments::answer(state, request, (place, id), user, role)
         }
-        ["v3", plural, rest @ ..] => match Kind::of_path(plural) {
-            Some(kind) => manage::answer(state, call, kind, rest),
-            None => Err(Fault::UnknownUrl),
+        ["v3", plural, rest @ ..] => match Kind::from_path(plural) {
+            Some(kind) => crud::answer(state, request, kind, rest),
+            None => Err(ApiError::UnknownUrl),
         },
-        _ => Err(Fault::UnknownUrl),
+        _ => Err(ApiError::UnknownUrl),
     }
 }
 
-/// Refuses other methods.
-pub(crate) fn only(call: &Call<'_>, methods: &[&str]) -> Result<(), Fault> {
-    if methods.contains(&call.method) { Ok(()) } else { Err(Fault::MethodNotAllowed) }
+fn versions(request: &ApiRequest<'_>) -> Reply {
+    Reply::json(300, &json!({"versions": {"values": [version(request)]}}))
 }
 
-fn versions(call: &Call<'_>) -> Reply {
-    Reply::json(300, &json!({"versions": {"values": [version(call)]}}))
-}
-
-fn version(call: &Call<'_>) -> serde_json::Value {
+fn version(request: &ApiRequest<'_>) -> serde_json::Value {
     json!({
         "id": "v3.14",
         "status": "stable",
         "updated": "2020-04-07T00:00:00Z",
-        "links": [{"rel": "self", "href": call.url("/")}],
+        "links": [{"rel": "self", "href": request.url("/")}],
         "media-types": [{
             "base": "application/json",
             "type": "application/vnd.openstack.identity-v3+json",

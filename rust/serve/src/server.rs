@@ -1,4 +1,4 @@
-//! Sockets and threads: one accepts, the others serve, each with connections of its own.
+//! Server: one thread accepts connections, the others serve them.
 
 use std::future::pending;
 use std::io;
@@ -17,43 +17,43 @@ use tokio::sync::{Notify, OwnedSemaphorePermit};
 use tokio::task::LocalSet;
 use tokio::time::sleep;
 
-use crate::Refusal;
-use crate::alarm::Alarm;
+use crate::Error;
 use crate::counts::Counts;
-use crate::door::Door;
-use crate::exchange::{Ends, exchange};
-use crate::lateness::{Busyness, is_short};
-use crate::quiet::Quiet;
-use crate::script::{Script, is_dark, is_light};
+use crate::fault_script::{FaultScript, until_dark, until_light};
+use crate::handler::{ConnectionContext, handle};
+use crate::idle::IdleTracker;
+use crate::lateness::{BusyTime, is_thread_limit};
+use crate::listener::Listener;
 use crate::settings::Settings;
 use crate::shared::Shared;
+use crate::timer::Timer;
 
-/// A service that has its address, and serves while `run` runs.
+/// Service that is bound to its address and serves while `run` runs.
 pub struct Service {
     runtime: Runtime,
-    /// Until it is run.
-    door: Mutex<Option<Door>>,
-    here: SocketAddr,
+    /// None once it runs.
+    listener: Mutex<Option<Listener>>,
+    local_addr: SocketAddr,
     threads: usize,
     idle_timeout: Duration,
     shared: Arc<Shared>,
     end: Notify,
 }
 
-/// A connection on its way to the thread that serves it.
-struct Taken {
+/// Connection on its way to the thread that serves it.
+struct AcceptedConnection {
     stream: std::net::TcpStream,
     from: SocketAddr,
     number: u64,
-    /// Its place among those that may be open.
-    place: Option<OwnedSemaphorePermit>,
+    /// Permit of the limit on open connections.
+    permit: Option<OwnedSemaphorePermit>,
 }
 
 impl Service {
-    /// Takes the address.
-    pub fn bind(settings: &Settings) -> Result<Self, Refusal> {
+    /// Binds to the address.
+    pub fn bind(settings: &Settings) -> Result<Self, Error> {
         let host: IpAddr = settings.host.parse().map_err(|_| {
-            Refusal::Settings(format!(
+            Error::Settings(format!(
                 "host must be an address such as 127.0.0.1, not {}",
                 settings.host
             ))
@@ -61,17 +61,17 @@ impl Service {
         let shared = Arc::new(Shared::new(settings)?);
         let wanted = SocketAddr::new(host, settings.port);
         let unusable =
-            |error: io::Error| Refusal::Environment(format!("cannot listen on {wanted}: {error}"));
+            |error: io::Error| Error::Environment(format!("cannot listen on {wanted}: {error}"));
         let runtime = runtime(&mut Builder::new_current_thread()).map_err(unusable)?;
-        let door = {
-            let _inside = runtime.enter();
-            let may_close = Script::has_dark(&settings.script);
-            Door::open(wanted, settings.connections.as_ref(), may_close).map_err(unusable)?
+        let listener = {
+            let _guard = runtime.enter();
+            let may_close = FaultScript::has_dark(&settings.script);
+            Listener::open(wanted, settings.connections.as_ref(), may_close).map_err(unusable)?
         };
         Ok(Self {
             runtime,
-            here: door.here(),
-            door: Mutex::new(Some(door)),
+            local_addr: listener.local_addr(),
+            listener: Mutex::new(Some(listener)),
             threads: settings.threads,
             idle_timeout: Duration::from_secs_f64(settings.idle_timeout_s),
             shared,
@@ -79,60 +79,61 @@ impl Service {
         })
     }
 
-    /// The port that it has.
+    /// Returns its port.
     pub fn port(&self) -> u16 {
-        self.here.port()
+        self.local_addr.port()
     }
 
-    /// Serves until `stop`, once; connections that are open then are closed.
-    pub fn run(&self) -> Result<(), Refusal> {
-        let door = self.door.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let door = door.ok_or_else(|| Refusal::Environment("the service ran before".into()))?;
+    /// Serves until `stop`, then closes all connections. It runs once.
+    pub fn run(&self) -> Result<(), Error> {
+        let listener = self.listener.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let listener =
+            listener.ok_or_else(|| Error::Environment("the service ran before".into()))?;
         let started: io::Result<Vec<_>> = (0..self.threads)
             .map(|number| {
-                let (give, take) = unbounded_channel();
-                let busyness = Arc::new(Busyness::new());
-                let runtime = watched_runtime(&busyness)?;
-                let alarm = {
-                    let _inside = runtime.enter();
-                    Alarm::new()?
+                let (sender, receiver) = unbounded_channel();
+                let busy_time = Arc::new(BusyTime::new());
+                let runtime = measured_runtime(&busy_time)?;
+                let timer = {
+                    let _guard = runtime.enter();
+                    Timer::new()?
                 };
-                let (shared, here) = (self.shared.clone(), self.here.to_string());
-                let host = Host { shared, here, idle_timeout: self.idle_timeout };
-                let thread = std::thread::Builder::new()
-                    .name(format!("serve-{number}"))
-                    .spawn(move || LocalSet::new().block_on(&runtime, serve(take, host, alarm)))?;
-                Ok((give, (thread, busyness)))
+                let (shared, local_addr) = (self.shared.clone(), self.local_addr.to_string());
+                let context = ThreadContext { shared, local_addr, idle_timeout: self.idle_timeout };
+                let thread = std::thread::Builder::new().name(format!("serve-{number}")).spawn(
+                    move || LocalSet::new().block_on(&runtime, serve(receiver, context, timer)),
+                )?;
+                Ok((sender, (thread, busy_time)))
             })
             .collect();
         let started = started
-            .map_err(|error| Refusal::Environment(format!("cannot start a thread: {error}")))?;
-        let (gives, threads): (Vec<_>, Vec<_>) = started.into_iter().unzip();
-        let (threads, busynesses): (Vec<_>, Vec<_>) = threads.into_iter().unzip();
+            .map_err(|error| Error::Environment(format!("cannot start a thread: {error}")))?;
+        let (senders, threads): (Vec<_>, Vec<_>) = started.into_iter().unzip();
+        let (threads, busy_times): (Vec<_>, Vec<_>) = threads.into_iter().unzip();
         self.runtime.block_on(async {
             tokio::select! {
-                () = accept(door, &gives, &self.shared) => {}
-                () = watch(&self.shared, &busynesses) => {}
+                () = accept(listener, &senders, &self.shared) => {}
+                () = check_capacity(&self.shared, &busy_times) => {}
                 () = play(&self.shared) => {}
                 () = self.end.notified() => {}
             }
         });
-        // A thread ends when nothing can be given to it any more.
-        drop(gives);
+        // A thread ends when its sender is dropped.
+        drop(senders);
         for thread in threads {
             thread
                 .join()
-                .map_err(|_| Refusal::Environment("the service has a bug: a thread died".into()))?;
+                .map_err(|_| Error::Environment("the service has a bug: a thread died".into()))?;
         }
         Ok(())
     }
 
-    /// Ends `run`, also one that is yet to begin.
+    /// Ends `run`, also if it has not begun.
     pub fn stop(&self) {
         self.end.notify_one();
     }
 
-    /// What was seen until this moment.
+    /// Returns the counts so far.
     pub fn counts(&self) -> Counts {
         self.shared.counts()
     }
@@ -142,39 +143,42 @@ fn runtime(builder: &mut Builder) -> io::Result<Runtime> {
     builder.enable_all().build()
 }
 
-/// A runtime that tells how busy its thread is.
-fn watched_runtime(busyness: &Arc<Busyness>) -> io::Result<Runtime> {
-    let (sleeper, waker) = (busyness.clone(), busyness.clone());
+/// Creates a runtime that measures the busy time of its thread.
+fn measured_runtime(busy_time: &Arc<BusyTime>) -> io::Result<Runtime> {
+    let (sleeper, waker) = (busy_time.clone(), busy_time.clone());
     let mut builder = Builder::new_current_thread();
-    builder.on_thread_park(move || sleeper.sleeps()).on_thread_unpark(move || waker.wakes());
+    builder.on_thread_park(move || sleeper.on_sleep()).on_thread_unpark(move || waker.on_wake());
     runtime(&mut builder)
 }
 
-/// Deals connections out in turn, so that threads have equally many.
-async fn accept(mut door: Door, gives: &[UnboundedSender<Taken>], shared: &Shared) {
+/// Distributes connections to the threads in turn.
+async fn accept(
+    mut listener: Listener,
+    senders: &[UnboundedSender<AcceptedConnection>],
+    shared: &Shared,
+) {
     let mut dark = shared.script.dark();
-    for give in gives.iter().cycle() {
-        let (stream, from, place) = loop {
+    for sender in senders.iter().cycle() {
+        let (stream, from, permit) = loop {
             tokio::select! {
                 biased;
-                () = is_dark(&mut dark) => {
-                    door.close();
-                    is_light(&mut dark).await;
+                () = until_dark(&mut dark) => {
+                    listener.close();
+                    until_light(&mut dark).await;
                 }
-                arrival = door.next(shared) => break arrival,
+                arrival = listener.next(shared) => break arrival,
             }
         };
         if let Ok(stream) = stream.into_std() {
-            let number = shared.took_connection();
-            // The other end is gone only when its thread has died, which `run` tells.
-            let _ = give.send(Taken { stream, from, number, place });
+            let number = shared.count_connection();
+            // Fails only if the thread has died, which `run` reports.
+            let _ = sender.send(AcceptedConnection { stream, from, number, permit });
         }
     }
 }
 
-/// Looks every second whether the threads keep up with the capacity; without one, there is nothing
-/// to look at.
-async fn watch(shared: &Shared, threads: &[Arc<Busyness>]) {
+/// Checks every second whether the threads keep up with the capacity, if there is one.
+async fn check_capacity(shared: &Shared, threads: &[Arc<BusyTime>]) {
     let Some((mut idle_s, workers)) = shared.idle_s() else { return pending().await };
     let mut before = Instant::now();
     let mut busy_s: Vec<f64> = threads.iter().map(|thread| thread.busy_s()).collect();
@@ -187,56 +191,60 @@ async fn watch(shared: &Shared, threads: &[Arc<Busyness>]) {
         let wall_s = before.elapsed().as_secs_f64();
         #[expect(clippy::cast_precision_loss, reason = "at most 10,000 workers")]
         let workers = workers as f64;
-        shared.looked(is_short(wall_s, busiest_s, now_idle_s - idle_s, workers));
+        shared.record_check(is_thread_limit(wall_s, busiest_s, now_idle_s - idle_s, workers));
         (before, busy_s, idle_s) = (Instant::now(), now_busy_s, now_idle_s);
     }
 }
 
-/// Plays the script, then leaves the service as it is.
+/// Injects the scripted faults, then waits for ever.
 async fn play(shared: &Shared) {
     shared.script.play().await;
     pending::<()>().await;
 }
 
-/// What all connections of a thread share.
-struct Host {
+/// Context of all connections of a thread.
+struct ThreadContext {
     shared: Arc<Shared>,
-    here: String,
+    local_addr: String,
     idle_timeout: Duration,
 }
 
-async fn serve(mut take: UnboundedReceiver<Taken>, host: Host, alarm: Alarm) {
-    let (host, alarm) = (Rc::new(host), Rc::new(alarm));
-    let ringing = alarm.clone();
-    tokio::task::spawn_local(async move { ringing.ring().await });
-    while let Some(Taken { stream, from, number, place }) = take.recv().await {
+async fn serve(
+    mut receiver: UnboundedReceiver<AcceptedConnection>,
+    context: ThreadContext,
+    timer: Timer,
+) {
+    let (context, timer) = (Rc::new(context), Rc::new(timer));
+    let running = timer.clone();
+    tokio::task::spawn_local(async move { running.run().await });
+    while let Some(AcceptedConnection { stream, from, number, permit }) = receiver.recv().await {
         let Ok(stream) = TcpStream::from_std(stream) else { continue };
-        let host = host.clone();
-        let ends = Rc::new(Ends {
+        let context = context.clone();
+        let connection = Rc::new(ConnectionContext {
             number,
-            here: host.here.clone(),
+            local_addr: context.local_addr.clone(),
             is_local: from.ip().is_loopback(),
-            alarm: alarm.clone(),
-            quiet: Quiet::new(),
+            timer: timer.clone(),
+            idle: IdleTracker::new(),
         });
         tokio::task::spawn_local(async move {
-            // Else the last segment of an answer would wait for an acknowledgement.
+            // Otherwise the last segment of a response waits for an acknowledgement.
             let _ = stream.set_nodelay(true);
             let service = service_fn(|request| {
-                let (host, ends) = (host.clone(), ends.clone());
-                async move { exchange(&host.shared, &ends, request).await }
+                let (context, connection) = (context.clone(), connection.clone());
+                async move { handle(&context.shared, &connection, request).await }
             });
             let mut http = http1::Builder::new();
             let http = http.title_case_headers(true);
-            let mut dark = host.shared.script.dark();
+            let mut dark = context.shared.script.dark();
             tokio::select! {
                 biased;
-                () = is_dark(&mut dark) => {}
-                // What is wrong with a connection is its caller's business: it is closed.
+                () = until_dark(&mut dark) => {}
+                // An error closes the connection.
                 _ = http.serve_connection(TokioIo::new(stream), service) => {}
-                () = ends.quiet.ended(host.idle_timeout) => {}
+                () = connection.idle.expired(context.idle_timeout) => {}
             }
-            drop(place);
+            drop(permit);
         });
     }
 }

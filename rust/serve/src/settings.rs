@@ -1,140 +1,140 @@
-//! What the service is started with, as one value read from JSON.
+//! Settings of the service, read from JSON.
 
 use serde::{Deserialize, Serialize};
 
-use crate::Refusal;
+use crate::Error;
 
-/// Where the service listens, whom it knows, what it bears. Holds a secret: it cannot be printed.
+/// Settings of the service. They hold secrets, so they do not implement Debug.
 #[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// An address of this machine, as digits.
+    /// IP address to listen on.
     pub host: String,
-    /// 0 takes a free one.
+    /// TCP port; 0 for any free one.
     pub port: u16,
-    /// Threads that serve.
+    /// Number of threads that serve connections.
     pub threads: usize,
-    /// The first user.
+    /// Administrator.
     pub admin: Admin,
-    /// How long a token lives.
+    /// Lifetime of tokens.
     pub token_life_s: f64,
-    /// How many tokens are kept; the oldest go first.
+    /// Limit on valid tokens; those that expire first are evicted.
     pub max_tokens: usize,
-    /// Token requests are answered with 500.
+    /// Whether all token requests fail with 500.
     pub only_errors: bool,
-    /// Share of the token requests that are answered with 500, at any rate.
+    /// Share of token requests that fail with 500.
     #[serde(default)]
     pub error_share: f64,
-    /// What token requests take; nothing but their own cost when absent.
+    /// Capacity for token requests; by default only limited by the machine.
     pub capacity: Option<Capacity>,
-    /// A rate limiter in front of token requests.
+    /// Rate limiter for token requests.
     pub limit: Option<Limit>,
-    /// Token requests are refused for a while after many failures.
+    /// Lockout after failed token requests.
     pub lockout: Option<Lockout>,
-    /// A connection is closed when its client has sent nothing to answer for so long.
+    /// Idle time after which connections are closed.
     pub idle_timeout_s: f64,
-    /// How many connections may be open.
+    /// Limit on open connections.
     pub connections: Option<Connections>,
-    /// The service also speaks OpenID Connect.
+    /// OpenID provider.
     #[serde(default)]
     pub oidc: Option<OidcSettings>,
-    /// Faults, in the order of time; they do not overlap.
+    /// Scripted faults, in order and without overlap.
     #[serde(default)]
-    pub script: Vec<Scripted>,
+    pub script: Vec<ScriptedFault>,
 }
 
-/// The one client of the OpenID provider, and its users.
+/// Client and users of the OpenID provider.
 #[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OidcSettings {
-    /// The client's id.
+    /// Id of the client.
     pub client_id: String,
-    /// In clear; it is compared as it stands.
+    /// In clear text.
     pub client_secret: String,
-    /// Where logins and logouts lead back to.
+    /// URL that logins and logouts redirect to.
     pub redirect_uri: String,
-    /// Names and passwords.
+    /// Names and passwords of users.
     pub users: Vec<(String, String)>,
 }
 
-/// A fault at a given instant.
+/// Fault at a given time.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Scripted {
-    /// What happens.
-    pub kind: Kind,
+pub struct ScriptedFault {
+    /// Kind of the fault.
+    pub kind: FaultKind,
     /// Seconds after the service's start.
     pub at_s: f64,
-    /// How long it lasts.
+    /// Duration.
     pub lasts_s: f64,
-    /// By which factor it is slower, or which share it refuses; nothing else while it is dark.
+    /// Factor of slowness, or refused share; unused if dark.
     pub amount: f64,
 }
 
-/// What a fault does.
+/// Kind of a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
-    /// The port is closed, and every connection.
+pub enum FaultKind {
+    /// The port and all connections are closed.
     Dark,
     /// Token requests take longer.
     Slow,
-    /// Token requests are answered with 503.
+    /// A share of token requests fails with 503.
     Refuse,
 }
 
-/// The user that may do everything, and the project in which it has the role admin.
+/// Administrator, and the project in which it has the role admin.
 #[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Admin {
-    /// Its name.
+    /// Name of the user.
     pub user: String,
-    /// In clear; it is compared as it stands.
+    /// In clear text.
     pub password: String,
-    /// The project's name.
+    /// Name of the project.
     pub project: String,
 }
 
-/// Workers behind one queue: `workers` / `service_s` requests a second.
+/// Capacity of a queue with workers: `workers` / `service_s` requests per second.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Capacity {
-    /// Requests served at once.
+    /// Number of workers.
     pub workers: usize,
     /// Mean service time.
     pub service_s: f64,
-    /// How service times vary.
+    /// Distribution of service times.
     pub law: Law,
-    /// Every so many service times in a row have exactly the mean; 0 leaves them to chance.
+    /// Number of successive service times whose mean is exact; 0 for independent ones.
     pub even_over: usize,
-    /// Begins a stall every so often; 0 for none.
+    /// Period of stalls; 0 for none.
     pub stall_every_s: f64,
-    /// How long nothing begins.
+    /// Duration of a stall, in which no work begins.
     pub stall_s: f64,
-    /// From then on service takes twice as long.
+    /// Time from which service times are doubled.
     pub halve_at_s: Option<f64>,
-    /// By which share every 1,000 requests lengthen the next ones' service.
+    /// Share by which service times grow every 1,000 requests.
     #[serde(default)]
     pub decline: f64,
-    /// With more requests inside, an arriving one takes `collapse_by` times as long.
+    /// Number of requests above which an arriving one takes `collapse_by` times as long.
     #[serde(default)]
     pub collapse_above: Option<usize>,
-    /// The factor of a collapse.
+    /// Factor of a collapse.
     #[serde(default = "one")]
     pub collapse_by: f64,
-    /// Requests that may wait; further ones are answered with 503.
+    /// Limit on waiting requests; others fail with 503.
     pub max_queue: Option<usize>,
-    /// A request that has waited so long is answered with 503.
+    /// Waiting time after which a request fails with 503.
     pub queue_timeout_s: Option<f64>,
-    /// Of the service times.
+    /// Seed of the service times.
     pub seed: u64,
 }
 
-/// The distribution of service times.
+/// Distribution of service times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Law {
-    /// All alike.
+    /// Constant.
     Fixed,
     /// Exponential.
     Exponential,
@@ -146,27 +146,27 @@ pub enum Law {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Limit {
-    /// Tokens that a bucket gets a second.
+    /// Tokens per second and bucket.
     pub rate_rps: f64,
     /// Time in which an empty bucket fills.
     pub burst_s: f64,
-    /// What becomes of a request without a token.
+    /// Treatment of requests without a token.
     pub mode: LimitMode,
-    /// Who shares a bucket.
+    /// Requests that share a bucket.
     pub per: LimitPer,
 }
 
-/// What a limiter does with a request for which it has no token.
+/// Treatment of requests without a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LimitMode {
-    /// 429 with Retry-After.
+    /// Refuse with 429 and Retry-After.
     Refuse,
-    /// It waits for its token.
+    /// Delay until there is a token.
     Delay,
 }
 
-/// Who shares a bucket of the limiter.
+/// Requests that share a bucket of the rate limiter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LimitPer {
@@ -182,9 +182,9 @@ pub enum LimitPer {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Lockout {
-    /// Failures that begin it.
+    /// Number of failures.
     pub after: usize,
-    /// How long it lasts.
+    /// Duration.
     pub lasts_s: f64,
 }
 
@@ -192,37 +192,37 @@ pub struct Lockout {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Connections {
-    /// Open at once.
+    /// Limit.
     pub most: usize,
-    /// What becomes of the next one.
+    /// Treatment of connections above the limit.
     pub over: OverConnections,
 }
 
-/// What becomes of a connection above the limit.
+/// Treatment of connections above the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OverConnections {
     /// The port is closed until a connection ends.
     Refuse,
-    /// It is accepted and reset.
+    /// Connections are accepted and reset.
     Reset,
-    /// It stays in the kernel's listen queue until a connection ends.
+    /// Connections stay in the accept queue until another one ends.
     Wait,
 }
 
-/// The longest time that settings may name. Messages call settings by their options.
+/// Limit on times in settings. Messages name settings by their options.
 const YEAR_S: f64 = 365.0 * 86_400.0;
 
 impl Settings {
-    /// Reads and checks settings.
-    pub fn from_json(text: &str) -> Result<Self, Refusal> {
+    /// Parses and checks settings.
+    pub fn from_json(text: &str) -> Result<Self, Error> {
         let settings: Self =
-            serde_json::from_str(text).map_err(|error| Refusal::Settings(error.to_string()))?;
+            serde_json::from_str(text).map_err(|error| Error::Settings(error.to_string()))?;
         settings.check()?;
         Ok(settings)
     }
 
-    fn check(&self) -> Result<(), Refusal> {
+    fn check(&self) -> Result<(), Error> {
         count("--threads", self.threads, 256)?;
         count("--max-tokens", self.max_tokens, 10_000_000)?;
         time("--token-life", self.token_life_s, 1.0)?;
@@ -242,7 +242,7 @@ impl Settings {
         self.capacity.as_ref().map_or(Ok(()), Capacity::check)
     }
 
-    fn check_script(&self) -> Result<(), Refusal> {
+    fn check_script(&self) -> Result<(), Error> {
         let mut free_s = 0.0;
         for (number, fault) in self.script.iter().enumerate() {
             let name = format!("--script: fault {}", number + 1);
@@ -250,19 +250,19 @@ impl Settings {
             time(&format!("{name}: for"), fault.lasts_s, 1e-3)?;
             let wrong = match fault.kind {
                 _ if fault.at_s < free_s => "begins before the one before it has ended",
-                Kind::Slow if self.capacity.is_none() => {
+                FaultKind::Slow if self.capacity.is_none() => {
                     "slow needs --capacity: without it nothing takes time"
                 }
-                Kind::Slow if !(0.01..=1e6).contains(&fault.amount) => {
+                FaultKind::Slow if !(0.01..=1e6).contains(&fault.amount) => {
                     "slow must be a factor from 0.01 to 1000000"
                 }
-                Kind::Refuse if !(0.0..=1.0).contains(&fault.amount) => {
+                FaultKind::Refuse if !(0.0..=1.0).contains(&fault.amount) => {
                     "refuse must be a share from 0 to 1"
                 }
                 _ => "",
             };
             if !wrong.is_empty() {
-                return Err(Refusal::Settings(format!("{name}: {wrong}")));
+                return Err(Error::Settings(format!("{name}: {wrong}")));
             }
             free_s = fault.at_s + fault.lasts_s;
         }
@@ -271,9 +271,9 @@ impl Settings {
 }
 
 impl Limit {
-    fn check(&self) -> Result<(), Refusal> {
+    fn check(&self) -> Result<(), Error> {
         if !(1e-3..=1e6).contains(&self.rate_rps) {
-            return Err(Refusal::Settings(format!(
+            return Err(Error::Settings(format!(
                 "--limit must be from 0.001 to 1000000 a second, not {}",
                 self.rate_rps
             )));
@@ -283,7 +283,7 @@ impl Limit {
 }
 
 impl Capacity {
-    fn check(&self) -> Result<(), Refusal> {
+    fn check(&self) -> Result<(), Error> {
         count("--workers", self.workers, 10_000)?;
         count("--even-over", self.even_over.max(1), 100_000)?;
         count("--max-queue", self.max_queue.unwrap_or(1).max(1), 1_000_000)?;
@@ -296,36 +296,34 @@ impl Capacity {
         number("--collapse-by", self.collapse_by, 1.0, 1000.0)?;
         time("--queue-timeout", self.queue_timeout_s.unwrap_or(1.0), 1e-3)?;
         if self.stall_s > 0.0 && self.stall_s >= self.stall_every_s {
-            return Err(Refusal::Settings("--stall must be shorter than --stall-every".into()));
+            return Err(Error::Settings("--stall must be shorter than --stall-every".into()));
         }
         Ok(())
     }
 }
 
-fn count(name: &str, value: usize, most: usize) -> Result<(), Refusal> {
+fn count(name: &str, value: usize, most: usize) -> Result<(), Error> {
     if !(1..=most).contains(&value) {
-        return Err(Refusal::Settings(format!("{name} must be from 1 to {most}, not {value}")));
+        return Err(Error::Settings(format!("{name} must be from 1 to {most}, not {value}")));
     }
     Ok(())
 }
 
-fn number(name: &str, value: f64, least: f64, most: f64) -> Result<(), Refusal> {
+fn number(name: &str, value: f64, least: f64, most: f64) -> Result<(), Error> {
     if !(least..=most).contains(&value) {
-        return Err(Refusal::Settings(format!(
-            "{name} must be from {least} to {most}, not {value}"
-        )));
+        return Err(Error::Settings(format!("{name} must be from {least} to {most}, not {value}")));
     }
     Ok(())
 }
 
-/// The default of a factor.
+/// Default of a factor.
 fn one() -> f64 {
     1.0
 }
 
-fn time(name: &str, value_s: f64, least_s: f64) -> Result<(), Refusal> {
+fn time(name: &str, value_s: f64, least_s: f64) -> Result<(), Error> {
     if !(least_s..=YEAR_S).contains(&value_s) {
-        return Err(Refusal::Settings(format!(
+        return Err(Error::Settings(format!(
             "{name} must be from {least_s} to {YEAR_S} seconds, not {value_s}"
         )));
     }

@@ -1,70 +1,73 @@
-//! What all threads share, under one lock.
+//! Service without its sockets, which all threads share.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::Refusal;
+use crate::Error;
+use crate::api_error::ApiError;
 use crate::auth;
 use crate::counts::Counts;
 use crate::directory::Directory;
-use crate::fault::Fault;
+use crate::fault_script::FaultScript;
 use crate::lateness::Lateness;
 use crate::limiter::{Key, Limiter, Verdict};
 use crate::lockout::Lockout;
 use crate::oidc::{self, Oidc};
 use crate::reply::Reply;
-use crate::route::{self, Call, State};
-use crate::script::Script;
+use crate::request::ApiRequest;
 use crate::settings::{Limit, LimitMode, LimitPer, Settings};
-use crate::stamp;
+use crate::state::State;
 use crate::tokens::Tokens;
-use crate::workers::{Turned, Workers};
+use crate::workers::{Rejected, Workers};
+use crate::{route, timestamp};
 
-/// Of sums of shares.
+/// Bound on rounding errors of sums of shares.
 const ROUNDING: f64 = 1e-9;
 
-/// The service without its sockets.
+/// State of the service, its limits and its counters.
 pub(crate) struct Shared {
-    kept: Mutex<Kept>,
+    inner: Mutex<Inner>,
     only_errors: bool,
     error_share: f64,
     has_oidc: bool,
+    /// The rate limiter delays requests.
     delays: bool,
     began: Instant,
     pub(crate) lateness: Lateness,
-    pub(crate) script: Script,
+    pub(crate) script: FaultScript,
 }
 
-struct Kept {
+/// What is changed under the lock.
+struct Inner {
     state: State,
     limiter: Option<Limiter>,
     lockout: Option<Lockout>,
     workers: Option<Workers>,
     counts: Counts,
-    /// What the script refuses, in requests: above 1 one is refused, so that shares are even.
+    /// Sum of refused shares: above 1 a request is refused, so that refusals are evenly spread.
     to_refuse: f64,
-    /// The same of what is answered with 500.
+    /// Sum of shares that fail with 500.
     to_fail: f64,
 }
 
-/// An answer, and when it is due.
-pub(crate) struct Answer {
+/// Reply, and when it is to be sent.
+pub(crate) struct DueReply {
     pub(crate) reply: Reply,
     pub(crate) due: Option<Instant>,
 }
 
 impl Shared {
-    pub(crate) fn new(settings: &Settings) -> Result<Self, Refusal> {
-        let directory = Directory::new(&settings.admin, stamp::now_us()).map_err(|fault| {
-            Refusal::Settings(format!("user or project of the administrator: {}", fault.message()))
+    pub(crate) fn new(settings: &Settings) -> Result<Self, Error> {
+        let directory = Directory::new(&settings.admin, timestamp::now_us()).map_err(|error| {
+            Error::Settings(format!("user or project of the administrator: {}", error.message()))
         })?;
         let state = State {
             directory,
             tokens: Tokens::new(settings.max_tokens),
-            token_life_us: micros(settings.token_life_s),
+            token_life_us: timestamp::micros(settings.token_life_s),
             oidc: settings.oidc.as_ref().map(|it| Oidc::new(it, settings)).transpose()?,
         };
-        let kept = Kept {
+        let inner = Inner {
             state,
             limiter: settings.limit.as_ref().map(Limiter::new),
             lockout: settings.lockout.as_ref().map(Lockout::new),
@@ -76,167 +79,169 @@ impl Shared {
         let began = Instant::now();
         let is_delay = |limit: &Limit| limit.mode == LimitMode::Delay;
         Ok(Self {
-            kept: Mutex::new(kept),
+            inner: Mutex::new(inner),
             only_errors: settings.only_errors,
             error_share: settings.error_share,
             has_oidc: settings.oidc.is_some(),
             delays: settings.limit.as_ref().is_some_and(is_delay),
             began,
             lateness: Lateness::default(),
-            script: Script::new(&settings.script, began),
+            script: FaultScript::new(&settings.script, began),
         })
     }
 
-    /// Until when the rate limiter delays a request.
-    pub(crate) fn delay(&self, call: &Call<'_>) -> Option<Instant> {
-        if !self.delays || !self.is_work(call) {
+    /// Returns until when the rate limiter delays a request.
+    pub(crate) fn delay(&self, request: &ApiRequest<'_>) -> Option<Instant> {
+        if !self.delays || !self.is_work(request) {
             return None;
         }
-        let mut kept = self.lock();
+        let mut inner = self.lock();
         let now = self.began.elapsed();
-        let Verdict::Delay(wait_s) = kept.limit(call, now) else { return None };
-        kept.counts.delayed += 1;
+        let Verdict::Delay(wait_s) = inner.limit(request, now) else { return None };
+        inner.counts.delayed += 1;
         Some(self.began + now + Duration::from_secs_f64(wait_s))
     }
 
-    pub(crate) fn answer(&self, call: &Call<'_>) -> Answer {
-        let mut kept = self.lock();
-        // Read under the lock, so that arrivals come in the order of their times.
+    /// Executes a request.
+    pub(crate) fn answer(&self, request: &ApiRequest<'_>) -> DueReply {
+        let mut inner = self.lock();
+        // The clock is read under the lock, so that arrivals are in the order of their times.
         let now = self.began.elapsed();
-        kept.counts.saw(call.method, call.path);
-        let is_work = self.is_work(call);
-        let (result, due) = match if is_work { self.work(&mut kept, call, now) } else { Ok(None) } {
-            Ok(due) => (route::answer(&mut kept.state, call), due),
-            Err(Refused { fault, due }) => (Err(fault), due),
-        };
+        inner.counts.count_request(request.method, request.path);
+        let is_work = self.is_work(request);
+        let (result, due) =
+            match if is_work { self.work(&mut inner, request, now) } else { Ok(None) } {
+                Ok(due) => (route::answer(&mut inner.state, request), due),
+                Err(Refused { error, due }) => (Err(error), due),
+            };
         let is_failed = is_work && result.is_err();
-        let reply = result.unwrap_or_else(Fault::reply);
-        if let Some(lockout) = kept.lockout.as_mut().filter(|_| is_failed) {
+        let reply = result.unwrap_or_else(ApiError::reply);
+        if let Some(lockout) = inner.lockout.as_mut().filter(|_| is_failed) {
             lockout.failed(now.as_secs_f64());
         }
-        *kept.counts.answers.entry(reply.status).or_default() += 1;
-        Answer { reply, due: due.map(|due_ns| self.began + Duration::from_nanos(due_ns)) }
+        *inner.counts.answers.entry(reply.status).or_default() += 1;
+        DueReply { reply, due: due.map(|due_ns| self.began + Duration::from_nanos(due_ns)) }
     }
 
-    /// Whether a request takes a worker.
-    fn is_work(&self, call: &Call<'_>) -> bool {
-        route::is_token_request(call.path) || self.has_oidc && oidc::is_work(call)
+    /// Whether a request needs a worker.
+    fn is_work(&self, request: &ApiRequest<'_>) -> bool {
+        route::is_token_request(request.path) || self.has_oidc && oidc::is_work(request)
     }
 
-    /// Time in which workers had nothing to do, and how many there are.
+    /// Returns the idle time and the number of workers.
     pub(crate) fn idle_s(&self) -> Option<(f64, usize)> {
         self.lock().workers.as_ref().map(|workers| (workers.idle_s, workers.number()))
     }
 
-    /// Takes down whether a thread was the limit in a stretch of time.
-    pub(crate) fn looked(&self, is_short: bool) {
-        let mut kept = self.lock();
-        let told = kept.counts.kept.get_or_insert_default();
-        told.seconds += 1;
-        told.short_seconds += u64::from(is_short);
+    /// Records whether a thread was the limit in the last second.
+    pub(crate) fn record_check(&self, is_thread_limit: bool) {
+        let mut inner = self.lock();
+        let report = inner.counts.kept.get_or_insert_default();
+        report.seconds += 1;
+        report.short_seconds += u64::from(is_thread_limit);
     }
 
-    /// What cannot even be read as a request of the API.
-    pub(crate) fn refuse(&self, method: &str, path: &str, fault: Fault) -> Reply {
-        let mut kept = self.lock();
-        let reply = fault.reply();
-        kept.counts.saw(method, path);
-        *kept.counts.answers.entry(reply.status).or_default() += 1;
+    /// Counts a request that could not be read, and returns its reply.
+    pub(crate) fn refuse(&self, method: &str, path: &str, error: ApiError) -> Reply {
+        let mut inner = self.lock();
+        let reply = error.reply();
+        inner.counts.count_request(method, path);
+        *inner.counts.answers.entry(reply.status).or_default() += 1;
         reply
     }
 
-    /// Counts a connection; gives its number.
-    pub(crate) fn took_connection(&self) -> u64 {
-        let mut kept = self.lock();
-        kept.counts.connections += 1;
-        kept.counts.connections
+    /// Counts a connection and returns its number.
+    pub(crate) fn count_connection(&self) -> u64 {
+        let mut inner = self.lock();
+        inner.counts.connections += 1;
+        inner.counts.connections
     }
 
-    pub(crate) fn reset_connection(&self) {
+    pub(crate) fn count_reset(&self) {
         self.lock().counts.connections_reset += 1;
     }
 
     pub(crate) fn counts(&self) -> Counts {
-        let kept = self.lock();
-        let mut counts = kept.counts.clone();
-        counts.script = self.script.happened();
-        counts.tokens_evicted = kept.state.tokens.evicted;
-        if let Some(oidc) = &kept.state.oidc {
+        let inner = self.lock();
+        let mut counts = inner.counts.clone();
+        counts.script = self.script.injected();
+        counts.tokens_evicted = inner.state.tokens.evicted;
+        if let Some(oidc) = &inner.state.oidc {
             counts.tokens_evicted += oidc.evicted();
             counts.grants.clone_from(&oidc.grants);
         }
-        if let Some(workers) = &kept.workers {
+        if let Some(workers) = &inner.workers {
             (counts.worked, counts.busy_s) = (workers.taken, workers.busy_s);
-            self.lateness.tell(counts.kept.get_or_insert_default());
+            self.lateness.report(counts.kept.get_or_insert_default());
         }
         counts
     }
 
-    /// Passes a token request by what stands before the workers, then gives it to one of them.
-    /// Returns when it will be done.
+    /// Applies limits and faults to a token request, then assigns it to a worker. Returns when it will
+    /// be done.
     fn work(
         &self,
-        kept: &mut Kept,
-        call: &Call<'_>,
+        inner: &mut Inner,
+        request: &ApiRequest<'_>,
         now: Duration,
     ) -> Result<Option<u64>, Refused> {
         let now_s = now.as_secs_f64();
-        if let Some(retry_s) = kept.lockout.as_ref().and_then(|lockout| lockout.left_s(now_s)) {
-            kept.counts.locked_out += 1;
-            return Err(Fault::LockedOut { retry_s }.into());
+        if let Some(retry_s) = inner.lockout.as_ref().and_then(|lockout| lockout.left_s(now_s)) {
+            inner.counts.locked_out += 1;
+            return Err(ApiError::LockedOut { retry_s }.into());
         }
         if !self.delays
-            && let Verdict::Refuse(retry_s) = kept.limit(call, now)
+            && let Verdict::Refuse(retry_s) = inner.limit(request, now)
         {
-            kept.counts.limited += 1;
-            return Err(Fault::Limited { retry_s }.into());
+            inner.counts.limited += 1;
+            return Err(ApiError::Limited { retry_s }.into());
         }
         if self.only_errors {
-            return Err(Fault::Told.into());
+            return Err(ApiError::Simulated.into());
         }
-        kept.to_fail += self.error_share;
-        if kept.to_fail > 1.0 - ROUNDING {
-            kept.to_fail -= 1.0;
-            return Err(Fault::Told.into());
+        inner.to_fail += self.error_share;
+        if inner.to_fail > 1.0 - ROUNDING {
+            inner.to_fail -= 1.0;
+            return Err(ApiError::Simulated.into());
         }
-        kept.to_refuse += self.script.refused_share(now);
-        if kept.to_refuse > 1.0 - ROUNDING {
-            kept.to_refuse -= 1.0;
-            kept.counts.refused_by_script += 1;
-            return Err(Fault::Unavailable.into());
+        inner.to_refuse += self.script.refused_share(now);
+        if inner.to_refuse > 1.0 - ROUNDING {
+            inner.to_refuse -= 1.0;
+            inner.counts.refused_by_script += 1;
+            return Err(ApiError::Unavailable.into());
         }
-        let Some(workers) = &mut kept.workers else { return Ok(None) };
+        let Some(workers) = &mut inner.workers else { return Ok(None) };
         let at_ns = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
         let slowness = |at_ns| self.script.slowness(Duration::from_nanos(at_ns));
         match workers.done_ns(at_ns, slowness) {
             Ok(done_ns) => Ok(Some(done_ns)),
-            Err(Turned::Full) => {
-                kept.counts.turned_away += 1;
-                Err(Fault::QueueFull.into())
+            Err(Rejected::QueueFull) => {
+                inner.counts.turned_away += 1;
+                Err(ApiError::QueueFull.into())
             }
-            Err(Turned::TimedOut(at_ns)) => {
-                kept.counts.queue_timeouts += 1;
-                Err(Refused { fault: Fault::QueueTimeout, due: Some(at_ns) })
+            Err(Rejected::TimedOut(at_ns)) => {
+                inner.counts.queue_timeouts += 1;
+                Err(Refused { error: ApiError::QueueTimeout, due: Some(at_ns) })
             }
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Kept {
-    /// What the rate limiter makes of a request.
-    fn limit(&mut self, call: &Call<'_>, now: Duration) -> Verdict {
+impl Inner {
+    /// Applies the rate limiter to a request.
+    fn limit(&mut self, request: &ApiRequest<'_>, now: Duration) -> Verdict {
         let Some(limiter) = &mut self.limiter else { return Verdict::Pass };
         let key = match limiter.per {
             LimitPer::Service => Key::Service,
-            LimitPer::Connection => Key::Connection(call.connection),
+            LimitPer::Connection => Key::Connection(request.connection),
             LimitPer::User => Key::User(
-                auth::claimed_user(&self.state, call)
+                auth::claimed_user(&self.state, request)
                     .map(|id| id.to_string())
-                    .or_else(|| oidc::claimed_user(call))
+                    .or_else(|| oidc::claimed_user(request))
                     .unwrap_or_default(),
             ),
         };
@@ -244,19 +249,14 @@ impl Kept {
     }
 }
 
-/// Why a token request is not carried out, and when that is told: at once where `due` is absent.
+/// Reason why a token request is refused, and when to reply: at once if `due` is none.
 struct Refused {
-    fault: Fault,
+    error: ApiError,
     due: Option<u64>,
 }
 
-impl From<Fault> for Refused {
-    fn from(fault: Fault) -> Self {
-        Self { fault, due: None }
+impl From<ApiError> for Refused {
+    fn from(error: ApiError) -> Self {
+        Self { error, due: None }
     }
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "settings are checked to be at most a year")]
-pub(crate) fn micros(seconds: f64) -> i64 {
-    (seconds * 1e6) as i64
 }

@@ -1,12 +1,12 @@
-//! Requests and answers without sockets: who may do what, which path means what, what takes a worker.
+//! Requests without sockets: authorisation, routes, and which requests need a worker.
 
 use serde_json::{Value, json};
 
 use crate::reply::Reply;
-use crate::route::Call;
+use crate::request::ApiRequest;
 use crate::settings::Settings;
 use crate::shared::Shared;
-use crate::stamp;
+use crate::timestamp;
 
 fn service(changes: &Value) -> Shared {
     let mut settings = json!({
@@ -22,7 +22,7 @@ fn service(changes: &Value) -> Shared {
 
 fn ask(shared: &Shared, method: &str, path: &str, tokens: [Option<&str>; 2], body: &str) -> Reply {
     let [token, subject] = tokens;
-    let call = Call {
+    let request = ApiRequest {
         method,
         path,
         query: "",
@@ -33,9 +33,9 @@ fn ask(shared: &Shared, method: &str, path: &str, tokens: [Option<&str>; 2], bod
         body: body.as_bytes(),
         base: "http://here",
         connection: 1,
-        now_us: stamp::now_us(),
+        now_us: timestamp::now_us(),
     };
-    shared.answer(&call).reply
+    shared.answer(&request).reply
 }
 
 fn log_in(shared: &Shared, user: &str, password: &str, project: &str) -> Reply {
@@ -54,7 +54,7 @@ fn body(reply: &Reply) -> Value {
     serde_json::from_slice(&reply.body).unwrap()
 }
 
-/// A user with a role in a new project of its own name; gives its token and its project's id.
+/// Creates a user with a role in a new project of the same name. Returns token and project id.
 fn make_user(shared: &Shared, admin: &str, name: &str, role: &str) -> (String, String) {
     let by_admin = |method: &str, path: &str, body: &Value| {
         ask(shared, method, path, [Some(admin), None], &body.to_string())
@@ -73,7 +73,7 @@ fn make_user(shared: &Shared, admin: &str, name: &str, role: &str) -> (String, S
 }
 
 #[test]
-fn only_the_right_password_opens_a_project_that_the_user_has_a_role_in() {
+fn a_login_needs_the_right_password_and_a_role_in_the_project() {
     let shared = service(&json!({}));
     assert_eq!(log_in(&shared, "admin", "right", "admin").status, 201);
     assert_eq!(log_in(&shared, "admin", "wrong", "admin").status, 401);
@@ -103,7 +103,7 @@ fn others_tokens_are_validated_by_admin_and_service_and_revoked_by_admin() {
 }
 
 #[test]
-fn what_is_unknown_or_not_allowed_is_told_by_its_status() {
+fn unknown_paths_and_methods_have_the_right_status() {
     let shared = service(&json!({}));
     let status = |method, path| ask(&shared, method, path, [None; 2], "").status;
     assert_eq!(status("GET", "/"), 300);
@@ -116,7 +116,7 @@ fn what_is_unknown_or_not_allowed_is_told_by_its_status() {
 }
 
 #[test]
-fn every_spelling_of_a_token_request_takes_a_worker_and_nothing_else_does() {
+fn exactly_token_requests_need_a_worker_with_any_spelling_of_the_path() {
     let capacity = json!({
         "workers": 1, "service_s": 0.01, "law": "fixed", "even_over": 0, "stall_every_s": 0.0,
         "stall_s": 0.0, "halve_at_s": null, "max_queue": null, "queue_timeout_s": null, "seed": 1,

@@ -1,39 +1,38 @@
-//! Workers behind one queue, kept in virtual time.
+//! Queue with several workers in virtual time.
 //!
-//! A request that arrives at `a` is done at max(a, when a worker is free) + its service time, where
-//! the worker's free time is what was reckoned, not what the clock says at the answer. So late
-//! wake-ups delay answers but cost no capacity: it is workers / service time whatever the machine
-//! does.
+//! A request that arrives at `a` is done at max(a, when a worker is free) + its service time. The time
+//! when a worker is free is computed, not measured: late wake-ups delay responses but do not reduce
+//! the capacity, which is workers / service time on any machine.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::time::Duration;
 
-use crate::draws::Draws;
+use crate::service_times::ServiceTimes;
 use crate::settings::Capacity;
 
-/// The queue; times are nanoseconds since the service's start.
+/// Queue and workers. Times are nanoseconds since the start of the service.
 #[derive(Debug)]
 pub(crate) struct Workers {
     free_ns: BinaryHeap<Reverse<u64>>,
-    /// When those that wait leave the queue, soonest first.
+    /// Times when waiting requests leave the queue, in order.
     leaves_ns: VecDeque<u64>,
-    draws: Draws,
+    service_times: ServiceTimes,
     capacity: Capacity,
-    /// Service times given so far.
+    /// Sum of service times.
     pub(crate) busy_s: f64,
-    /// Time in which workers had nothing to do, as far as it has ended.
+    /// Sum of idle times that have ended.
     pub(crate) idle_s: f64,
-    /// Requests taken so far.
+    /// Number of requests that were accepted.
     pub(crate) taken: u64,
 }
 
-/// Why a request is not served.
+/// Reason why a request is rejected.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Turned {
+pub(crate) enum Rejected {
     /// The queue is full.
-    Full,
-    /// It leaves the queue at this instant, as it has waited too long.
+    QueueFull,
+    /// It leaves the queue at this time, because it has waited too long.
     TimedOut(u64),
 }
 
@@ -42,7 +41,7 @@ impl Workers {
         Self {
             free_ns: std::iter::repeat_n(Reverse(0), capacity.workers).collect(),
             leaves_ns: VecDeque::new(),
-            draws: Draws::new(capacity),
+            service_times: ServiceTimes::new(capacity),
             capacity: capacity.clone(),
             busy_s: 0.0,
             idle_s: 0.0,
@@ -54,16 +53,16 @@ impl Workers {
         self.free_ns.len()
     }
 
-    /// When what arrives at `at_ns` is done; `slowness` is by which factor work that begins at an
-    /// instant takes longer. Arrivals come in the order of their times.
+    /// Accepts a request that arrives at `at_ns` and returns when it is done. `slowness` is the factor by
+    /// which work that begins at a time takes longer. Calls are in the order of arrival.
     pub(crate) fn done_ns(
         &mut self,
         at_ns: u64,
         slowness: impl Fn(u64) -> f64,
-    ) -> Result<u64, Turned> {
-        let Reverse(free_ns) = *self.free_ns.peek().ok_or(Turned::Full)?;
-        let begins_ns = self.awake_ns(at_ns.max(free_ns));
-        self.wait(at_ns, begins_ns)?;
+    ) -> Result<u64, Rejected> {
+        let Reverse(free_ns) = *self.free_ns.peek().ok_or(Rejected::QueueFull)?;
+        let begins_ns = self.after_stall_ns(at_ns.max(free_ns));
+        self.enqueue(at_ns, begins_ns)?;
         let service_s = self.service_s(at_ns, begins_ns) * slowness(begins_ns);
         let done_ns = begins_ns.saturating_add(nanos(service_s));
         self.idle_s += Duration::from_nanos(at_ns.saturating_sub(free_ns)).as_secs_f64();
@@ -74,9 +73,8 @@ impl Workers {
         Ok(done_ns)
     }
 
-    /// Takes a place in the queue. Who leaves it after the time-out costs the workers nothing, so
-    /// nobody behind waits longer for it.
-    fn wait(&mut self, at_ns: u64, begins_ns: u64) -> Result<(), Turned> {
+    /// Enters the queue. A request that times out takes no worker's time, so it does not delay others.
+    fn enqueue(&mut self, at_ns: u64, begins_ns: u64) -> Result<(), Rejected> {
         while self.leaves_ns.front().is_some_and(|leaves| *leaves <= at_ns) {
             self.leaves_ns.pop_front();
         }
@@ -84,19 +82,19 @@ impl Workers {
             return Ok(());
         }
         if self.capacity.max_queue.is_some_and(|most| self.leaves_ns.len() >= most) {
-            return Err(Turned::Full);
+            return Err(Rejected::QueueFull);
         }
-        let patience_ns = self.capacity.queue_timeout_s.map_or(u64::MAX, nanos);
-        let gives_up_ns = at_ns.saturating_add(patience_ns);
-        self.leaves_ns.push_back(begins_ns.min(gives_up_ns));
-        if begins_ns > gives_up_ns { Err(Turned::TimedOut(gives_up_ns)) } else { Ok(()) }
+        let timeout_ns = self.capacity.queue_timeout_s.map_or(u64::MAX, nanos);
+        let expires_ns = at_ns.saturating_add(timeout_ns);
+        self.leaves_ns.push_back(begins_ns.min(expires_ns));
+        if begins_ns > expires_ns { Err(Rejected::TimedOut(expires_ns)) } else { Ok(()) }
     }
 
     fn service_s(&mut self, at_ns: u64, begins_ns: u64) -> f64 {
-        let drawn_s = self.draws.next_s() * self.decline() * self.collapse(at_ns);
+        let service_s = self.service_times.next_s() * self.decline() * self.collapse(at_ns);
         match self.capacity.halve_at_s {
-            Some(halve_s) if begins_ns >= nanos(halve_s) => 2.0 * drawn_s,
-            _ => drawn_s,
+            Some(halve_s) if begins_ns >= nanos(halve_s) => 2.0 * service_s,
+            _ => service_s,
         }
     }
 
@@ -105,7 +103,7 @@ impl Workers {
         (1.0 + self.capacity.decline).powf(self.taken as f64 / 1000.0)
     }
 
-    /// The factor for a request that arrives: it has a place in the queue if it waits.
+    /// Returns the factor of an arriving request, which is in the queue already if it waits.
     fn collapse(&self, at_ns: u64) -> f64 {
         let Some(above) = self.capacity.collapse_above else { return 1.0 };
         let busy = self.free_ns.iter().filter(|Reverse(free_ns)| *free_ns > at_ns).count();
@@ -113,8 +111,8 @@ impl Workers {
         if inside > above { self.capacity.collapse_by } else { 1.0 }
     }
 
-    /// Nothing begins during a stall; the first comes after one period.
-    fn awake_ns(&self, at_ns: u64) -> u64 {
+    /// Returns the end of the stall at this time. The first stall is after one period.
+    fn after_stall_ns(&self, at_ns: u64) -> u64 {
         let (every_ns, lasts_ns) =
             (nanos(self.capacity.stall_every_s), nanos(self.capacity.stall_s));
         if every_ns == 0 || at_ns < every_ns {

@@ -1,7 +1,7 @@
-//! The throughput of the queue is the capacity that was set.
+//! Tests that the throughput of the queue is the capacity of the settings.
 
 use crate::settings::{Capacity, Law};
-use crate::workers::{Turned, Workers};
+use crate::workers::{Rejected, Workers};
 
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -23,7 +23,7 @@ fn capacity(workers: usize, service_s: f64, law: Law) -> Capacity {
     }
 }
 
-/// When the last of so many is done that all arrive at the start.
+/// Returns when the last of these requests is done, if all arrive at the start.
 #[expect(clippy::cast_precision_loss, reason = "tests take seconds")]
 fn last_s(capacity: &Capacity, requests: usize) -> f64 {
     let mut workers = Workers::new(capacity);
@@ -47,9 +47,8 @@ fn a_busy_service_completes_exactly_workers_over_service_time() {
 }
 
 #[test]
-fn looking_late_costs_no_capacity() {
-    // Arrivals every 10 ms at one worker of 10 ms, of which each is seen up to 5 ms late once the
-    // worker has something to do.
+fn late_wake_ups_do_not_reduce_the_capacity() {
+    // Arrivals every 10 ms at one worker of 10 ms. Each is seen up to 5 ms late.
     let mut workers = Workers::new(&capacity(1, 0.01, Law::Fixed));
     workers.done_ns(0, even).unwrap();
     workers.done_ns(0, even).unwrap();
@@ -71,7 +70,7 @@ fn the_mean_of_each_law_is_the_service_time() {
 }
 
 #[test]
-fn evened_out_the_capacity_is_exact_over_short_stretches() {
+fn with_even_over_the_capacity_is_exact_in_short_intervals() {
     for law in [Law::Exponential, Law::Bursty] {
         let even = Capacity { even_over: 50, ..capacity(1, 0.02, law) };
         assert!(near(last_s(&even, 50), 1.0, 1e-6), "{law:?}");
@@ -80,7 +79,7 @@ fn evened_out_the_capacity_is_exact_over_short_stretches() {
 }
 
 #[test]
-fn a_seed_gives_the_same_times_again_and_another_seed_others() {
+fn service_times_depend_on_the_seed_only() {
     let seeded = |seed| last_s(&Capacity { seed, ..capacity(2, 0.01, Law::Exponential) }, 100);
     assert_eq!(seeded(1).to_bits(), seeded(1).to_bits());
     assert_ne!(seeded(1).to_bits(), seeded(2).to_bits());
@@ -103,13 +102,13 @@ fn the_capacity_halves_when_told() {
 }
 
 #[test]
-fn a_full_queue_turns_away_what_comes_and_takes_again_what_fits() {
+fn a_full_queue_rejects_requests_until_there_is_room() {
     let short = Capacity { max_queue: Some(2), ..capacity(1, 1.0, Law::Fixed) };
     let mut workers = Workers::new(&short);
     for done_s in 1..=3 {
         assert_eq!(workers.done_ns(0, even), Ok(done_s * SECOND_NS));
     }
-    assert_eq!(workers.done_ns(0, even), Err(Turned::Full));
+    assert_eq!(workers.done_ns(0, even), Err(Rejected::QueueFull));
     assert_eq!(workers.done_ns(SECOND_NS, even), Ok(4 * SECOND_NS));
     assert_eq!(workers.taken, 4);
 }
@@ -122,31 +121,31 @@ fn without_a_queue_only_free_workers_take_requests() {
         [workers.done_ns(0, even), workers.done_ns(0, even)],
         [Ok(SECOND_NS), Ok(SECOND_NS)]
     );
-    assert_eq!(workers.done_ns(0, even), Err(Turned::Full));
+    assert_eq!(workers.done_ns(0, even), Err(Rejected::QueueFull));
     assert_eq!(workers.done_ns(SECOND_NS, even), Ok(2 * SECOND_NS));
 }
 
 #[test]
-fn who_waits_too_long_is_turned_away_at_that_moment_and_costs_no_capacity() {
+fn a_request_that_times_out_is_rejected_then_and_takes_no_capacity() {
     let patient = Capacity { queue_timeout_s: Some(1.5), ..capacity(1, 1.0, Law::Fixed) };
     let mut workers = Workers::new(&patient);
     assert_eq!(
         [workers.done_ns(0, even), workers.done_ns(0, even)],
         [Ok(SECOND_NS), Ok(2 * SECOND_NS)]
     );
-    assert_eq!(workers.done_ns(0, even), Err(Turned::TimedOut(1_500_000_000)));
+    assert_eq!(workers.done_ns(0, even), Err(Rejected::TimedOut(1_500_000_000)));
     assert_eq!(workers.done_ns(SECOND_NS, even), Ok(3 * SECOND_NS));
     assert_eq!(workers.taken, 3);
 }
 
 #[test]
-fn who_will_time_out_has_a_place_in_the_queue_until_then() {
+fn a_request_is_in_the_queue_until_it_times_out() {
     let both =
         Capacity { queue_timeout_s: Some(0.5), max_queue: Some(1), ..capacity(1, 1.0, Law::Fixed) };
     let mut workers = Workers::new(&both);
     workers.done_ns(0, even).unwrap();
-    assert_eq!(workers.done_ns(0, even), Err(Turned::TimedOut(500_000_000)));
-    assert_eq!(workers.done_ns(400_000_000, even), Err(Turned::Full));
+    assert_eq!(workers.done_ns(0, even), Err(Rejected::TimedOut(500_000_000)));
+    assert_eq!(workers.done_ns(400_000_000, even), Err(Rejected::QueueFull));
     assert_eq!(workers.done_ns(500_000_000, even), Ok(2 * SECOND_NS));
 }
 
@@ -155,7 +154,7 @@ fn even(_: u64) -> f64 {
 }
 
 #[test]
-fn what_begins_while_the_service_is_slow_takes_longer() {
+fn work_takes_longer_while_the_service_is_slow() {
     let mut workers = Workers::new(&capacity(1, 0.01, Law::Fixed));
     let slow = |at_ns: u64| if at_ns < SECOND_NS { 3.0 } else { 1.0 };
     assert_eq!(workers.done_ns(0, slow), Ok(3 * SECOND_NS / 100));

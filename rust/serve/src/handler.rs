@@ -1,4 +1,4 @@
-//! One request and its answer, as HTTP.
+//! HTTP handler: converts requests and replies of the API.
 
 use std::convert::Infallible;
 use std::rc::Rc;
@@ -11,57 +11,60 @@ use hyper::http::request::Parts;
 use hyper::{Request, Response};
 use percent_encoding::percent_decode_str;
 
-use crate::alarm::Alarm;
-use crate::fault::Fault;
-use crate::quiet::Quiet;
+use crate::api_error::ApiError;
+use crate::idle::IdleTracker;
 use crate::reply::Reply;
-use crate::route::Call;
+use crate::request::ApiRequest;
 use crate::shared::Shared;
-use crate::stamp;
+use crate::timer::Timer;
+use crate::{ids, timestamp};
 
 /// Keystone's `[oslo_middleware] max_request_body_size`.
-const MOST_BODY_BYTES: usize = 114_688;
-/// Shows the counts, to callers on this machine only.
+const MAX_BODY_BYTES: usize = 114_688;
+/// Path of the counts, for clients on this machine only.
 const COUNTS_PATH: &str = "/loadstone/counts";
 
-/// Where a connection comes from and goes to.
-pub(crate) struct Ends {
-    /// Which connection it is.
+/// Connection that a request came on.
+pub(crate) struct ConnectionContext {
+    /// Number of the connection.
     pub(crate) number: u64,
-    /// `host:port` of the service, for callers that name no host.
-    pub(crate) here: String,
+    /// `host:port` of the service, for requests without a Host header.
+    pub(crate) local_addr: String,
     pub(crate) is_local: bool,
-    /// The timer of its thread.
-    pub(crate) alarm: Rc<Alarm>,
-    pub(crate) quiet: Quiet,
+    /// Timer of the thread.
+    pub(crate) timer: Rc<Timer>,
+    pub(crate) idle: IdleTracker,
 }
 
-pub(crate) async fn exchange(
+pub(crate) async fn handle(
     shared: &Shared,
-    ends: &Ends,
+    connection: &ConnectionContext,
     request: Request<Incoming>,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
     let (head, body) = request.into_parts();
-    let host = text(&head, HOST.as_str()).unwrap_or(&ends.here);
+    let host = text(&head, HOST.as_str()).unwrap_or(&connection.local_addr);
     let base = format!("{}://{host}", scheme(&head));
     let decoded = percent_decode_str(head.uri.path()).decode_utf8_lossy();
     let (method, path) = (head.method.as_str(), &*decoded);
-    if ends.is_local && path == COUNTS_PATH {
+    if connection.is_local && path == COUNTS_PATH {
         let counts = serde_json::to_value(shared.counts()).unwrap_or_default();
         return Ok(response(Reply::json(200, &counts), &base));
     }
-    let body = match Limited::new(body, MOST_BODY_BYTES).collect().await {
+    let body = match Limited::new(body, MAX_BODY_BYTES).collect().await {
         Ok(body) => body.to_bytes(),
         Err(error) => {
             let is_long = error.downcast_ref::<LengthLimitError>().is_some();
-            let fault =
-                if is_long { Fault::TooLarge } else { Fault::bad("The body is incomplete.") };
+            let fault = if is_long {
+                ApiError::TooLarge
+            } else {
+                ApiError::bad_request("The body is incomplete.")
+            };
             return Ok(response(shared.refuse(method, path, fault), &base));
         }
     };
-    // From here until its answer the connection waits for us, not we for its client.
-    let _busy = ends.quiet.busy();
-    let call = Call {
+    // Until the response is sent, the connection is not idle.
+    let _busy = connection.idle.busy();
+    let request = ApiRequest {
         method,
         path,
         query: head.uri.query().unwrap_or_default(),
@@ -71,21 +74,21 @@ pub(crate) async fn exchange(
         cookie: text(&head, COOKIE.as_str()),
         body: &body,
         base: &base,
-        connection: ends.number,
-        now_us: stamp::now_us(),
+        connection: connection.number,
+        now_us: timestamp::now_us(),
     };
-    if let Some(until) = shared.delay(&call) {
-        ends.alarm.sleep_until(until).await;
+    if let Some(until) = shared.delay(&request) {
+        connection.timer.sleep_until(until).await;
     }
-    let answer = shared.answer(&call);
+    let answer = shared.answer(&request);
     if let Some(due) = answer.due {
-        ends.alarm.sleep_until(due).await;
-        shared.lateness.saw(Instant::now().saturating_duration_since(due));
+        connection.timer.sleep_until(due).await;
+        shared.lateness.record(Instant::now().saturating_duration_since(due));
     }
     Ok(response(answer.reply, &base))
 }
 
-/// How callers reach the service: behind a proxy that ends TLS, by https.
+/// Returns the scheme that clients use: https behind a proxy that terminates TLS.
 fn scheme(head: &Parts) -> &'static str {
     match text(head, "x-forwarded-proto") {
         Some("https") => "https",
@@ -133,9 +136,9 @@ fn response(reply: Reply, base: &str) -> Response<Full<Bytes>> {
     response
 }
 
-/// req-UUID; it only tells requests apart, so any random bits will do.
+/// Returns a request id. It need not be a secret, so a fast generator suffices.
 fn request_id() -> String {
-    let id = stamp::hex(fastrand::u128(..));
+    let id = ids::hex(fastrand::u128(..));
     let parts = [&id[..8], &id[8..12], &id[12..16], &id[16..20], &id[20..]];
     format!("req-{}", parts.join("-"))
 }

@@ -1,17 +1,17 @@
-//! What the service refuses, in Keystone's words.
+//! Errors of the API, with Keystone's messages.
 
 use serde_json::json;
 
 use crate::reply::Reply;
 
-/// Why a request is not carried out.
+/// Reason why a request fails.
 #[derive(Debug)]
-pub(crate) enum Fault {
+pub(crate) enum ApiError {
     BadRequest(String),
     Unauthorized,
-    /// The action, as Keystone's policy calls it: `identity:create_user`.
+    /// Action in Keystone's policy, such as `identity:create_user`.
     Forbidden(String),
-    /// Understood, and refused for its own reason.
+    /// Refused for the reason in the message.
     Refused(String),
     NotFound {
         kind: &'static str,
@@ -25,29 +25,29 @@ pub(crate) enum Fault {
         name: String,
     },
     TooLarge,
-    /// It was told to answer errors only.
-    Told,
+    /// Error that the settings ask for.
+    Simulated,
     QueueFull,
-    /// The script says so.
+    /// Scripted fault.
     Unavailable,
-    /// It waited in the queue too long.
+    /// The request waited in the queue too long.
     QueueTimeout,
-    /// The rate limiter has no token; the next comes after so long.
+    /// The rate limiter has no token for this long.
     Limited {
         retry_s: f64,
     },
-    /// After many failures; it lasts so much longer.
+    /// Lockout after many failures, for this long.
     LockedOut {
         retry_s: f64,
     },
 }
 
-impl Fault {
-    pub(crate) fn missing(kind: &'static str, id: &str) -> Self {
+impl ApiError {
+    pub(crate) fn not_found(kind: &'static str, id: &str) -> Self {
         Self::NotFound { kind, id: id.to_owned() }
     }
 
-    pub(crate) fn bad(message: impl Into<String>) -> Self {
+    pub(crate) fn bad_request(message: impl Into<String>) -> Self {
         Self::BadRequest(message.into())
     }
 
@@ -61,7 +61,7 @@ impl Fault {
             Self::Conflict { .. } => (409, "Conflict"),
             Self::TooLarge => (413, "Request Entity Too Large"),
             Self::Limited { .. } => (429, "Too Many Requests"),
-            Self::Told => (500, "Internal Server Error"),
+            Self::Simulated => (500, "Internal Server Error"),
             Self::QueueFull | Self::QueueTimeout | Self::Unavailable => {
                 (503, "Service Unavailable")
             }
@@ -97,7 +97,7 @@ impl Fault {
                  {name}."
             ),
             Self::TooLarge => "Request is too large.".into(),
-            Self::Told => "An unexpected error prevented the server from fulfilling your \
+            Self::Simulated => "An unexpected error prevented the server from fulfilling your \
                            request."
                 .into(),
             Self::QueueFull => "The queue is full.".into(),

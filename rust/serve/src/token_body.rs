@@ -1,24 +1,24 @@
-//! What a token says, as Keystone writes it. Written straight from what is kept, without a tree of
-//! JSON between: this is most of what an answer costs.
+//! Body of a token in Keystone's format. Serialised without an intermediate JSON tree, because it is
+//! most of the cost of a response.
 
 use serde::Serialize;
 
 use crate::directory::Directory;
 use crate::reply::Reply;
-use crate::route::Call;
-use crate::stamp;
-use crate::things::{Kind, Thing};
+use crate::request::ApiRequest;
+use crate::resources::{Kind, Resource};
 use crate::tokens::{Methods, Scope, Token};
+use crate::{ids, timestamp};
 
 #[derive(Serialize)]
 struct Body<'a> {
-    token: Said<'a>,
+    token: TokenBody<'a>,
 }
 
 #[derive(Serialize)]
-struct Said<'a> {
+struct TokenBody<'a> {
     methods: &'static [&'static str],
-    user: Holder<'a>,
+    user: TokenUser<'a>,
     audit_ids: Vec<String>,
     expires_at: String,
     issued_at: String,
@@ -27,18 +27,18 @@ struct Said<'a> {
 }
 
 #[derive(Serialize)]
-struct Holder<'a> {
+struct TokenUser<'a> {
     #[serde(flatten)]
     user: Reference<'a>,
-    /// Never.
+    /// null: passwords do not expire.
     password_expires_at: (),
 }
 
-/// What only a token for a project or a domain says.
+/// Fields of a token for a project or a domain.
 #[derive(Serialize)]
 struct Scoped<'a> {
     #[serde(flatten)]
-    place: Place<'a>,
+    scope: ScopeBody<'a>,
     roles: Vec<Reference<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     catalog: Option<Catalog<'a>>,
@@ -46,12 +46,12 @@ struct Scoped<'a> {
 
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Place<'a> {
+enum ScopeBody<'a> {
     Project { project: Reference<'a>, is_domain: bool },
     Domain { domain: Reference<'a> },
 }
 
-/// How tokens and assignments name a thing.
+/// Reference to a resource in tokens and role assignments.
 #[derive(Serialize)]
 pub(crate) struct Reference<'a> {
     id: &'a str,
@@ -92,62 +92,70 @@ impl<'a> Reference<'a> {
         Self { id, name: None, domain: None }
     }
 
-    /// With its name and its domain.
-    pub(crate) fn to(directory: &'a Directory, kind: Kind, id: &'a str) -> Self {
-        directory.of(kind).get(id).map_or(Self::bare(id), |thing| Self::named(directory, thing))
+    /// Creates a reference with name and domain.
+    pub(crate) fn full(directory: &'a Directory, kind: Kind, id: &'a str) -> Self {
+        directory
+            .of(kind)
+            .get(id)
+            .map_or(Self::bare(id), |resource| Self::named(directory, resource))
     }
 
-    fn named(directory: &'a Directory, thing: &'a Thing) -> Self {
-        let domain = directory.domains.get(&thing.domain);
+    fn named(directory: &'a Directory, resource: &'a Resource) -> Self {
+        let domain = directory.domains.get(&resource.domain);
         Self {
-            id: &thing.id,
-            name: Some(&thing.name),
+            id: &resource.id,
+            name: Some(&resource.name),
             domain: domain.map(|domain| Named { id: &domain.id, name: &domain.name }),
         }
     }
 }
 
-/// The answer to who asks for a token, or about one.
-pub(crate) fn reply(status: u16, directory: &Directory, call: &Call<'_>, token: &Token) -> Reply {
-    let url = call.url("");
-    let place = match &token.scope {
+/// Returns the reply with a token's body.
+pub(crate) fn reply(
+    status: u16,
+    directory: &Directory,
+    request: &ApiRequest<'_>,
+    token: &Token,
+) -> Reply {
+    let url = request.url("");
+    let scope = match &token.scope {
         Scope::Nothing => None,
-        Scope::Project(id) => Some(Place::Project {
-            project: Reference::to(directory, Kind::Project, id),
+        Scope::Project(id) => Some(ScopeBody::Project {
+            project: Reference::full(directory, Kind::Project, id),
             is_domain: false,
         }),
         Scope::Domain(id) => {
-            Some(Place::Domain { domain: Reference::to(directory, Kind::Domain, id) })
+            Some(ScopeBody::Domain { domain: Reference::full(directory, Kind::Domain, id) })
         }
     };
     let roles = || {
         let roles = directory.roles_at(&token.user, &token.scope).into_iter();
         roles.map(|role| Reference::named(directory, role)).collect()
     };
-    let is_catalog_asked = !call.asked().iter().any(|(name, _)| name == "nocatalog");
+    let has_catalog = !request.query_pairs().iter().any(|(name, _)| name == "nocatalog");
     let audits = std::iter::once(token.audit).chain(token.parent_audit);
-    let said = Said {
+    let token = TokenBody {
         methods: match token.methods {
             Methods::Password => &["password"],
             Methods::Token => &["token", "password"],
         },
-        user: Holder {
-            user: Reference::to(directory, Kind::User, &token.user),
+        user: TokenUser {
+            user: Reference::full(directory, Kind::User, &token.user),
             password_expires_at: (),
         },
-        audit_ids: audits.map(stamp::base64).collect(),
-        expires_at: stamp::iso(token.expires_us),
-        issued_at: stamp::iso(token.issued_us),
-        scoped: place.map(|place| Scoped {
-            place,
+        audit_ids: audits.map(ids::base64).collect(),
+        expires_at: timestamp::iso(token.expires_us),
+        issued_at: timestamp::iso(token.issued_us),
+        scoped: scope.map(|scope| Scoped {
+            scope,
             roles: roles(),
-            catalog: is_catalog_asked.then(|| catalog(&url)),
+            catalog: has_catalog.then(|| catalog(&url)),
         }),
     };
-    Reply::json(status, &Body { token: said })
+    Reply::json(status, &Body { token })
 }
 
-/// One service, this one, where the caller found it.
+/// Returns a catalog with this service, at the URL that the client uses.
 pub(crate) fn catalog(url: &str) -> Catalog<'_> {
     let endpoint = |id, interface| Endpoint {
         id,

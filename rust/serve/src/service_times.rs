@@ -1,15 +1,15 @@
-//! Service times, drawn from a law.
+//! Random service times.
 
 use crate::settings::{Capacity, Law};
 
-/// The bursty law: with this probability a short service, else a long one. The means are balanced
-/// (each kind makes up half of all work), which gives the squared coefficient of variation 4:
+/// Probability of a short service time in the bursty distribution. Short and long ones make up half of
+/// all work each, which gives the squared coefficient of variation 4:
 /// p = (1 + sqrt((scv - 1) / (scv + 1))) / 2.
 const SHORT_SHARE: f64 = 0.887_298_334_620_741_7;
 
-/// An endless row of service times with the law's mean.
+/// Generator of service times with a given mean.
 #[derive(Debug)]
-pub(crate) struct Draws {
+pub(crate) struct ServiceTimes {
     law: Law,
     mean_s: f64,
     even_over: usize,
@@ -17,7 +17,7 @@ pub(crate) struct Draws {
     random: fastrand::Rng,
 }
 
-impl Draws {
+impl ServiceTimes {
     pub(crate) fn new(capacity: &Capacity) -> Self {
         Self {
             law: capacity.law,
@@ -38,17 +38,17 @@ impl Draws {
         self.block_s.pop().unwrap_or(self.mean_s)
     }
 
-    /// A block of independent draws, stretched so that its mean is exact.
+    /// Generates a block of independent service times, scaled so that their mean is exact.
     #[expect(clippy::cast_precision_loss, reason = "blocks are far shorter than 2^52")]
     fn fill(&mut self) {
         for _ in 0..self.even_over {
-            let drawn_s = self.one_s();
-            self.block_s.push(drawn_s);
+            let service_s = self.one_s();
+            self.block_s.push(service_s);
         }
-        let stretch = self.mean_s * self.even_over as f64
+        let scale = self.mean_s * self.even_over as f64
             / self.block_s.iter().sum::<f64>().max(f64::MIN_POSITIVE);
-        for drawn_s in &mut self.block_s {
-            *drawn_s *= stretch;
+        for service_s in &mut self.block_s {
+            *service_s *= scale;
         }
     }
 
@@ -57,8 +57,8 @@ impl Draws {
             Law::Fixed => self.mean_s,
             Law::Exponential => self.exponential_s(self.mean_s),
             Law::Bursty => {
-                let is_short = self.random.f64() < SHORT_SHARE;
-                let share = if is_short { SHORT_SHARE } else { 1.0 - SHORT_SHARE };
+                let is_thread_limit = self.random.f64() < SHORT_SHARE;
+                let share = if is_thread_limit { SHORT_SHARE } else { 1.0 - SHORT_SHARE };
                 self.exponential_s(self.mean_s / (2.0 * share))
             }
         }

@@ -1,16 +1,16 @@
-//! Domains, projects, users and roles: JSON objects with an id, and a name that is theirs alone.
+//! Domains, projects, users and roles: JSON objects with an id and a unique name.
 
 use std::collections::HashMap;
 
 use serde_json::{Map, Value, json};
 
-use crate::fault::Fault;
-use crate::stamp;
+use crate::api_error::ApiError;
+use crate::ids;
 use crate::tokens::Id;
 
 pub(crate) type Fields = Map<String, Value>;
 
-/// What can be made.
+/// Kind of a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Domain,
@@ -20,8 +20,8 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// By the word in a path.
-    pub(crate) fn of_path(plural: &str) -> Option<Self> {
+    /// Parses the word in a path.
+    pub(crate) fn from_path(plural: &str) -> Option<Self> {
         [Self::Domain, Self::Project, Self::User, Self::Role]
             .into_iter()
             .find(|kind| kind.plural() == plural)
@@ -44,7 +44,7 @@ impl Kind {
         matches!(self, Self::Project | Self::User)
     }
 
-    /// What a new one says of itself where its maker says nothing.
+    /// Returns the default fields of a new resource.
     pub(crate) fn defaults(self) -> Fields {
         let fields = match self {
             Self::Domain => json!({"description": "", "enabled": true, "tags": [], "options": {}}),
@@ -65,76 +65,80 @@ impl Kind {
     }
 }
 
-/// One of a kind: its fields and, apart from them, those that every login asks for.
+/// Resource. Fields that every login needs are also kept separately.
 #[derive(Debug)]
-pub(crate) struct Thing {
+pub(crate) struct Resource {
     pub(crate) id: Id,
     pub(crate) name: String,
-    /// "" where its kind is in no domain.
+    /// "" if its kind is not in a domain.
     pub(crate) domain: Id,
     pub(crate) is_enabled: bool,
     pub(crate) fields: Fields,
 }
 
-/// All of one kind.
+/// All resources of a kind.
 #[derive(Debug)]
-pub(crate) struct Things {
+pub(crate) struct Resources {
     kind: Kind,
-    by_id: HashMap<Id, Thing>,
+    by_id: HashMap<Id, Resource>,
     /// By domain, then by name.
     by_name: HashMap<Id, HashMap<String, Id>>,
 }
 
-impl Things {
+impl Resources {
     pub(crate) fn new(kind: Kind) -> Self {
         Self { kind, by_id: HashMap::new(), by_name: HashMap::new() }
     }
 
-    pub(crate) fn get(&self, id: &str) -> Option<&Thing> {
+    pub(crate) fn get(&self, id: &str) -> Option<&Resource> {
         self.by_id.get(id)
     }
 
-    pub(crate) fn expect(&self, id: &str) -> Result<&Thing, Fault> {
-        self.get(id).ok_or_else(|| Fault::missing(self.kind.word(), id))
+    pub(crate) fn expect(&self, id: &str) -> Result<&Resource, ApiError> {
+        self.get(id).ok_or_else(|| ApiError::not_found(self.kind.word(), id))
     }
 
-    pub(crate) fn named(&self, domain_id: &str, name: &str) -> Option<&Thing> {
+    pub(crate) fn named(&self, domain_id: &str, name: &str) -> Option<&Resource> {
         self.get(self.by_name.get(domain_id)?.get(name)?)
     }
 
-    /// In the order of their ids, so that one listing is as the other.
-    pub(crate) fn all(&self) -> impl Iterator<Item = &Thing> {
+    /// Returns all resources, ordered by id, so that lists are stable.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Resource> {
         let mut all: Vec<_> = self.by_id.values().collect();
-        all.sort_unstable_by_key(|thing| &thing.id);
+        all.sort_unstable_by_key(|resource| &resource.id);
         all.into_iter()
     }
 
-    /// Ids of those in a domain.
+    /// Returns the ids of the resources in a domain.
     pub(crate) fn within(&self, domain_id: &str) -> Vec<Id> {
         self.by_name.get(domain_id).into_iter().flat_map(HashMap::values).cloned().collect()
     }
 
-    /// Makes one under a new id, or under the one that is given.
-    pub(crate) fn make(&mut self, id: Option<&str>, given: Fields) -> Result<&Thing, Fault> {
+    /// Creates a resource with this id, or a new one.
+    pub(crate) fn create(
+        &mut self,
+        id: Option<&str>,
+        given: Fields,
+    ) -> Result<&Resource, ApiError> {
         let mut fields = self.kind.defaults();
         fields.extend(given);
-        let id: Id = id.map_or_else(|| stamp::hex(stamp::secret()).into(), Into::into);
+        let id: Id = id.map_or_else(|| ids::hex(ids::secret()).into(), Into::into);
         fields.insert("id".into(), json!(*id));
-        let made = self.checked(id.clone(), fields)?;
-        self.take_name(&made)?;
-        Ok(self.by_id.entry(id).or_insert(made))
+        let created = self.validated(id.clone(), fields)?;
+        self.reserve_name(&created)?;
+        Ok(self.by_id.entry(id).or_insert(created))
     }
 
-    /// Its domain stays what it is.
-    pub(crate) fn change(&mut self, id: &str, changes: Fields) -> Result<&Thing, Fault> {
+    /// Updates a resource, whose domain does not change.
+    pub(crate) fn update(&mut self, id: &str, changes: Fields) -> Result<&Resource, ApiError> {
         let old = self.expect(id)?;
         let (id, name) = (old.id.clone(), old.name.clone());
         let mut fields = old.fields.clone();
         fields.extend(changes);
-        let new = self.checked(id.clone(), fields)?;
+        let new = self.validated(id.clone(), fields)?;
         if new.name != name {
-            self.take_name(&new)?;
-            self.leave_name(&new.domain, &name);
+            self.reserve_name(&new)?;
+            self.release_name(&new.domain, &name);
         }
         self.by_id.insert(id.clone(), new);
         self.expect(&id)
@@ -142,20 +146,20 @@ impl Things {
 
     pub(crate) fn remove(&mut self, id: &str) {
         if let Some(gone) = self.by_id.remove(id) {
-            self.leave_name(&gone.domain, &gone.name);
+            self.release_name(&gone.domain, &gone.name);
         }
     }
 
-    fn take_name(&mut self, thing: &Thing) -> Result<(), Fault> {
-        let names = self.by_name.entry(thing.domain.clone()).or_default();
-        if names.contains_key(&thing.name) {
-            return Err(Fault::Conflict { kind: self.kind.word(), name: thing.name.clone() });
+    fn reserve_name(&mut self, resource: &Resource) -> Result<(), ApiError> {
+        let names = self.by_name.entry(resource.domain.clone()).or_default();
+        if names.contains_key(&resource.name) {
+            return Err(ApiError::Conflict { kind: self.kind.word(), name: resource.name.clone() });
         }
-        names.insert(thing.name.clone(), thing.id.clone());
+        names.insert(resource.name.clone(), resource.id.clone());
         Ok(())
     }
 
-    fn leave_name(&mut self, domain: &Id, name: &str) {
+    fn release_name(&mut self, domain: &Id, name: &str) {
         if let Some(names) = self.by_name.get_mut(domain) {
             names.remove(name);
             if names.is_empty() {
@@ -164,31 +168,33 @@ impl Things {
         }
     }
 
-    fn checked(&self, id: Id, fields: Fields) -> Result<Thing, Fault> {
+    fn validated(&self, id: Id, fields: Fields) -> Result<Resource, ApiError> {
         let Some(name) = fields.get("name") else {
-            return Err(Fault::bad("'name' is a required property"));
+            return Err(ApiError::bad_request("'name' is a required property"));
         };
         let length = name.as_str().map_or(0, |name| name.trim().chars().count());
         if length == 0 || length > self.kind.longest_name() {
-            return Err(Fault::bad(format!(
+            return Err(ApiError::bad_request(format!(
                 "Invalid input for field 'name': it must be 1 to {} characters",
                 self.kind.longest_name()
             )));
         }
         if fields.get("enabled").is_some_and(|enabled| !enabled.is_boolean()) {
-            return Err(Fault::bad("Invalid input for field 'enabled': it must be true or false"));
+            return Err(ApiError::bad_request(
+                "Invalid input for field 'enabled': it must be true or false",
+            ));
         }
         let domain = if self.kind.is_in_domain() { text(&fields, "domain_id") } else { "" };
-        // All in a domain share its id: what thousands of logins read is in one place.
+        // Resources in a domain share its id, which saves memory and cache misses.
         let domain =
             self.by_name.get_key_value(domain).map_or_else(|| domain.into(), |(id, _)| id.clone());
         let name = text(&fields, "name").to_owned();
         let is_enabled = fields.get("enabled").and_then(Value::as_bool).unwrap_or(true);
-        Ok(Thing { id, name, domain, is_enabled, fields })
+        Ok(Resource { id, name, domain, is_enabled, fields })
     }
 }
 
-/// A field that is text, else "".
+/// Returns a string field; "" for any other.
 pub(crate) fn text<'a>(fields: &'a Fields, name: &str) -> &'a str {
     fields.get(name).and_then(Value::as_str).unwrap_or("")
 }

@@ -1,4 +1,4 @@
-//! Sleeping until an instant, more exactly than tokio's timer, which counts whole milliseconds.
+//! Timer with a higher precision than tokio's, which has milliseconds.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -15,20 +15,20 @@ use rustix::time::{
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-/// The timer of one thread: a timerfd that is set to the soonest instant that is waited for.
-pub struct Alarm {
-    timer: AsyncFd<OwnedFd>,
+/// Timer of a thread: a timerfd that is set to the earliest deadline.
+pub struct Timer {
+    timerfd: AsyncFd<OwnedFd>,
     waiting: RefCell<BTreeMap<Key, Waker>>,
-    /// What the timer is set to.
+    /// Deadline that the timer is set to.
     set_to: Cell<Option<Instant>>,
     numbers: Cell<u64>,
 }
 
-/// An instant, and which of those that wait for it.
+/// Deadline, and number of the waiting task.
 type Key = (Instant, u64);
 
-impl Alarm {
-    /// Inside a runtime, in the thread that will sleep.
+impl Timer {
+    /// Creates a timer. It needs the runtime of the thread that will sleep.
     #[expect(
         deprecated,
         reason = "the replacement is unsafe; what it guards against are types that do not own what \
@@ -36,21 +36,21 @@ impl Alarm {
     )]
     pub fn new() -> io::Result<Self> {
         let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
-        let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
+        let timerfd = timerfd_create(TimerfdClockId::Monotonic, flags)?;
         Ok(Self {
-            timer: AsyncFd::with_interest(timer, Interest::READABLE)?,
+            timerfd: AsyncFd::with_interest(timerfd, Interest::READABLE)?,
             waiting: RefCell::default(),
             set_to: Cell::new(None),
             numbers: Cell::new(0),
         })
     }
 
-    /// Wakes those whose instant has come, for as long as it is polled.
-    pub async fn ring(&self) {
+    /// Wakes tasks whose deadline has passed, for as long as it is polled.
+    pub async fn run(&self) {
         loop {
-            let Ok(mut ready) = self.timer.readable().await else { return };
-            // Only that it is readable counts, not how often it has fired.
-            let _ = rustix::io::read(self.timer.get_ref(), &mut [0; 8]);
+            let Ok(mut ready) = self.timerfd.readable().await else { return };
+            // The number of expirations is not needed.
+            let _ = rustix::io::read(self.timerfd.get_ref(), &mut [0; 8]);
             ready.clear_ready();
             let now = Instant::now();
             let mut waiting = self.waiting.borrow_mut();
@@ -68,11 +68,11 @@ impl Alarm {
         }
     }
 
-    /// Waits for an instant.
+    /// Sleeps until a deadline.
     pub async fn sleep_until(&self, due: Instant) {
         let number = self.numbers.get();
         self.numbers.set(number + 1);
-        let entry = Entry { alarm: self, key: (due, number) };
+        let entry = Entry { timer: self, key: (due, number) };
         poll_fn(|context| {
             if Instant::now() >= due {
                 return Poll::Ready(());
@@ -90,25 +90,25 @@ impl Alarm {
         let left = due.saturating_duration_since(Instant::now());
         let value = Timespec {
             tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
-            // Zero would switch the timer off.
+            // Zero would disarm the timer.
             tv_nsec: i64::from(left.subsec_nanos().max(1)),
         };
         let once = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value: value };
-        // Fails only for times that are no times.
-        let _ = timerfd_settime(self.timer.get_ref(), TimerfdTimerFlags::empty(), &once);
+        // Fails only for invalid times.
+        let _ = timerfd_settime(self.timerfd.get_ref(), TimerfdTimerFlags::empty(), &once);
         self.set_to.set(Some(due));
     }
 }
 
-/// Leaves the list when the sleep ends, also when its connection does.
+/// Entry in the list of waiting tasks, removed when the sleep ends or is cancelled.
 struct Entry<'a> {
-    alarm: &'a Alarm,
+    timer: &'a Timer,
     key: Key,
 }
 
 impl Drop for Entry<'_> {
     fn drop(&mut self) {
-        self.alarm.waiting.borrow_mut().remove(&self.key);
+        self.timer.waiting.borrow_mut().remove(&self.key);
     }
 }
 
@@ -122,28 +122,28 @@ mod tests {
 
     use super::*;
 
-    fn inside<T>(test: impl AsyncFnOnce(Rc<Alarm>) -> T) -> T {
+    fn inside<T>(test: impl AsyncFnOnce(Rc<Timer>) -> T) -> T {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         LocalSet::new().block_on(&runtime, async {
-            let alarm = Rc::new(Alarm::new().unwrap());
-            let ringing = alarm.clone();
-            tokio::task::spawn_local(async move { ringing.ring().await });
-            test(alarm).await
+            let timer = Rc::new(Timer::new().unwrap());
+            let running = timer.clone();
+            tokio::task::spawn_local(async move { running.run().await });
+            test(timer).await
         })
     }
 
     #[test]
-    fn sleepers_wake_in_the_order_of_their_instants_and_none_too_early() {
-        inside(async |alarm: Rc<Alarm>| {
+    fn tasks_wake_in_the_order_of_their_deadlines_and_not_too_early() {
+        inside(async |timer: Rc<Timer>| {
             let began = Instant::now();
             let woken = Rc::new(RefCell::new(Vec::new()));
             let tasks: Vec<_> = [3, 1, 2, 1]
                 .into_iter()
                 .map(|wait_ms| {
-                    let (alarm, woken) = (alarm.clone(), woken.clone());
+                    let (timer, woken) = (timer.clone(), woken.clone());
                     tokio::task::spawn_local(async move {
                         let due = began + Duration::from_millis(100 * wait_ms);
-                        alarm.sleep_until(due).await;
+                        timer.sleep_until(due).await;
                         assert!(Instant::now() >= due);
                         woken.borrow_mut().push(wait_ms);
                     })
@@ -153,19 +153,19 @@ mod tests {
                 task.await.unwrap();
             }
             assert_eq!(*woken.borrow(), [1, 1, 2, 3]);
-            assert!(alarm.waiting.borrow().is_empty());
+            assert!(timer.waiting.borrow().is_empty());
         });
     }
 
     #[test]
     fn the_timer_is_set_to_the_nanosecond() {
-        inside(async |alarm: Rc<Alarm>| {
+        inside(async |timer: Rc<Timer>| {
             let set = |late_ns: u64| {
                 let due =
                     Instant::now() + Duration::from_secs(3600) + Duration::from_nanos(late_ns);
                 let most = due.saturating_duration_since(Instant::now());
-                alarm.set(due);
-                let left = timerfd_gettime(alarm.timer.get_ref()).unwrap().it_value;
+                timer.set(due);
+                let left = timerfd_gettime(timer.timerfd.get_ref()).unwrap().it_value;
                 let least = due.saturating_duration_since(Instant::now());
                 let left = Duration::new(
                     u64::try_from(left.tv_sec).unwrap(),
@@ -178,15 +178,15 @@ mod tests {
     }
 
     #[test]
-    fn a_sleep_that_is_given_up_leaves_nothing_behind() {
-        inside(async |alarm: Rc<Alarm>| {
+    fn a_cancelled_sleep_is_removed() {
+        inside(async |timer: Rc<Timer>| {
             let due = Instant::now() + Duration::from_secs(3600);
             tokio::select! {
                 biased;
-                () = alarm.sleep_until(due) => unreachable!("an hour has passed"),
+                () = timer.sleep_until(due) => unreachable!("an hour has passed"),
                 () = tokio::task::yield_now() => {}
             }
-            assert!(alarm.waiting.borrow().is_empty());
+            assert!(timer.waiting.borrow().is_empty());
         });
     }
 }
