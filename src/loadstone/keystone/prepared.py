@@ -40,6 +40,19 @@ class PreparedScenario:
         """Return a copy for the next load of a run, with new names for what iterations create."""
         return replace(self, scenario=self.scenario.of_run(run_id))
 
+    def of_fewer_users(self, share: float) -> Self:
+        """Return a copy whose iterations use only this share of the users."""
+        distinct = list(dict.fromkeys(self.users))
+        kept = set(distinct[: max(1, round(share * len(distinct)))])
+        rows = [row for row, user in enumerate(self.users) if user in kept]
+        return replace(
+            self,
+            users=tuple(self.users[row] for row in rows),
+            tokens={
+                name: tuple(tokens[row] for row in rows) for name, tokens in self.tokens.items()
+            },
+        )
+
     def plan(self, access: Access, load: Load, limits: Limits, placement: Placement) -> Plan:
         """Return the engine's plan for this load on the target."""
         plan = compile_plan(self.scenario, access, self.users, self.tokens, load, limits)

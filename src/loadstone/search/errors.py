@@ -177,11 +177,11 @@ def depend_on_load(trials: Sequence[Trial]) -> bool:
 def ask(session: Session, refused: Trial) -> Generator[TrialRequest, Trial, bool]:
     """Say whether errors come at little load, too; where it may be, a trial there tells."""
     allowed = session.settings.error_share
-    errors = constant_errors(session.trials, allowed)
+    errors = constant_errors(session.undisturbed, allowed)
     if errors is not None and errors.is_too_much:
         return True
-    others = counted([trial for trial in session.trials if trial is not refused])
-    last, every = counted([refused]), counted(session.trials)
+    others = counted([trial for trial in session.undisturbed if trial is not refused])
+    last, every = counted([refused]), counted(session.undisturbed)
     rate_rps = CONTROL * max(trial.stats.throughput_rps for trial in session.trials)
     if last.differs(others) or not 0 < every.share < MOST_SHARE:
         return False
@@ -194,7 +194,7 @@ def ask(session: Session, refused: Trial) -> Generator[TrialRequest, Trial, bool
     refusals = Refusals(names[0] if names else "an error", are_tolerated=True)
     purpose = "as many errors at half the load?"
     yield from session.run_trial(load, purpose, pause_s=REST_S, refusals=refusals)
-    return constant_errors(session.trials, allowed) is not None
+    return constant_errors(session.undisturbed, allowed) is not None
 
 
 def checked(trials: Sequence[Trial], found: Capacity, allowed: float) -> Capacity:

@@ -94,7 +94,7 @@ def meter(settings: SearchSettings) -> Strategy:
 def _without_errors(session: Session, body: Strategy) -> Strategy:
     """Withhold N if more errors than allowed come at any rate."""
     found = yield from body
-    return checked(session.trials, found, session.settings.error_share)
+    return checked(session.undisturbed, found, session.settings.error_share)
 
 
 def _search(session: Session) -> Strategy:
@@ -161,7 +161,7 @@ class _Meter:
         ):
             with contextlib.suppress(LevelChanged, RequestsRefused):
                 yield from self._depths.meter(session, self._lengths.chunk_s)
-            if depend_on_load(session.trials):
+            if depend_on_load(session.undisturbed):
                 session.tolerates_errors = False
                 return None
         return self._state()
@@ -212,7 +212,7 @@ class _Meter:
         if depths.fell() is not None:
             yield from self._rest()
         yield from bracket.confirm_below(lengths.below_s, lengths.above_s, lengths.chunk_s)
-        unclear = doubted(session.trials, session.settings.error_share)
+        unclear = doubted(session.undisturbed, session.settings.error_share)
         if unclear is not None:
             raise RequestsRefused(unclear)
         # What is left after the trial above is one long trial at least.

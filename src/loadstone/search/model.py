@@ -29,6 +29,7 @@ class TrialRequest:
     max_connections: int | None = None
     # Seconds until the first responses; until then the number in flight always rises.
     settle_s: float = SETTLED_S
+    users_share: float = 1.0  # of the users, who send it in turn
     tolerates_errors: bool = False  # the trial continues however many requests fail
     time_left: TimeLeft | None = None  # of the search's budget; None: no limit but the caller's
     runner: Mapping[str, Any] | None = None  # of a step, in Rally's format

@@ -22,6 +22,7 @@ from loadstone.plan.load import OpenLoad
 from loadstone.search.guard import no_more_than
 from loadstone.search.model import Capacity, CapacityKind, Strategy, TrialRequest
 from loadstone.search.outage import is_deliberate
+from loadstone.search.per_user import NOT_KNOWN, ONE_USER, PURPOSE, FewerUsers
 from loadstone.search.ramp import FIRST_RPS, Knee
 from loadstone.search.session import OnlyErrors, Refusals, Session
 from loadstone.search.sprt import Decision, Sprt
@@ -34,6 +35,7 @@ FLOOD = 1.3  # times the accepted rate
 FLOOD_S = 4.0  # of refusals
 FLOOD_REQUESTS = 100.0  # accepted
 LONGEST_FLOOD_S = 30.0
+FLOOD_LEFT = 0.35  # of the time that is left: the rest is for rates below
 LEAST_FLOODED = 0.05  # refused share from which the accepted rate is the limiter's
 RAISE = 1.5
 ABOVE, BELOW = 0.02, 0.01
@@ -68,6 +70,8 @@ MOST_WIDTH = 0.05
 LONGEST_EMPTY_S = 40.0  # a bucket may take to empty
 IDLE_S = 0.2  # pause between trials, in which a limiter's bucket fills
 PROOF_SHARE = 0.2  # of the budget
+USERS_SPARE = 1.3  # times its length is kept for it: a bucket may prove larger than it seemed
+USERS_SHARE = 0.25  # of the budget, at most, for the trial with half of the users
 WIDTH = 0.01  # half an interval over N
 CONFIDENCE = 0.95
 LEAST_HALF_WIDTH = 0.005
@@ -135,7 +139,7 @@ class _Refusal:
         elif self._limiter_rps is not None:
             below_s = PROOF_SHARE * self._session.settings.budget_s
             # At most half of the time: if it is not refused, rates up to the flood are tried next.
-            above_s = min(max(1.0 / ABOVE, below_s), self._session.left_s / 2)
+            above_s = min(max(1.0 / ABOVE, below_s), self._left_s / 2)
             # So far above that a bucket that has filled again is emptied in that time.
             self._above = max(ABOVE, EMPTIED * self._burst / (self._limiter_rps * above_s))
             above_rps = self._limiter_rps * (1 + self._above)
@@ -145,14 +149,45 @@ class _Refusal:
                 yield from self._try(below_rps, "must not be refused", below_s)
             if self._tried[-1].is_hopeless:
                 yield from self._repeat(self._tried[-1])
-        while self._session.left_s > SHORTEST_S + RESERVE_S and not self._is_done():
+        while self._left_s > SHORTEST_S + RESERVE_S and not self._is_done():
             rate_rps, requests = self._next()
             low, _, high = self._bracket()
             # The queue must have had the time to fill, or the bucket to become empty.
             fill_s = self._fill_s / max(WIDTH, high / low - 1) if low else 0.0
             seconds = max(requests / rate_rps, fill_s, self._emptied_s(rate_rps))
             yield from self._try(rate_rps, "refusals", seconds, is_short=True)
-        return self._state()
+        return (yield from self._by_users(self._state()))
+
+    def _by_users(self, found: Capacity) -> Strategy:
+        """Add what the limit is for, by a trial with half of the users."""
+        is_limit = found.kind is CapacityKind.REFUSAL and is_deliberate(self._refused)
+        users = self._session.settings.users
+        if found.rate_rps is None or not is_limit or users is None:
+            return found
+        told = ONE_USER if users == 1 else NOT_KNOWN
+        fewer = self._fewer_users(found.rate_rps)
+        if fewer is not None and fewer.seconds < self._session.left_s:
+            load = OpenLoad(fewer.rate_rps, fewer.seconds)
+            purpose = f"{PURPOSE}: {fewer.few} of {fewer.users}"
+            trial, is_rested = yield from self._offer_rate(load, purpose, users_share=fewer.share)
+            one = tried(trial, fewer.rate_rps, is_rested=is_rested)
+            told = fewer.told(one.requests, one.refused, is_refused=self._is_bad(one))
+        return replace(found, words=(told, *found.words))
+
+    def _fewer_users(self, limit_rps: float) -> FewerUsers | None:
+        """Return a trial with half of the users; None: it cannot be made, or would take long."""
+        users = self._session.settings.users
+        if users is None or users < 2 or not is_deliberate(self._refused):
+            return None
+        fewer = FewerUsers(limit_rps, users, max(self._burst, self._room))
+        return fewer if fewer.seconds <= USERS_SHARE * self._session.settings.budget_s else None
+
+    @property
+    def _left_s(self) -> float:
+        """Seconds of load that are left without those for the trial with half of the users."""
+        limit_rps = self._limiter_rps or self._bracket()[0]
+        fewer = self._fewer_users(limit_rps) if limit_rps else None
+        return self._session.left_s - (USERS_SPARE * fewer.seconds if fewer else 0.0)
 
     def _accepted_rps(self) -> float:
         """Return the accepted rate, as estimated before the first flood."""
@@ -167,9 +202,10 @@ class _Refusal:
         rate_rps = min(max(accepted_rps * FLOOD, self._first_rps, LEAST_RPS), ceiling_rps)
         wanted_s = 2 * FLOOD_S
         for _ in range(MOST_FLOODS):
-            if self._session.left_s < FLOOD_S:
+            longest_s = self._longest_flood_s
+            if longest_s < FLOOD_S:
                 return
-            seconds = min(LONGEST_FLOOD_S, wanted_s)
+            seconds = min(longest_s, wanted_s)
             load = OpenLoad(rate_rps, seconds)
             trial, is_rested = yield from self._offer_rate(load, "flood", tolerates=True)
             one = self._take(trial, rate_rps, is_rested=is_rested)
@@ -184,12 +220,18 @@ class _Refusal:
             if found is None and not self._remembers:
                 # It was refused only at its end.
                 wanted_s = AGAIN * len(trial.timeline.ok) * TICK_S
-            elif found is not None and seconds < min(LONGEST_FLOOD_S, FLOOD_REQUESTS / found):
+            elif found is not None and AGAIN / 2 * seconds < min(
+                self._longest_flood_s, FLOOD_REQUESTS / found
+            ):
                 wanted_s = 1.5 * FLOOD_REQUESTS / found
             elif found is not None and found < MOST_FLOODED * rate_rps:
                 rate_rps = FLOOD * found  # it should be the same at a lower rate
             else:
                 return
+
+    @property
+    def _longest_flood_s(self) -> float:
+        return min(LONGEST_FLOOD_S, FLOOD_LEFT * self._session.left_s)
 
     def _flooded(self, trial: Trial, rate_rps: float, *, is_rested: bool) -> float | None:
         """Return the rate that a limiter accepts while it is flooded; None if inconclusive."""
@@ -261,13 +303,13 @@ class _Refusal:
             self._rest_s = min(LONGEST_REST_S, REST_GROWTH * self._rest_s)
 
     def _offer_rate(
-        self, load: OpenLoad, purpose: str, *, tolerates: bool = False
+        self, load: OpenLoad, purpose: str, *, tolerates: bool = False, users_share: float = 1.0
     ) -> Generator[TrialRequest, Trial, tuple[Trial, bool]]:
         """Offer a rate, with longer pauses until something is accepted.
 
         Return the trial, and whether the service was at rest before it.
         """
-        refusals = Refusals(self._error(), tolerates)
+        refusals = Refusals(self._error(), tolerates, users_share)
         while True:
             pause_s = self._rest_s if self._was_refused else 0.0
             if not self._tried:
@@ -293,10 +335,10 @@ class _Refusal:
         """Offer a rate until it is decided whether too much of it is refused."""
         rate_rps = min(rate_rps, self._session.settings.ceiling_rps)
         requests = refused = 0
-        while self._session.left_s > SHORTEST_S:
+        while self._left_s > SHORTEST_S:
             enough_s = self._sprt.least_requests / rate_rps
             wanted_s = max(SHORTEST_S, least_s if is_short else max(least_s, enough_s))
-            seconds = min(LONGEST_S, wanted_s, self._session.left_s)
+            seconds = min(LONGEST_S, wanted_s, self._left_s)
             trial, is_rested = yield from self._offer_rate(OpenLoad(rate_rps, seconds), purpose)
             one = self._take(trial, rate_rps, is_rested=is_rested)
             requests += one.requests
@@ -476,9 +518,11 @@ class _Refusal:
         if not self._tried or bad is None:
             return Capacity(low, low, None, CONFIDENCE, (f"at least {low or 0:.4g}/s",), None)
         if low is None:
-            has_held = any(one.requests and not one.refused for one in self._tried)
-            tail = "no lower rate was tried for long enough" if has_held else "at every rate tried"
-            return no_more_than(bound, (f"refuses with {self._error()}: {tail}",), (Cause.ERRORS,))
+            known = self._limiter_rps
+            accepted = f", of which {known:.3g}/s are accepted" if known else ""
+            fact = f"refuses with {self._error()} at {bad:.4g}/s{accepted}"
+            fact = f"{fact}; no lower rate was tried for long enough"
+            return no_more_than(bound, (fact,), (Cause.ERRORS,))
         below, middle, above = self._interval()
         # The odds of a refusal do not rise exactly as a power of the rate.
         below, above = below - WIDTH * middle, above + WIDTH * middle

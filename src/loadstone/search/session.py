@@ -67,6 +67,7 @@ class Refusals:
 
     error: str  # of a refusal
     are_tolerated: bool = False  # the trial continues however many there are
+    users_share: float = 1.0  # of the users, who send it
 
 
 class Session:
@@ -87,12 +88,18 @@ class Session:
         self.ended_rps = 0.0  # highest rate at which requests ended, successfully or not
         self.evidence = TrialEvidence()
         self.trials: list[Trial] = []
+        self._disturbed: list[Trial] = []  # by an outage, and repeated
         self.since_s = 0.0  # of load, when the service's last change of capacity came
         self.is_slowed_by_queue = False  # a trial has shown it
         self.is_metered = False  # N is the rate of the saturated service
         self.tolerates_errors = False  # a trial has shown that they do not depend on the load
         # Returns the result if the search ended here.
         self.so_far: Callable[[], Capacity | None] = lambda: None
+
+    @property
+    def undisturbed(self) -> list[Trial]:
+        """The trials without those that an outage disturbed: its errors are none of the load's."""
+        return [one for one in self.trials if not any(one is other for other in self._disturbed)]
 
     @property
     def pace(self) -> float:
@@ -174,7 +181,11 @@ class Session:
                 tolerates_errors=self.tolerates_errors,
             )
             if refusals is not None:
-                request = replace(request, tolerates_errors=refusals.are_tolerated)
+                request = replace(
+                    request,
+                    tolerates_errors=refusals.are_tolerated,
+                    users_share=refusals.users_share,
+                )
             trial = yield self._with_limits(request)
             self.spent_s += trial.stats.load_s
             self.trials.append(trial)
@@ -188,6 +199,7 @@ class Session:
                 gone_s = self._unexpected(trial)
                 tries -= gone_s is not None  # what the service did is not a fault of the generator
             if gone_s is not None:
+                self._disturbed.append(trial)
                 pause_s = gone_s
                 continue
             self._confirm_outage(trial)
@@ -284,6 +296,7 @@ class Session:
         if self._suspected:
             is_again = trial.verdict.cause is Cause.ERRORS
             self.notes = () if is_again else self._suspected
+            self._disturbed = [] if is_again else self._disturbed
             self._suspected = () if is_again else self._suspected
 
     def _interrupted(self, trial: Trial) -> float:

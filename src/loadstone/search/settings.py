@@ -19,3 +19,4 @@ class SearchSettings:
     arrival_dispersion: float = 0.0
     # With latency objectives, N is only stated if a trial met them.
     has_objectives: bool = False
+    users: int | None = None  # who send the requests in turn; None: not known

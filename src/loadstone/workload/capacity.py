@@ -67,14 +67,22 @@ class Searched:
     @property
     def users(self) -> str:
         """Return the number of users as text."""
-        counts = [
-            context.tenants * context.users_per_tenant
-            for context in self.contexts
-            if isinstance(context, Users)
-        ]
         if self.most_existing == 0:
             return "the target's own"
-        return str(sum(counts)) if counts else "none"
+        return str(self._users) if self._users is not None else "none"
+
+    @property
+    def senders(self) -> int | None:
+        """How many users send the requests in turn; None: it is not known."""
+        if self.scenario.origin is not None:
+            return None
+        is_one = self.most_existing == 0 or self.scenario.is_sent_by_administrator
+        return 1 if is_one else self._users
+
+    @property
+    def _users(self) -> int | None:
+        contexts = [one for one in self.contexts if isinstance(one, Users)]
+        return sum(one.tenants * one.users_per_tenant for one in contexts) if contexts else None
 
     def generator(self, limits: Limits, placement: Placement, sending: Sending = USUAL) -> Requests:
         """Return what sends its load."""
@@ -309,6 +317,7 @@ def _search(searched: Searchable, terms: SearchTerms, number: int) -> Measuremen
         error_share=search_goal.error_share,
         has_objectives=bool(search_goal.objectives),
         curve_s=terms.curve_s,
+        users=searched.senders,
     )
     is_search = terms.prediction != "only"
     low_load_s = low_load.LOAD_S if terms.prediction else 0.0

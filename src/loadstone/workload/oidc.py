@@ -96,6 +96,7 @@ class OidcSearched:
     rules: tuple[SlaRule, ...] = ()
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
     warnings: tuple[str, ...] = ()
+    senders: int | None = None  # users are given, and not chosen for a trial
 
     def generator(
         self, limits: Limits, placement: Placement, sending: Sending = USUAL

@@ -85,6 +85,8 @@ class Requests:
         def load(request: TrialRequest, terms: LoadTerms) -> Loaded:
             limits = limits_of_trial(self.limits, request)
             fresh = prepared.of_run(run_id)  # with unique names for what iterations create
+            if request.users_share < 1:
+                fresh = fresh.of_fewer_users(request.users_share)
             plan = fresh.plan(access, request.load, limits, self.placement)
             return send(replace(plan, retries=self.retries), fresh.actions, limits, request, terms)
 

@@ -64,6 +64,10 @@ class Searchable(Protocol):
         """The number of users, as text."""
 
     @property
+    def senders(self) -> int | None:
+        """How many users send the requests in turn; None: it is not known."""
+
+    @property
     def secrets(self) -> frozenset[str]:
         """Secrets of the command line or file."""
 

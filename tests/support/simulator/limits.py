@@ -32,11 +32,12 @@ class Buckets:
         self._at_s = [0.0] * limiter.users
         self._delays = limiter.delays
         self._turn = 0
+        self.users_share = 1.0  # of the users, who take turns
 
     def wait_s(self, at_s: float) -> float | None:
         """Return how long the request that comes at `at_s` has to wait; None: it is refused."""
         user = self._turn
-        self._turn = (user + 1) % len(self._tokens)
+        self._turn = (user + 1) % max(1, round(self.users_share * len(self._tokens)))
         flowed = self._rate_rps * max(0.0, at_s - self._at_s[user])
         tokens = min(self._most, self._tokens[user] + flowed)
         self._at_s[user] = max(at_s, self._at_s[user])

@@ -12,7 +12,7 @@ from loadstone.engine.progress import Progress
 from loadstone.engine.samples import Outcome, Samples
 from loadstone.plan.load import Load
 from simulator.arrivals import Arrivals, arrivals
-from simulator.limits import gate
+from simulator.limits import Buckets, gate
 from simulator.service import Service
 from simulator.speed import Speed
 from simulator.workers import Workers
@@ -143,6 +143,11 @@ class SimulatedService:
         self._refused_after_s = timeout_s if timeout_s < inf else 0.0
         self._random = other
         self._is_restarted = False
+
+    def use_share_of_users(self, share: float) -> None:
+        """Send the next loads by a share of the users, if a limiter tells users apart."""
+        if isinstance(self._gate, Buckets):
+            self._gate.users_share = share
 
     @property
     def refused_with(self) -> int:

@@ -54,6 +54,7 @@ class Simulator:
         )
         drain_s = inf if left is None else max(0.0, left.most_s - (ask.load.duration_s or 0.0))
         sent = Sent(ask.load, max_connections=ask.max_connections or inf, drain_s=drain_s)
+        self._simulated.use_share_of_users(ask.users_share)
         run = self._simulated.play(
             sent, self.now_s, TICK_S, lambda at_s, so_far: watch(so_far.progress(at_s))
         )

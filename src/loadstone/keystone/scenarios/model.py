@@ -115,6 +115,12 @@ class Scenario:
         return replace(self, values={**self.values, MADE.column: (iteration_prefix(run_id),)})
 
     @property
+    def is_sent_by_administrator(self) -> bool:
+        """Whether each request carries the administrator's token, whichever user it is about."""
+        steps = [step for step in self.steps if isinstance(step, Step)]
+        return all(("X-Auth-Token", (ADMIN_TOKEN,)) in step.headers for step in steps)
+
+    @property
     def goes_with_users(self) -> str:
         """What is removed only with the users, in words; empty if there is nothing."""
         return " and ".join(dict.fromkeys((*self.needs, *self.leaves_with_users)))

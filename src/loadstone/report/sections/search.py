@@ -79,6 +79,8 @@ def facts(measurement: Measurement) -> Iterator[Fact]:
     capacity = measurement.capacity
     if capacity is not None and capacity.rate_rps is None:  # the first of its words is the reason
         yield from (Fact("known", words, rank=2) for words in capacity.words[1:2])
+    elif capacity is not None and capacity.kind is CapacityKind.REFUSAL:
+        yield from (Fact("refusals", words, rank=2) for words in capacity.words[:1])
     trial = kept_up(measurement)
     if trial is not None and trial.rate_rps is not None:
         latency, rate = trial.stats.total, figures.rate(trial.rate_rps)

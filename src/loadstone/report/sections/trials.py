@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from loadstone.analysis.model import Cause, Trial, TrialState
 from loadstone.engine.health import Health
 from loadstone.result.model import Measurement
+from loadstone.search.per_user import is_of_fewer_users
 
 # A trial with at least this share of N shows the machine "at N".
 NEAR = 0.9
@@ -50,8 +51,12 @@ def healths(measurement: Measurement) -> list[Health]:
 
 
 def paced(measurement: Measurement) -> list[Trial]:
-    """Return the full trials at a constant rate, ordered by rate."""
-    found = [t for t in measurement.trials if t.rate_rps is not None and t.planned_s >= LEAST_S]
+    """Return the full trials at a constant rate by all users, ordered by rate."""
+    found = [
+        t
+        for t in measurement.trials
+        if t.rate_rps is not None and t.planned_s >= LEAST_S and not is_of_fewer_users(t)
+    ]
     return sorted(found, key=lambda t: t.rate_rps or 0.0)
 
 
