@@ -155,7 +155,7 @@ CREATE_USER = ("capacity", "--scenario", "KeystoneBasic.create_user", "--arg")
             ("capacity", "--scenario", "KeystoneBasic.create_usr"),
             "no scenario 'KeystoneBasic.create_usr'; did you mean 'KeystoneBasic.create_user'?",
         ),
-        (("capacity", "--scenario", "qqq"), "no scenario 'qqq'; there are access-rules-life, "),
+        (("capacity", "--scenario", "qqq"), "no scenario 'qqq'; choose from access-rules-life, "),
         (
             ("capacity", "--scenario", "Dummy.dummy"),
             "--scenario Dummy.dummy is a Python function: N can be searched only for scenarios",
@@ -197,7 +197,7 @@ def test_a_mistaken_scenario_is_one_line(at_once, words, told):
             "2 Authenticate.keystone, 3 Authenticate.keystone, "
             "4 KeystoneBasic.authenticate_user_and_validate_token",
         ),
-        (("--workload", "5"), "--workload 5: the task has no such workload; there are: 1 Dummy"),
+        (("--workload", "5"), "--workload 5: the task has no such workload; choose from 1 Dummy"),
         (("--workload", "0"), "--workload 0: the task has no such workload"),
         (
             ("--workload", "Authenticate.keystone"),

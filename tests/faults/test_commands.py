@@ -68,8 +68,8 @@ def test_the_journal_undoes_commands_also_after_a_boot(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("sentence", "words"),
     [
-        ("kill keystone service", "keystone has no kill; there are freeze, restart"),
-        ("kill mysql service", "has no service mysql; there are keystone"),
+        ("kill keystone service", "keystone has no kill; choose from freeze, restart"),
+        ("kill mysql service", "has no service mysql; choose from keystone"),
         ("freeze keystone service on node 3", "no node 3"),
     ],
 )

@@ -29,7 +29,10 @@ def test_a_name_is_the_scenario_itself() -> None:
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("isue", "no scenario 'isue'; did you mean 'issue'\\? there are .*wrong-password, and mix"),
+        (
+            "isue",
+            "no scenario 'isue'; did you mean 'issue'\\? choose from .*wrong-password, and mix",
+        ),
         ("mix:isue=1", "no scenario 'isue'"),
         ("mix:issue", "must be NAME=WEIGHT with a weight above 0, not 'issue'"),
         ("mix:issue=0", "weight above 0"),

@@ -168,7 +168,7 @@ def test_two_cannot_run_the_same_study(store, begun):
 
 
 def test_a_study_that_never_began_is_told_which_did(tmp_path, begun):
-    with pytest.raises(InvalidInput, match=f"no study 'x' has begun; there are: {begun.study_id}"):
+    with pytest.raises(InvalidInput, match=f"no study 'x' has begun; choose from {begun.study_id}"):
         journal.find(tmp_path, "x")
 
 

@@ -108,7 +108,7 @@ def _read(path: Path, *, is_of_folder: bool) -> Iterator[Default]:
     for table, keys in tree.items():
         if not isinstance(keys, dict):
             raise InvalidInput(
-                f"{path}: {table} is not in a table; there are [target], [store], [limits], "
+                f"{path}: {table} is not in a table; choose from [target], [store], [limits], "
                 "[monitors] and one for each command, such as [capacity]"
             )
         for key, value in _flat(keys):

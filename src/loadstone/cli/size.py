@@ -134,7 +134,7 @@ def _of_file(path: Path) -> dict[str, float]:
         rate = per_second(str(value))
         if key not in SCENARIOS:
             raise InvalidInput(
-                f"{path}: no scenario {key!r}; there are {', '.join(sorted(SCENARIOS))}"
+                f"{path}: no scenario {key!r}; choose from {', '.join(sorted(SCENARIOS))}"
             )
         if rate is None:
             raise InvalidInput(f"{path}: {key}: {value!r} is not a rate; write it like 40/s")

@@ -72,7 +72,7 @@ def _actions(tree: dict[Any, Any], place: str) -> dict[str, Action]:
     for name, value in tree.items():
         if name not in verbs:
             known = ", ".join(sorted(verbs))
-            raise InvalidInput(f"{place}: no action {name!r}; there are {known}")
+            raise InvalidInput(f"{place}: no action {name!r}; choose from {known}")
         entry = {"do": value} if isinstance(value, str) else value
         if not isinstance(entry, dict) or "do" not in entry or set(entry) - {"do", "undo"}:
             raise InvalidInput(f"{place}: {name} must be a command, or {{do: ..., undo: ...}}")

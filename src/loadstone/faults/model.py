@@ -69,13 +69,13 @@ class FaultCommands:
         if service is None:
             there = ", ".join(self.services)
             raise InvalidInput(
-                f"fault {fault.sentence!r}: {self.file} has no service {name}; there are {there}"
+                f"fault {fault.sentence!r}: {self.file} has no service {name}; choose from {there}"
             )
         action = service.actions.get(fault.verb.value)
         if action is None:
             there = ", ".join(service.actions)
             raise InvalidInput(
-                f"fault {fault.sentence!r}: {self.file}: {name} has no {fault.verb.value}; there "
-                f"are {there}"
+                f"fault {fault.sentence!r}: {self.file}: {name} has no {fault.verb.value}; "
+                f"choose from {there}"
             )
         return service, action

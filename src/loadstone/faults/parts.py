@@ -90,7 +90,7 @@ def _kinds(fault: Fault) -> Sequence[str]:
         return OF_A_NODE
     if fault.service not in SERVICES:
         raise InvalidInput(
-            f"fault {fault.sentence!r}: no service {fault.service!r}; there are "
+            f"fault {fault.sentence!r}: no service {fault.service!r}; choose from "
             f"{', '.join(SERVICES)}"
         )
     kinds = SERVICES[fault.service]
@@ -102,7 +102,7 @@ def _nodes(fault: Fault, nodes: Sequence[int], random: Random) -> Sequence[int]:
     if fault.node is not None:
         if fault.node not in nodes:
             raise InvalidInput(
-                f"fault {fault.sentence!r}: no node {fault.node}; there are "
+                f"fault {fault.sentence!r}: no node {fault.node}; choose from "
                 f"{', '.join(map(str, nodes))}"
             )
         return (fault.node,)

@@ -194,7 +194,7 @@ def _worker(dask: "Client", place: LabPlace) -> FleetWorker:
     matches = [one for one in hosts if place.host in (one.host, _ssh_name(one), _host_name(one))]
     if not matches:
         raise InvalidInput(
-            f"no lab host {place.host!r} in the fleet {place.fleet}; there are {names}"
+            f"no lab host {place.host!r} in the fleet {place.fleet}; choose from {names}"
         )
     if len(matches) > 1:
         raise InvalidInput(f"{place.host!r} names several lab hosts; give its address: {names}")
@@ -220,7 +220,8 @@ def _alone(place: LabPlace) -> FleetAddress:
     if not matches:
         names = ", ".join(one.name for one in fleet.hosts if one.role == LAB)
         raise InvalidInput(
-            f"{fleet}: no host {place.host!r} with role: lab; there are {names or 'none'}"
+            f"{fleet}: no host {place.host!r} with role: lab; "
+            + (f"choose from {names}" if names else "it has none")
         )
     return replace(fleet, hosts=matches)
 

@@ -110,7 +110,7 @@ def _scenario(name: str) -> OidcScenario:
     near = get_close_matches(name, SCENARIOS, 1)
     meant = f"did you mean {near[0]!r}? " if near else ""
     raise InvalidInput(
-        f"no scenario {name!r} of OpenID Connect; {meant}there are {', '.join(SCENARIOS)}, and "
+        f"no scenario {name!r} of OpenID Connect; {meant}choose from {', '.join(SCENARIOS)}, and "
         "mix:oidc-login=1,oidc-refresh=9"
     )
 

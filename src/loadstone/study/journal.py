@@ -164,7 +164,7 @@ def find(store: Path | StoreLocation, study_id: str) -> StudyJournal:
         matching = [study_id]
     if len(matching) != 1:
         listed = ", ".join(matching or known[-4:]) or "none yet"
-        raise InvalidInput(f"no study {study_id!r} has begun; there are: {listed}")
+        raise InvalidInput(f"no study {study_id!r} has begun; choose from {listed}")
     path = _folder(store) / matching[0] / FILE
     lines = _lines(path)
     if not lines:

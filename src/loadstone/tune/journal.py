@@ -149,7 +149,7 @@ def find(store: StoreLocation, tuning_id: str) -> TuningJournal:
     matching = [one for one in known if one.startswith(tuning_id)]
     if len(matching) != 1:
         listed = ", ".join(matching or known[-4:]) or "none yet"
-        raise InvalidInput(f"no tuning {tuning_id!r} has begun; there are: {listed}")
+        raise InvalidInput(f"no tuning {tuning_id!r} has begun; choose from {listed}")
     path = store.folder / FOLDER / matching[0] / FILE
     lines = _lines(path)
     if not lines:

@@ -117,7 +117,7 @@ def _of_own(name: str, users: int, arguments: Sequence[str]) -> Searched:
         known = (*SCENARIOS, *(one for one in CATALOGUE if is_data(one)))
         near = get_close_matches(name, known, n=1, cutoff=messages.NEAR)
         there = (
-            f"did you mean {near[0]!r}?" if near else f"there are {', '.join(sorted(SCENARIOS))}"
+            f"did you mean {near[0]!r}?" if near else f"choose from {', '.join(sorted(SCENARIOS))}"
         )
         raise InvalidInput(
             f"no scenario {name!r}; {there}; a mix such as mix:issue=1,validate=9, and those of "
@@ -211,7 +211,7 @@ def _chosen(names: Sequence[str], selector: str | None) -> int:
             f"{choices}"
         )
     raise InvalidInput(
-        f"--workload {selector}: the task has no such workload; there are: {choices}"
+        f"--workload {selector}: the task has no such workload; choose from {choices}"
     )
 
 

@@ -138,18 +138,18 @@ def test_a_password_in_a_url_is_refused_and_not_shown(wrongs):
     [
         ("Dummy.dumy: {}", 'no scenario "Dummy.dumy"; did you mean "Dummy.dummy"?'),
         ("Dummy.dummy@openstack: {}", "scenario Dummy.dummy is of default, not of openstack"),
-        ("Mine.own: {}", "there are: Authenticate.*, Dummy.*, HttpRequests.*, KeystoneBasic.*"),
+        ("Mine.own: {}", "choose from Authenticate.*, Dummy.*, HttpRequests.*, KeystoneBasic.*"),
         ("CinderVolumes.create_volume: {size: 1}", "is Rally's, but Loadstone does not run it"),
         ("SaharaJob.create_launch_job: {}", "is Rally's, but Loadstone does not run it"),
         (
             "NovaServers.resize_server: {}",
-            "is Rally's, but Loadstone does not run it; there are: NovaServers.boot_and_delete",
+            "is Rally's, but Loadstone does not run it; choose from NovaServers.boot_and_delete",
         ),
         ("NovaServers.boot_servr: {}", 'did you mean "NovaServers.boot_server"?'),
         ("KeystoneBasic.create_tenant_with_users: {}", 'needs "users_per_tenant"'),
         ("Authenticate.validate_nova: {repetitions: 0}", "must be at least 1, not 0"),
         ("Dummy.dummy: {sleep: long}", '"sleep" must be a number, not "long"'),
-        ("KeystoneBasic.create_user: {tenant_id: x}", 'has no "tenant_id"; there are: '),
+        ("KeystoneBasic.create_user: {tenant_id: x}", 'has no "tenant_id"; choose from '),
         (
             "KeystoneBasic.create_and_update_user: {create_user_kwargs: {enable: true}}",
             'has no "create_user_kwargs.enable"; did you mean "enabled"?',

@@ -34,6 +34,6 @@ def chart_problem(one: object) -> str | None:
     if missing := _NEEDED.keys() - one.keys():
         return f"needs {', '.join(sorted(missing))}"
     if strange := one.keys() - _KNOWN.keys():
-        return f"has no {', '.join(sorted(map(str, strange)))}; there are: {', '.join(_KNOWN)}"
+        return f"has no {', '.join(sorted(map(str, strange)))}; choose from {', '.join(_KNOWN)}"
     wrong = [key for key, value in one.items() if not isinstance(value, _KNOWN[key])]
     return f"has a {wrong[0]} of type {type(one[wrong[0]]).__name__}" if wrong else None

@@ -46,7 +46,7 @@ def read(path: Path) -> SshFleet:
         raise InvalidInput(f"--fleet {path}: must have address and hosts")
     if unknown := sorted(map(str, tree.keys() - FIELDS)):
         known = ", ".join(sorted(FIELDS))
-        raise InvalidInput(f"--fleet {path}: no field {unknown[0]!r}; there are {known}")
+        raise InvalidInput(f"--fleet {path}: no field {unknown[0]!r}; choose from {known}")
     address, hosts = tree.get("address"), tree.get("hosts")
     if not isinstance(address, str) or not _is_word(address):
         raise InvalidInput(

@@ -65,4 +65,4 @@ def _scenario(name: str) -> Scenario:
     near = get_close_matches(name, SCENARIOS, 1)
     meant = f"did you mean {near[0]!r}? " if near else ""
     known = f"{names}, and mix:issue=1,validate=9"
-    raise InvalidInput(f"no scenario {name!r}; {meant}there are {known}")
+    raise InvalidInput(f"no scenario {name!r}; {meant}choose from {known}")

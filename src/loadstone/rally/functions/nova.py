@@ -168,7 +168,9 @@ def _with_network(context: Context, more: Mapping[str, Any]) -> dict[str, Any]:
 def _attributes(more: Mapping[str, Any]) -> dict[str, Any]:
     unknown = sorted(set(more) - set(_NAMES))
     if unknown:
-        raise ValueError(f"a server is not created with {unknown[0]!r}; there are {sorted(_NAMES)}")
+        raise ValueError(
+            f"a server is not created with {unknown[0]!r}; choose from {sorted(_NAMES)}"
+        )
     arguments = {_NAMES[name]: value for name, value in more.items()}
     if "networks" in arguments:
         arguments["networks"] = [_network(nic) for nic in arguments["networks"]]

@@ -29,7 +29,7 @@ def at_most(options: Iterable[str]) -> Caps:
         if match is None or match[1] not in SETTINGS or int(match[2]) < 1:
             raise InvalidInput(
                 f"--at-most {part}: write it like times=2,tenants=1, in whole numbers from 1; "
-                f"there are {', '.join(SETTINGS)}"
+                f"choose from {', '.join(SETTINGS)}"
             )
         if match[1] in caps:
             raise InvalidInput(f"--at-most: {match[1]} is given twice")

@@ -58,7 +58,7 @@ def suggestion(word: object, known: Collection[str], what: str) -> str:
         return f"it takes no {what}"
     if len(known) > MANY:
         known = {f"{name.partition('.')[0]}.*" for name in known}
-    return f"there are: {', '.join(sorted(known))}"
+    return f"choose from {', '.join(sorted(known))}"
 
 
 def _location(tree: Tree, path: Path, where: tuple[int | str, ...], is_missing: bool) -> str:
