@@ -15,6 +15,7 @@ from loadstone.diagnosis.resources import Resources, Timeline
 from loadstone.monitor.roles import Role
 from loadstone.report import schema, trial_figures
 from loadstone.report.sections import charts, statements
+from loadstone.report.sections.run import report_of
 from loadstone.result.model import Run
 from loadstone.search.low_load import ALONE, PURPOSE
 from loadstone.store import codec
@@ -230,3 +231,15 @@ def test_what_one_more_core_or_worker_would_allow_is_said_to_be_a_bound():
         "one more worker",
         "one more of both",
     ]
+
+
+def test_the_same_advice_of_two_measurements_stands_once():
+    run = watched()
+    (one,) = run.measurements
+    other = replace(one, trials=tuple(replace(t, resources=resources(0.1)) for t in one.trials))
+    alone, twice = (
+        [step.text for step in report_of(replace(run, measurements=made)).steps]
+        for made in ((one,), (one, other))
+    )
+    assert alone
+    assert twice == alone

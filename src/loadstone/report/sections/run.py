@@ -183,13 +183,13 @@ def _steps(run: Run, sections: tuple[Section, ...]) -> tuple[NextStep, ...]:
         for one in run.environment.audit
     ]
     first = [one for one in audit if one.severity is Severity.CRITICAL]
-    named = [
-        NextStep(one.text, one.severity, one.worth, one.command, one.rule, one.detail)
-        for section in sections
-        for one in section.steps
-    ]
+    named = [one for section in sections for one in section.steps]
     rest = [one for one in audit if one.severity is Severity.WARNING]
-    return tuple(dict.fromkeys((*first, *named, *rest)))
+    # Several measurements may lead to the same advice, each with figures of its own.
+    once: dict[tuple[str, ...], NextStep] = {}
+    for one in (*first, *named, *rest):
+        once.setdefault((one.text, one.worth, one.command, one.rule), one)
+    return tuple(once.values())
 
 
 def _settings(run: Run) -> tuple[Table, ...]:
