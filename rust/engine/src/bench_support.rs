@@ -51,15 +51,12 @@ pub fn parse(response: &[u8]) -> Option<(u16, bool)> {
 
 /// Records this many samples and returns their number.
 pub fn record(rows: u32) -> usize {
-    let mut recorder = Recorder::in_memory(rows as usize, 0);
+    let mut recorder = Recorder::new(rows as usize, 0, None, None);
     for iteration in 0..rows {
         let due_ns = i64::from(iteration) * 1000;
-        let mut sample = Sample::not_sent(Arrival { iteration, due_ns }, 0);
-        sample.sent_ns = due_ns + 100;
-        sample.first_byte_ns = due_ns + 200;
-        sample.done_ns = due_ns + 300;
-        sample.status = 201;
-        recorder.push(&sample);
+        let sample = Sample::not_sent(Arrival { iteration, due_ns }, 0);
+        let (sent_ns, first_byte_ns, done_ns) = (due_ns + 100, due_ns + 200, due_ns + 300);
+        recorder.push(&Sample { sent_ns, first_byte_ns, done_ns, status: 201, ..sample });
     }
     recorder.finish().len()
 }

@@ -1,5 +1,4 @@
-//! Values captured from responses for later steps: from headers, JSON bodies, links, HTML forms and
-//! cookies.
+//! Values captured from headers, JSON bodies, links, forms and cookies of responses.
 
 use std::fmt;
 

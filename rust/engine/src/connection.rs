@@ -242,8 +242,7 @@ impl Connection {
         }
     }
 
-    /// Reads, and meanwhile writes the rest of the request: a server may respond before it has read
-    /// all of it.
+    /// Reads while writing the rest of the request: a server may respond before it has read it all.
     async fn read(
         &mut self,
         request: &Request<'_>,

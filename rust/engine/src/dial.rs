@@ -20,8 +20,7 @@ use crate::target::Target;
 /// Connection Attempt Delay: time before the next address is tried, too (RFC 8305 section 5).
 const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
 
-/// Connects to the first address that accepts; `first` is tried first and updated. `connect_ns` is
-/// the time-out of the caller.
+/// Connects to the first address that accepts; `first` is tried first and updated.
 pub(crate) async fn dial(
     target: &Target,
     first: &Cell<usize>,

@@ -26,6 +26,10 @@ fn open(rate_rps: f64, duration_s: f64, arrivals: Arrivals) -> Load {
     Load::Open { rate_rps, duration_s, arrivals, seed: 7, iterations: None }
 }
 
+fn closed(workers: u32, duration_s: Option<f64>, iterations: Option<u32>, think_s: f64) -> Load {
+    Load::Closed { workers, duration_s, iterations, think_s, turn: None }
+}
+
 fn due(pacer: &mut Pacer) -> Vec<Arrival> {
     std::iter::from_fn(|| pacer.take(i64::MAX - 1)).collect()
 }
@@ -48,9 +52,7 @@ fn nothing_is_taken_before_it_is_due() {
 
 #[test]
 fn a_closed_loop_starts_the_next_iteration_when_one_ends() {
-    let (workers, iterations, think_s) = (2, Some(3), 0.0);
-    let load = Load::Closed { workers, duration_s: None, iterations, think_s, turn: None };
-    let mut pacer = pacer(&load, WHOLE);
+    let mut pacer = pacer(&closed(2, None, Some(3), 0.0), WHOLE);
     assert_eq!(pacer.take(0), Some(Arrival { iteration: 0, due_ns: 0 }));
     assert_eq!(pacer.take(0), Some(Arrival { iteration: 1, due_ns: 0 }));
     assert_eq!(pacer.take(5), None);
@@ -61,13 +63,7 @@ fn a_closed_loop_starts_the_next_iteration_when_one_ends() {
 
 #[test]
 fn a_closed_loop_ends_with_the_last_number_and_begins_none_again() {
-    let load = Load::Closed {
-        workers: 2,
-        duration_s: Some(1e6),
-        iterations: None,
-        think_s: 0.0,
-        turn: None,
-    };
+    let load = closed(2, Some(1e6), None, 0.0);
     let started = Arc::new(AtomicU64::new(u64::from(u32::MAX) - 1));
     let mut pacers: Vec<_> = (0..2)
         .map(|thread| {
@@ -85,13 +81,7 @@ fn a_closed_loop_ends_with_the_last_number_and_begins_none_again() {
 
 #[test]
 fn the_parts_of_a_closed_loop_number_its_iterations_together() {
-    let load = Load::Closed {
-        workers: 7,
-        duration_s: None,
-        iterations: Some(100),
-        think_s: 0.0,
-        turn: None,
-    };
+    let load = closed(7, None, Some(100), 0.0);
     let mut workers = 0;
     let mut numbers: Vec<_> = (0..3)
         .flat_map(|part| {
@@ -124,9 +114,7 @@ fn a_band_fills_to_its_top_and_again_from_its_bottom() {
 
 #[test]
 fn a_worker_thinks_before_it_goes_on() {
-    let (workers, iterations, think_s) = (1, None, 0.5);
-    let load = Load::Closed { workers, duration_s: Some(10.0), iterations, think_s, turn: None };
-    let mut pacer = pacer(&load, WHOLE);
+    let mut pacer = pacer(&closed(1, Some(10.0), None, 0.5), WHOLE);
     assert!(pacer.take(0).is_some());
     pacer.iteration_ended(1_000_000_000, 0);
     assert_eq!(pacer.next_due_ns(), Some(1_500_000_000));
@@ -277,21 +265,14 @@ fn begun(
 }
 
 fn every_kind_of_load() -> Vec<Load> {
-    let closed = |workers, think_s| Load::Closed {
-        workers,
-        duration_s: Some(5.0),
-        iterations: None,
-        think_s,
-        turn: None,
-    };
     vec![
         open(400.0, 5.0, Arrivals::Constant),
         open(50.0, 5.0, Arrivals::Poisson),
         staged(&[(2.0, 0.0, 500.0), (1.0, 0.0, 0.0), (1.0, 90.0, 90.0)], Arrivals::Constant),
         staged(&[(2.0, 0.0, 500.0)], Arrivals::Poisson),
         Load::Replay { offsets_s: vec![0.5; 300] },
-        closed(64, 0.0),
-        closed(64, 0.3),
+        closed(64, Some(5.0), None, 0.0),
+        closed(64, Some(5.0), None, 0.3),
         Load::Band { low: 4, high: 64, fill_rps: 1e4, ebb_rps: 2e3, duration_s: 5.0 },
     ]
 }

@@ -18,17 +18,9 @@ fn request(script: &Script, index: usize) -> &Template {
 #[test]
 fn the_golden_plans_are_read_field_by_field() {
     let plan = golden("plan_open.json");
-    let arrivals = Arrivals::Poisson;
-    assert!(
-        plan.load
-            == Load::Open {
-                rate_rps: 12.5,
-                duration_s: 30.0,
-                arrivals,
-                seed: 42,
-                iterations: Some(99)
-            }
-    );
+    let (rate_rps, duration_s, arrivals) = (12.5, 30.0, Arrivals::Poisson);
+    let open = Load::Open { rate_rps, duration_s, arrivals, seed: 42, iterations: Some(99) };
+    assert!(plan.load == open);
     assert!(plan.origin.scheme == Scheme::Https && plan.origin.tls.verify);
     assert_eq!(plan.origin.tls.key_file.as_deref(), Some("client.key"));
     let [Step::Request(issue), Step::Request(validate)] = &*plan.steps else {

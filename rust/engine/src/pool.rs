@@ -16,15 +16,15 @@ use crate::worker::{PanicReporter, Worker};
 /// Opens connections before the load: one for each worker of a closed loop, else one. If connections
 /// are not reused, opens one to check that the target accepts it, and closes it.
 pub(crate) async fn connect_ahead(worker: &Rc<Worker>) -> Result<(), Outcome> {
-    if worker.http == Http::Two {
+    if worker.context.http == Http::Two {
         return shared_connection(worker).await.map(|_| ());
     }
-    let connect_ns = worker.timeouts.connect_ns;
-    for _ in 0..if worker.reuse == Reuse::Kept { worker.initial_slots() } else { 1 } {
-        let open = Connection::open(&worker.target, &worker.address, connect_ns);
+    let connect_ns = worker.context.timeouts.connect_ns;
+    for _ in 0..if worker.context.reuse == Reuse::Kept { worker.initial_slots() } else { 1 } {
+        let open = Connection::open(&worker.context.target, &worker.address, connect_ns);
         let opened = timeout(Duration::from_nanos(connect_ns.unsigned_abs()), open).await;
         let connection = opened.unwrap_or(Err(Outcome::ConnectTimeout))?;
-        if worker.reuse == Reuse::Kept {
+        if worker.context.reuse == Reuse::Kept {
             worker.add_spare(connection);
         }
     }
@@ -60,8 +60,8 @@ pub(crate) async fn shared_connection(worker: &Rc<Worker>) -> Result<http2::Conn
 /// Opens a connection, publishes the result and drives the connection until it is closed.
 async fn open_and_drive(worker: Rc<Worker>, result: watch::Sender<OpenResult>) {
     let _reporter = PanicReporter(worker.clone());
-    let connect_ns = worker.timeouts.connect_ns;
-    match http2::open_in_time(&worker.target, &worker.address, connect_ns).await {
+    let connect_ns = worker.context.timeouts.connect_ns;
+    match http2::open_in_time(&worker.context.target, &worker.address, connect_ns).await {
         Ok((connection, driver)) => {
             worker.count_connection();
             result.send_replace(Some(Ok(connection)));

@@ -18,8 +18,7 @@ use crate::run::{Run, SampleStore};
 pub struct PrepareOptions {
     /// Parquet file for the samples; without one they stay in memory.
     pub path: Option<PathBuf>,
-    /// Whether to publish samples during the run (`Prepared::live_samples`); without a file they are
-    /// then not kept.
+    /// Whether to publish samples (`Prepared::live_samples`), which without a file are not kept.
     pub live: bool,
     /// Whether to open connections before the start, and to refuse a target that does not accept any.
     pub connect: bool,

@@ -22,39 +22,22 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    /// Creates a recorder that keeps all rows and reserves memory for `expected_rows`.
-    pub(crate) fn in_memory(expected_rows: usize, generator: u16) -> Self {
+    /// Creates a recorder that sends rows to the file writer and publishes them, if there are such.
+    /// Otherwise it keeps all rows, and reserves memory for `expected_rows`.
+    pub(crate) fn new(
+        expected_rows: usize,
+        generator: u16,
+        chunks: Option<ChunkSender>,
+        live: Option<LiveBuffer>,
+    ) -> Self {
+        let is_kept = chunks.is_none() && live.is_none();
         Self {
-            rows: Samples::with_capacity(expected_rows),
+            rows: Samples::with_capacity(if is_kept { expected_rows } else { CHUNK_ROWS }),
             generator,
-            chunks: None,
-            flush_rows: usize::MAX,
-            flush_at_ns: i64::MAX,
-            live: None,
-        }
-    }
-
-    /// Creates a recorder that sends rows to the file writer.
-    pub(crate) fn to_file(chunks: ChunkSender, live: Option<LiveBuffer>, generator: u16) -> Self {
-        Self {
-            rows: Samples::with_capacity(CHUNK_ROWS),
-            generator,
-            chunks: Some(chunks),
-            flush_rows: CHUNK_ROWS,
-            flush_at_ns: FLUSH_NS,
+            flush_rows: if is_kept { usize::MAX } else { CHUNK_ROWS },
+            flush_at_ns: if chunks.is_some() { FLUSH_NS } else { i64::MAX },
+            chunks,
             live: live.map(LivePublisher::new),
-        }
-    }
-
-    /// Creates a recorder that publishes rows and keeps none.
-    pub(crate) fn live_only(live: LiveBuffer, generator: u16) -> Self {
-        Self {
-            rows: Samples::with_capacity(CHUNK_ROWS),
-            generator,
-            chunks: None,
-            flush_rows: CHUNK_ROWS,
-            flush_at_ns: i64::MAX,
-            live: Some(LivePublisher::new(live)),
         }
     }
 

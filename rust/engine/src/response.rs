@@ -41,8 +41,7 @@ pub(crate) struct HeadReader {
 }
 
 impl HeadReader {
-    /// Parses the head at the start of `bytes` once it is complete. `on_header` is called for each
-    /// header of a final response.
+    /// Parses a complete head. `on_header` is called for each header of a final response.
     pub(crate) fn read(
         &mut self,
         bytes: &[u8],

@@ -18,14 +18,14 @@ use crate::health::{Health, Histogram, ThreadCost};
 use crate::live::{LiveBuffer, LiveSamples};
 use crate::outcome::Outcome;
 use crate::pacer::{Pacer, Partition};
-use crate::plan::{Http, Limits, Load, Placement, Plan, Retries, Reuse};
+use crate::plan::{Http, Limits, Load, Placement, Plan};
 use crate::progress::{Counters, LATENCY_BUCKETS, Progress, p99_ns};
 use crate::recorder::Recorder;
 use crate::samples::Samples;
 use crate::script::Script;
 use crate::table::{ChunkSender, PartFiles};
 use crate::target::Target;
-use crate::worker::{Timeouts, Worker, WorkerConfig, WorkerResult};
+use crate::worker::{RunContext, Timeouts, Worker, WorkerConfig, WorkerResult};
 use crate::{Error, http2, pool, runner, system};
 
 /// Samples of a run.
@@ -42,11 +42,7 @@ pub(crate) struct Run {
     load: Load,
     placement: Placement,
     limits: Limits,
-    reuse: Reuse,
-    retries: Retries,
-    timeouts: Timeouts,
-    script: Arc<Script>,
-    target: Arc<Target>,
+    context: Arc<RunContext>,
     control: Control,
     counters: Vec<Arc<Counters>>,
     barrier: StartBarrier,
@@ -64,8 +60,7 @@ const MAX_EXPECTED_ROWS: f64 = 5e6;
 impl Run {
     /// Resolves the host, reads the files that the plan names and compiles the requests.
     pub(crate) fn prepare(plan: &Plan) -> Result<Self, Error> {
-        let script = Arc::new(Script::new(plan)?);
-        let target = Arc::new(Target::new(plan)?);
+        let (script, target) = (Script::new(plan)?, Target::new(plan)?);
         system::require_resources(plan)?;
         let connect_ns = nanos(plan.limits.connect_timeout_s);
         if plan.placement.http == Http::Two {
@@ -85,16 +80,19 @@ impl Run {
             load: plan.load.clone(),
             placement: Placement { threads, ..plan.placement.clone() },
             limits: plan.limits.clone(),
-            reuse: plan.connection,
-            retries: plan.retries,
-            timeouts: Timeouts {
-                connect_ns,
-                request_ns: nanos(plan.limits.request_timeout_s),
-                iteration_ns: plan.limits.iteration_timeout_s.map_or(i64::MAX, nanos),
-                drain_ns: nanos(plan.limits.drain_s),
-            },
-            script,
-            target,
+            context: Arc::new(RunContext {
+                script,
+                target,
+                timeouts: Timeouts {
+                    connect_ns,
+                    request_ns: nanos(plan.limits.request_timeout_s),
+                    iteration_ns: plan.limits.iteration_timeout_s.map_or(i64::MAX, nanos),
+                    drain_ns: nanos(plan.limits.drain_s),
+                },
+                reuse: plan.connection,
+                retries: plan.retries,
+                http: plan.placement.http,
+            }),
             control: Control::new(threads),
             counters: (0..threads).map(|_| Arc::default()).collect(),
             barrier: StartBarrier::new(threads),
@@ -306,28 +304,20 @@ impl Run {
         let part = Partition { index: self.placement.part, count: self.placement.parts };
         let pacer = Pacer::new(&self.load, &self.limits, in_load, part, started);
         Rc::new(Worker::new(WorkerConfig {
-            script: self.script.clone(),
-            target: self.target.clone(),
-            timeouts: self.timeouts,
+            context: self.context.clone(),
             counters: self.counters[usize::from(thread)].clone(),
             pacer: pacer.stopping_at(self.control.stop_at.clone()).alternating(self.side.clone()),
             in_process,
             in_load,
             max_connections: self.limits.max_connections,
-            reuse: self.reuse,
-            retries: self.retries,
-            http: self.placement.http,
-            recorder: match (chunks, self.live.clone()) {
-                (Some(chunks), live) => Recorder::to_file(chunks, live, part.index),
-                (None, Some(live)) => Recorder::live_only(live, part.index),
-                (None, None) => Recorder::in_memory(self.expected_rows(), part.index),
-            },
+            recorder: Recorder::new(self.expected_rows(), part.index, chunks, self.live.clone()),
             spawn: runner::spawn,
         }))
     }
 
     fn connect_error(&self, failure: Outcome) -> Error {
-        let addresses: Vec<_> = self.target.addresses.iter().map(ToString::to_string).collect();
+        let addresses: Vec<_> =
+            self.context.target.addresses.iter().map(ToString::to_string).collect();
         let reason = match failure {
             Outcome::Refused => "connection refused",
             Outcome::ConnectTimeout => "no answer in time",
@@ -347,7 +337,7 @@ impl Run {
     )]
     fn expected_rows(&self) -> usize {
         let iterations = self.load.expected().unwrap_or(1e6);
-        let rows = iterations * self.script.steps.len() as f64;
+        let rows = iterations * self.context.script.steps.len() as f64;
         (rows.min(MAX_EXPECTED_ROWS) / f64::from(self.placement.threads)).ceil() as usize
     }
 

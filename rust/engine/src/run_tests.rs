@@ -3,7 +3,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 
 use super::*;
-use crate::plan::Arrivals;
+use crate::plan::{Arrivals, Reuse};
 use crate::table::{group_rows, read};
 
 /// Creates a started run against a closed port: every request is refused at once.
@@ -15,13 +15,8 @@ fn run(threads: u16, duration_s: f64) -> Run {
     plan.origin.port = 1;
     plan.connection = Reuse::Kept;
     plan.placement = Placement { threads, ..plan.placement.clone() };
-    plan.load = Load::Open {
-        rate_rps: 2000.0,
-        duration_s,
-        arrivals: Arrivals::Constant,
-        seed: 0,
-        iterations: None,
-    };
+    let (rate_rps, arrivals) = (2000.0, Arrivals::Constant);
+    plan.load = Load::Open { rate_rps, duration_s, arrivals, seed: 0, iterations: None };
     let run = Run::prepare(&plan).expect("the plan is good");
     run.start(None).expect("it was not started before");
     run

@@ -30,7 +30,7 @@ async fn run_slot(worker: Rc<Worker>, slot: Rc<Slot>) {
     let _reporter = PanicReporter(worker.clone());
     let mut runner = IterationRunner {
         clock: worker.clock(),
-        state: IterationState::new(&worker.script),
+        state: IterationState::new(&worker.context.script),
         until_ns: i64::MAX,
         began_ns: Cell::new(NOT_YET),
         connection: None,
@@ -65,15 +65,14 @@ struct IterationRunner<'a> {
 }
 
 impl<'a> IterationRunner<'a> {
-    /// Runs the steps of an iteration; after a failed step only those that always run. Returns
-    /// whether all succeeded.
+    /// Runs the steps of an iteration. Returns whether all succeeded.
     async fn run(&mut self, assignment: Assignment) -> (Completed, bool) {
         let (worker, arrival) = (self.worker, assignment.arrival);
         let mut sample = Sample::not_sent(arrival, self.slot.number);
         let mut was_sent = true;
         let has_values = self.begin(arrival.iteration);
-        for index in worker.script.steps_for(arrival.iteration) {
-            let step = &worker.script.steps[index];
+        for index in worker.context.script.steps_for(arrival.iteration) {
+            let step = &worker.context.script.steps[index];
             if has_values && !self.state.has_next(step) || !has_values && self.state.has_failed() {
                 continue;
             }
@@ -88,14 +87,14 @@ impl<'a> IterationRunner<'a> {
             };
             self.mark_timed_out(&mut response);
             sample.set_response(&response);
-            sample.outcome = self.state.judge(&worker.script, index, &response);
+            sample.outcome = self.state.judge(&worker.context.script, index, &response);
             sample.action = u8::try_from(index).unwrap_or(u8::MAX);
             worker.record(&sample);
             was_sent &= sample.sent_ns >= 0;
             sample.due_ns = sample.done_ns;
         }
-        self.state.end(&worker.script);
-        if worker.reuse == Reuse::Iteration {
+        self.state.end(&worker.context.script);
+        if worker.context.reuse == Reuse::Iteration {
             self.connection = None;
         }
         let began_ns = self.began_ns.get();
@@ -111,8 +110,8 @@ impl<'a> IterationRunner<'a> {
     /// Resets the state. Returns false if a chain has no free value for the iteration.
     fn begin(&mut self, iteration: u32) -> bool {
         self.began_ns.set(NOT_YET);
-        let has_values = self.state.begin(&self.worker.script, iteration);
-        let iteration_ns = self.worker.timeouts.iteration_ns;
+        let has_values = self.state.begin(&self.worker.context.script, iteration);
+        let iteration_ns = self.worker.context.timeouts.iteration_ns;
         if iteration_ns < i64::MAX {
             self.until_ns = self.clock.now_ns() + iteration_ns;
         }
@@ -130,7 +129,7 @@ impl<'a> IterationRunner<'a> {
 
     async fn pause(&self, pause: &Pause, iteration: u32) -> Response {
         let sent_ns = self.now_ns();
-        let until_ns = sent_ns + self.worker.script.pause_ns(pause, iteration);
+        let until_ns = sent_ns + self.worker.context.script.pause_ns(pause, iteration);
         self.slot.deadline.set(self.until_ns);
         let sleep = tokio::time::sleep_until(self.clock.instant(until_ns));
         let slept = self.slot.deadline.within(sleep).await;
@@ -152,9 +151,10 @@ impl<'a> IterationRunner<'a> {
         self.worker.counters.sent();
         let mut buffer = std::mem::take(&mut self.request_bytes);
         let (values, jar) = (self.state.values(), self.state.jar());
-        let bytes = self.worker.script.render(template, iteration, values, jar, &mut buffer);
+        let bytes =
+            self.worker.context.script.render(template, iteration, values, jar, &mut buffer);
         let response = match self.attempt(template, bytes, self.until_ns).await {
-            Attempt::ClosedBeforeRead(first) if self.worker.retries == Retries::Unread => {
+            Attempt::ClosedBeforeRead(first) if self.worker.context.retries == Retries::Unread => {
                 self.retry(template, bytes, &first).await
             }
             Attempt::Done(response) | Attempt::ClosedBeforeRead(response) => response,
@@ -168,7 +168,7 @@ impl<'a> IterationRunner<'a> {
         self.worker.count_retry();
         let was_sent = first.sent_ns >= 0;
         let from_ns = if was_sent { first.sent_ns } else { first.done_ns };
-        let until_ns = self.until_ns.min(from_ns + self.worker.timeouts.request_ns);
+        let until_ns = self.until_ns.min(from_ns + self.worker.context.timeouts.request_ns);
         let again = self.attempt(template, bytes, until_ns).await;
         let (Attempt::Done(second) | Attempt::ClosedBeforeRead(second)) = again;
         let sent_ns = if was_sent { first.sent_ns } else { second.sent_ns };
@@ -176,7 +176,7 @@ impl<'a> IterationRunner<'a> {
     }
 
     async fn attempt(&mut self, template: &Template, bytes: &[u8], until_ns: i64) -> Attempt {
-        match self.worker.http {
+        match self.worker.context.http {
             Http::One => self.attempt_http1(template, bytes, until_ns).await,
             Http::Two => self.attempt_http2(template, bytes, until_ns).await,
         }
@@ -201,7 +201,7 @@ impl<'a> IterationRunner<'a> {
         if was_closed_before_read(&response, last_used_ns) {
             return Attempt::ClosedBeforeRead(response);
         }
-        if response.failure.is_none() && worker.reuse != Reuse::Request {
+        if response.failure.is_none() && worker.context.reuse != Reuse::Request {
             self.connection = Some(connection);
         }
         Attempt::Done(response)
@@ -238,17 +238,16 @@ impl<'a> IterationRunner<'a> {
     {
         let sent_ns = self.now_ns();
         let (deadline, clock) = (&self.slot.deadline, self.clock);
-        deadline.set(until_ns.min(sent_ns + self.worker.timeouts.request_ns));
+        deadline.set(until_ns.min(sent_ns + self.worker.context.timeouts.request_ns));
         Request { bytes, is_head: template.is_head, sent_ns, deadline, clock }
     }
 
     fn set_connect_deadline(&self, until_ns: i64) {
-        let late_ns = self.now_ns() + self.worker.timeouts.connect_ns;
+        let late_ns = self.now_ns() + self.worker.context.timeouts.connect_ns;
         self.slot.deadline.set(until_ns.min(late_ns));
     }
 
-    /// Returns the kept-alive connection if it is still open, else one that was opened before the
-    /// load, else a new one.
+    /// Returns the kept-alive connection, else one opened before the load, else a new one.
     async fn connect(&mut self, until_ns: i64) -> Result<Connection, Outcome> {
         while let Some(mut connection) = self.connection.take().or_else(|| self.worker.take_spare())
         {
@@ -258,8 +257,8 @@ impl<'a> IterationRunner<'a> {
         }
         self.set_connect_deadline(until_ns);
         let worker = self.worker;
-        let connect_ns = worker.timeouts.connect_ns;
-        let open = Connection::open(&worker.target, &worker.address, connect_ns);
+        let connect_ns = worker.context.timeouts.connect_ns;
+        let open = Connection::open(&worker.context.target, &worker.address, connect_ns);
         let opened = self.slot.deadline.within(open).await;
         let connection = opened.unwrap_or(Err(Outcome::ConnectTimeout))?;
         worker.count_connection();

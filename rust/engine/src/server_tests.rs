@@ -59,14 +59,13 @@ fn plan(port: u16, iterations: u32) -> Plan {
     plan.mix.clear();
     plan.retries = Retries::Unread;
     plan.limits = Limits { request_timeout_s: 20.0, iteration_timeout_s: None, ..plan.limits };
-    plan.load = Load::Closed {
-        workers: 1,
-        duration_s: None,
-        iterations: Some(iterations),
-        think_s: 0.0,
-        turn: None,
-    };
+    plan.load = closed(1, iterations);
     plan
+}
+
+fn closed(workers: u32, iterations: u32) -> Load {
+    let iterations = Some(iterations);
+    Load::Closed { workers, duration_s: None, iterations, think_s: 0.0, turn: None }
 }
 
 struct Measured {
@@ -243,13 +242,7 @@ fn http2_plan(port: u16, iterations: u32) -> Plan {
 fn requests_of_http_2_share_a_connection() {
     let port = serve_http2(|_, stream| send(stream, 200));
     let mut plan = http2_plan(port, 30);
-    plan.load = Load::Closed {
-        workers: 8,
-        duration_s: None,
-        iterations: Some(30),
-        think_s: 0.0,
-        turn: None,
-    };
+    plan.load = closed(8, 30);
     let measured = run(&plan);
     assert_eq!(outcomes(&measured), [code(Outcome::Ok); 30]);
     assert_eq!((measured.health.connections, measured.health.retries), (1, 0));

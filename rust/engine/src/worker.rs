@@ -32,11 +32,19 @@ pub(crate) struct Timeouts {
     pub drain_ns: i64,
 }
 
+/// What all threads share.
+pub(crate) struct RunContext {
+    pub script: Script,
+    pub target: Target,
+    pub timeouts: Timeouts,
+    pub reuse: Reuse,
+    pub retries: Retries,
+    pub http: Http,
+}
+
 /// What a worker is made of.
 pub(crate) struct WorkerConfig {
-    pub script: Arc<Script>,
-    pub target: Arc<Target>,
-    pub timeouts: Timeouts,
+    pub context: Arc<RunContext>,
     pub counters: Arc<Counters>,
     pub pacer: Pacer,
     /// This thread's part of the process.
@@ -45,9 +53,6 @@ pub(crate) struct WorkerConfig {
     pub in_load: Partition,
     /// Limit over all threads of the process.
     pub max_connections: u16,
-    pub reuse: Reuse,
-    pub retries: Retries,
-    pub http: Http,
     pub recorder: Recorder,
     /// Spawns the task of a new slot.
     pub spawn: fn(&Rc<Worker>, Rc<Slot>),
@@ -120,13 +125,8 @@ pub(crate) struct Completed {
 /// State of an engine thread. Its tasks run one at a time, so `Cell` and `RefCell` suffice.
 pub(crate) struct Worker {
     clock: Cell<Clock>,
-    pub script: Arc<Script>,
-    pub target: Arc<Target>,
-    pub timeouts: Timeouts,
+    pub context: Arc<RunContext>,
     pub counters: Arc<Counters>,
-    pub reuse: Reuse,
-    pub retries: Retries,
-    pub http: Http,
     /// HTTP/2 connection of all slots.
     pub shared: SharedConnection,
     /// Index of the target's address that accepted the last connection.
@@ -167,13 +167,8 @@ impl Worker {
         };
         Self {
             clock: Cell::new(Clock::starting_at(Instant::now())),
-            script: config.script,
-            target: config.target,
-            timeouts: config.timeouts,
+            context: config.context,
             counters: config.counters,
-            reuse: config.reuse,
-            retries: config.retries,
-            http: config.http,
             shared: SharedConnection::default(),
             address: Cell::default(),
             heads: HeadCache::default(),
@@ -277,12 +272,11 @@ impl Worker {
         }
     }
 
-    /// Number of a slot over all threads and parts; with HTTP/2 the number of the thread, whose slots
-    /// share one connection.
+    /// Number of a slot over all threads and parts; with HTTP/2 the number of the thread.
     #[expect(clippy::cast_possible_truncation, reason = "slots of a thread number below 2^16")]
     fn slot_number(&self, index: usize) -> u32 {
         let thread = u32::from(self.in_load.index);
-        match self.http {
+        match self.context.http {
             Http::One => index as u32 * u32::from(self.in_load.count) + thread,
             Http::Two => thread,
         }
@@ -343,7 +337,7 @@ impl Worker {
     /// Ends waits whose deadline has passed. Returns when to check again.
     pub(crate) fn expire_deadlines(&self, now_ns: i64) -> i64 {
         // A deadline that is set later is at least the shortest time-out away.
-        let Timeouts { connect_ns, request_ns, iteration_ns, .. } = self.timeouts;
+        let Timeouts { connect_ns, request_ns, iteration_ns, .. } = self.context.timeouts;
         let soonest = now_ns + connect_ns.min(request_ns).min(iteration_ns);
         let slots = self.slots.borrow();
         slots.iter().map(|slot| slot.deadline.check(now_ns)).fold(soonest, i64::min)
@@ -391,7 +385,7 @@ impl Worker {
     pub(crate) fn into_result(self: Rc<Self>) -> WorkerResult {
         let mut state = self.state.borrow_mut();
         state.result.throttled = state.pacer.throttled();
-        std::mem::replace(&mut state.result, WorkerResult::new(Recorder::in_memory(0, 0)))
+        std::mem::replace(&mut state.result, WorkerResult::new(Recorder::new(0, 0, None, None)))
     }
 }
 

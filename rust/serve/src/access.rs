@@ -1,15 +1,12 @@
 //! Authentication and authorisation of requests.
 
-use crate::api_error::ApiError;
-use crate::request::ApiRequest;
+use crate::api_error::{ApiError, Result};
+use crate::request::Request;
 use crate::state::State;
 use crate::tokens::Token;
 
 /// Returns the token that authenticates a request.
-pub(crate) fn caller<'a>(
-    state: &'a State,
-    request: &ApiRequest<'_>,
-) -> Result<&'a Token, ApiError> {
+pub(crate) fn caller<'a>(state: &'a State, request: &Request<'_>) -> Result<&'a Token> {
     request
         .token
         .and_then(|text| find_valid(state, text, request.now_us))
@@ -30,9 +27,9 @@ pub(crate) fn find_valid<'a>(state: &'a State, text: &str, now_us: i64) -> Optio
 /// Refuses a caller without the role admin.
 pub(crate) fn require_admin(
     state: &State,
-    request: &ApiRequest<'_>,
+    request: &Request<'_>,
     action: impl Into<String>,
-) -> Result<(), ApiError> {
+) -> Result<()> {
     let token = caller(state, request)?;
     let is_admin = has_role(state, token, &["admin"]);
     if is_admin { Ok(()) } else { Err(ApiError::Forbidden(action.into())) }

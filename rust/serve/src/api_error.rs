@@ -4,6 +4,9 @@ use serde_json::json;
 
 use crate::reply::Reply;
 
+/// Result of executing a request.
+pub(crate) type Result<T, E = ApiError> = std::result::Result<T, E>;
+
 /// Reason why a request fails.
 #[derive(Debug)]
 pub(crate) enum ApiError {

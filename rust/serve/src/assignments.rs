@@ -2,11 +2,11 @@
 
 use serde_json::json;
 
-use crate::api_error::ApiError;
+use crate::api_error::{ApiError, Result};
 use crate::crud;
 use crate::directory::Directory;
 use crate::reply::Reply;
-use crate::request::{ApiRequest, require_method};
+use crate::request::{Request, allow};
 use crate::resources::Kind;
 use crate::state::State;
 use crate::token_body::Reference;
@@ -15,11 +15,11 @@ use crate::tokens::Scope;
 /// Adds, checks, removes or lists a user's roles in a scope.
 pub(crate) fn answer(
     state: &mut State,
-    request: &ApiRequest<'_>,
+    request: &Request<'_>,
     scope: (&str, &str),
     user: &str,
     role: &[&str],
-) -> Result<Reply, ApiError> {
+) -> Result<Reply> {
     let directory = &mut state.directory;
     let scope = match scope {
         ("projects", id) => Scope::Project(directory.projects.expect(id)?.id.clone()),
@@ -30,7 +30,7 @@ pub(crate) fn answer(
         if !role.is_empty() {
             return Err(ApiError::UnknownUrl);
         }
-        require_method(request, &["GET", "HEAD"])?;
+        allow(request, &["GET", "HEAD"])?;
         let roles = directory.grants.roles(&user, &scope);
         let found = roles.filter_map(|role| directory.roles.get(role));
         return Ok(crud::listing(request, Kind::Role, found));
@@ -47,7 +47,7 @@ pub(crate) fn answer(
 }
 
 /// Lists grants; the query filters by user, scope and role.
-pub(crate) fn list(directory: &Directory, request: &ApiRequest<'_>) -> Reply {
+pub(crate) fn list(directory: &Directory, request: &Request<'_>) -> Reply {
     let query = request.query_pairs();
     let fits = |name: &str, id: &str| query.iter().all(|(key, value)| key != name || value == id);
     let with_names = query.iter().any(|(key, value)| {

@@ -3,27 +3,23 @@
 use serde_json::{Value, json};
 
 use crate::access::{caller, find_valid, has_role};
-use crate::api_error::ApiError;
+use crate::api_error::{ApiError, Result};
 use crate::directory::Directory;
 use crate::reply::Reply;
-use crate::request::{ApiRequest, require_method};
+use crate::request::{Request, allow};
 use crate::resources::{Kind, text};
 use crate::state::State;
 use crate::tokens::{Id, Methods, Scope, Token};
 use crate::{crud, ids, token_body};
 
-pub(crate) fn answer(
-    state: &mut State,
-    request: &ApiRequest<'_>,
-    rest: &[&str],
-) -> Result<Reply, ApiError> {
+pub(crate) fn answer(state: &mut State, request: &Request<'_>, rest: &[&str]) -> Result<Reply> {
     match (rest, request.method) {
         (["tokens"], "POST") => issue(state, request),
         (["tokens"], "GET" | "HEAD") => validate(state, request),
         (["tokens"], "DELETE") => revoke(state, request),
         (["tokens"], _) => Err(ApiError::MethodNotAllowed),
         (["catalog"], _) => {
-            require_method(request, &["GET", "HEAD"])?;
+            allow(request, &["GET", "HEAD"])?;
             let token = caller(state, request)?;
             if token.scope == Scope::Nothing {
                 return Err(ApiError::Refused("The token is unscoped: it has no catalog.".into()));
@@ -32,7 +28,7 @@ pub(crate) fn answer(
             Ok(Reply::json(200, &json!({"catalog": token_body::catalog(&url), "links": links})))
         }
         ([place @ ("projects" | "domains")], _) => {
-            require_method(request, &["GET", "HEAD"])?;
+            allow(request, &["GET", "HEAD"])?;
             let kind = if *place == "projects" { Kind::Project } else { Kind::Domain };
             let user = caller(state, request)?.user.clone();
             Ok(crud::list_scopes(&state.directory, request, kind, &user))
@@ -42,7 +38,7 @@ pub(crate) fn answer(
 }
 
 /// Returns the id of the user that a request claims to come from; none if it is unknown.
-pub(crate) fn claimed_user(state: &State, request: &ApiRequest<'_>) -> Option<Id> {
+pub(crate) fn claimed_user(state: &State, request: &Request<'_>) -> Option<Id> {
     if request.method != "POST" {
         return Some(state.tokens.find(request.token?, request.now_us)?.user.clone());
     }
@@ -58,10 +54,10 @@ pub(crate) fn claimed_user(state: &State, request: &ApiRequest<'_>) -> Option<Id
 /// Returns the token that a request is about. The caller needs one of these roles, or its user.
 fn subject<'a>(
     state: &'a State,
-    request: &ApiRequest<'_>,
+    request: &Request<'_>,
     roles: &[&str],
     action: &str,
-) -> Result<&'a Token, ApiError> {
+) -> Result<&'a Token> {
     let asking = caller(state, request)?;
     let token = request
         .subject
@@ -73,20 +69,20 @@ fn subject<'a>(
     Ok(token)
 }
 
-fn validate(state: &State, request: &ApiRequest<'_>) -> Result<Reply, ApiError> {
+fn validate(state: &State, request: &Request<'_>) -> Result<Reply> {
     let token = subject(state, request, &["admin", "service"], "identity:validate_token")?;
     let mut reply = token_body::reply(200, &state.directory, request, token);
     reply.token = request.subject.map(str::to_owned);
     Ok(reply)
 }
 
-fn revoke(state: &mut State, request: &ApiRequest<'_>) -> Result<Reply, ApiError> {
+fn revoke(state: &mut State, request: &Request<'_>) -> Result<Reply> {
     subject(state, request, &["admin"], "identity:revoke_token")?;
     state.tokens.revoke(request.subject.unwrap_or_default());
     Ok(Reply::empty())
 }
 
-fn issue(state: &mut State, request: &ApiRequest<'_>) -> Result<Reply, ApiError> {
+fn issue(state: &mut State, request: &Request<'_>) -> Result<Reply> {
     let asked: Value = serde_json::from_slice(request.body)
         .map_err(|_| ApiError::bad_request("The body is no JSON object."))?;
     let auth = required(&asked, "auth")?;
@@ -112,11 +108,7 @@ fn issue(state: &mut State, request: &ApiRequest<'_>) -> Result<Reply, ApiError>
 }
 
 /// Authenticates a user. Also returns the token, if it was by token.
-fn identify(
-    state: &State,
-    request: &ApiRequest<'_>,
-    identity: &Value,
-) -> Result<(Id, Option<Token>), ApiError> {
+fn identify(state: &State, request: &Request<'_>, identity: &Value) -> Result<(Id, Option<Token>)> {
     let methods = required(identity, "methods")?.as_array().map_or(&[][..], Vec::as_slice);
     match methods.iter().map(Value::as_str).collect::<Option<Vec<_>>>().as_deref() {
         Some(["password"]) => {
@@ -137,14 +129,14 @@ fn identify(
     }
 }
 
-fn find_user(directory: &Directory, given: &Value) -> Result<Option<Id>, ApiError> {
+fn find_user(directory: &Directory, given: &Value) -> Result<Option<Id>> {
     if let Some(id) = given.get("id").and_then(Value::as_str) {
         return Ok(directory.users.get(id).map(|user| user.id.clone()));
     }
     find_in_domain(directory, Kind::User, given)
 }
 
-fn scope_of(directory: &Directory, user: &Id, asked: Option<&Value>) -> Result<Scope, ApiError> {
+fn scope_of(directory: &Directory, user: &Id, asked: Option<&Value>) -> Result<Scope> {
     let Some(asked) = asked else {
         return Ok(default_scope(directory, user));
     };
@@ -174,11 +166,7 @@ fn default_scope(directory: &Directory, user: &Id) -> Scope {
     if directory.is_usable_scope(user, &scope) { scope } else { Scope::Nothing }
 }
 
-fn find_in_domain(
-    directory: &Directory,
-    kind: Kind,
-    given: &Value,
-) -> Result<Option<Id>, ApiError> {
+fn find_in_domain(directory: &Directory, kind: Kind, given: &Value) -> Result<Option<Id>> {
     let name = required(given, "name")?.as_str().unwrap_or_default();
     let domain = find_domain(directory, required(given, "domain")?);
     let named = domain.and_then(|domain| directory.of(kind).named(&domain, name));
@@ -193,6 +181,6 @@ fn find_domain(directory: &Directory, given: &Value) -> Option<Id> {
     found.map(|domain| domain.id.clone())
 }
 
-fn required<'a>(given: &'a Value, name: &str) -> Result<&'a Value, ApiError> {
+fn required<'a>(given: &'a Value, name: &str) -> Result<&'a Value> {
     given.get(name).ok_or_else(|| ApiError::bad_request(format!("'{name}' is a required property")))
 }

@@ -9,34 +9,12 @@ use crate::lateness::CapacityKept;
 use crate::request::segments;
 
 /// Words in paths of the API; other segments are ids.
+#[rustfmt::skip]
 const WORDS: [&str; 27] = [
-    "v3",
-    "auth",
-    "tokens",
-    "catalog",
-    "projects",
-    "domains",
-    "users",
-    "roles",
-    "password",
-    "role_assignments",
-    "services",
-    "endpoints",
-    "regions",
-    "groups",
-    "credentials",
-    "loadstone",
-    "counts",
-    ".well-known",
-    "openid-configuration",
-    "oidc",
-    "authorize",
-    "login",
-    "logout",
-    "token",
-    "introspect",
-    "userinfo",
-    "jwks",
+    "v3", "auth", "tokens", "catalog", "projects", "domains", "users", "roles", "password",
+    "role_assignments", "services", "endpoints", "regions", "groups", "credentials", "loadstone",
+    "counts", ".well-known", "openid-configuration", "oidc", "authorize", "login", "logout",
+    "token", "introspect", "userinfo", "jwks",
 ];
 /// Limit on kinds of requests; others are counted together.
 const MAX_KINDS: usize = 500;

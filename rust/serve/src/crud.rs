@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 
 use crate::access::{caller, require_admin};
-use crate::api_error::ApiError;
+use crate::api_error::{ApiError, Result};
 use crate::directory::{DEFAULT_DOMAIN, Directory};
 use crate::reply::Reply;
-use crate::request::ApiRequest;
+use crate::request::Request;
 use crate::resources::{Fields, Kind, Resource, text};
 use crate::state::State;
 use crate::tokens::{Id, Scope, Token};
@@ -17,10 +17,10 @@ const FILTERS: [&str; 6] =
 
 pub(crate) fn answer(
     state: &mut State,
-    request: &ApiRequest<'_>,
+    request: &Request<'_>,
     kind: Kind,
     rest: &[&str],
-) -> Result<Reply, ApiError> {
+) -> Result<Reply> {
     match (kind, rest, request.method) {
         (_, [], "GET" | "HEAD") => {
             require_admin(state, request, action(kind, "list"))?;
@@ -66,7 +66,7 @@ fn is_own(kind: Kind, id: &str, token: &Token) -> bool {
 /// Lists the projects or domains in which a user has a role.
 pub(crate) fn list_scopes(
     directory: &Directory,
-    request: &ApiRequest<'_>,
+    request: &Request<'_>,
     kind: Kind,
     user: &Id,
 ) -> Reply {
@@ -78,7 +78,7 @@ pub(crate) fn list_scopes(
     listing(request, kind, scopes)
 }
 
-fn list(directory: &Directory, request: &ApiRequest<'_>, kind: Kind) -> Reply {
+fn list(directory: &Directory, request: &Request<'_>, kind: Kind) -> Reply {
     let mut filters = request.query_pairs();
     filters.retain(|(name, _)| FILTERS.contains(&name.as_str()));
     let fits = |resource: &&Resource| {
@@ -101,7 +101,7 @@ fn list(directory: &Directory, request: &ApiRequest<'_>, kind: Kind) -> Reply {
     listing(request, kind, directory.of(kind).all().filter(fits))
 }
 
-fn create(state: &mut State, request: &ApiRequest<'_>, kind: Kind) -> Result<Reply, ApiError> {
+fn create(state: &mut State, request: &Request<'_>, kind: Kind) -> Result<Reply> {
     require_admin(state, request, action(kind, "create"))?;
     let mut given = given(request, kind)?;
     if kind.is_in_domain() {
@@ -117,12 +117,7 @@ fn create(state: &mut State, request: &ApiRequest<'_>, kind: Kind) -> Result<Rep
 }
 
 /// Sets the domain of a new resource.
-fn set_domain(
-    state: &State,
-    request: &ApiRequest<'_>,
-    kind: Kind,
-    given: &mut Fields,
-) -> Result<(), ApiError> {
+fn set_domain(state: &State, request: &Request<'_>, kind: Kind, given: &mut Fields) -> Result<()> {
     let domain_id = match given.get("domain_id").and_then(Value::as_str) {
         Some(id) => state.directory.domains.expect(id)?.id.to_string(),
         None => caller_domain(state, request)?,
@@ -135,7 +130,7 @@ fn set_domain(
 }
 
 /// Returns the domain of the caller's scope.
-fn caller_domain(state: &State, request: &ApiRequest<'_>) -> Result<String, ApiError> {
+fn caller_domain(state: &State, request: &Request<'_>) -> Result<String> {
     Ok(match &caller(state, request)?.scope {
         Scope::Nothing => DEFAULT_DOMAIN.to_owned(),
         Scope::Domain(id) => id.to_string(),
@@ -143,12 +138,7 @@ fn caller_domain(state: &State, request: &ApiRequest<'_>) -> Result<String, ApiE
     })
 }
 
-fn update(
-    state: &mut State,
-    request: &ApiRequest<'_>,
-    kind: Kind,
-    id: &str,
-) -> Result<Reply, ApiError> {
+fn update(state: &mut State, request: &Request<'_>, kind: Kind, id: &str) -> Result<Reply> {
     require_admin(state, request, action(kind, "update"))?;
     let known = state.directory.of(kind).expect(id)?.id.clone();
     let mut given = given(request, kind)?;
@@ -168,11 +158,7 @@ fn update(
 }
 
 /// Changes a password. The old password authenticates the user, so no token is needed.
-fn change_own_password(
-    state: &mut State,
-    request: &ApiRequest<'_>,
-    id: &str,
-) -> Result<Reply, ApiError> {
+fn change_own_password(state: &mut State, request: &Request<'_>, id: &str) -> Result<Reply> {
     let given = given(request, Kind::User)?;
     let Some(user) = state.directory.users.get(id).map(|user| user.id.clone()) else {
         return Err(ApiError::Unauthorized);
@@ -189,7 +175,7 @@ fn change_own_password(
 }
 
 /// Parses the resource in a request's body.
-fn given(request: &ApiRequest<'_>, kind: Kind) -> Result<Fields, ApiError> {
+fn given(request: &Request<'_>, kind: Kind) -> Result<Fields> {
     let mut body: Value = serde_json::from_slice(request.body)
         .map_err(|_| ApiError::bad_request("The body is no JSON object."))?;
     match body.get_mut(kind.word()).map(Value::take) {
@@ -203,7 +189,7 @@ fn given(request: &ApiRequest<'_>, kind: Kind) -> Result<Fields, ApiError> {
 }
 
 /// Removes a user's password from the fields, which are shown to clients.
-fn take_password(kind: Kind, given: &mut Fields) -> Result<Option<String>, ApiError> {
+fn take_password(kind: Kind, given: &mut Fields) -> Result<Option<String>> {
     if kind != Kind::User {
         return Ok(None);
     }
@@ -216,12 +202,12 @@ fn take_password(kind: Kind, given: &mut Fields) -> Result<Option<String>, ApiEr
     }
 }
 
-fn one(status: u16, kind: Kind, resource: &Resource, request: &ApiRequest<'_>) -> Reply {
+fn one(status: u16, kind: Kind, resource: &Resource, request: &Request<'_>) -> Reply {
     Reply::json(status, &json!({kind.word(): show(kind, resource, request)}))
 }
 
 pub(crate) fn listing<'a>(
-    request: &ApiRequest<'_>,
+    request: &Request<'_>,
     kind: Kind,
     found: impl Iterator<Item = &'a Resource>,
 ) -> Reply {
@@ -230,7 +216,7 @@ pub(crate) fn listing<'a>(
 }
 
 /// Returns a list in Keystone's format.
-pub(crate) fn list_of(request: &ApiRequest<'_>, word: &str, all: &[Value]) -> Reply {
+pub(crate) fn list_of(request: &Request<'_>, word: &str, all: &[Value]) -> Reply {
     let mut url = format!("{}{}", request.base, request.path);
     if !request.query.is_empty() {
         url = format!("{url}?{}", request.query);
@@ -239,7 +225,7 @@ pub(crate) fn list_of(request: &ApiRequest<'_>, word: &str, all: &[Value]) -> Re
     Reply::json(200, &json!({word: all, "links": links}))
 }
 
-fn show(kind: Kind, resource: &Resource, request: &ApiRequest<'_>) -> Value {
+fn show(kind: Kind, resource: &Resource, request: &Request<'_>) -> Value {
     let mut shown = resource.fields.clone();
     let url = request.url(&format!("/{}/{}", kind.plural(), resource.id));
     shown.insert("links".into(), json!({"self": url}));

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::json;
 
-use crate::api_error::ApiError;
+use crate::api_error::{ApiError, Result};
 use crate::grants::Grants;
 use crate::resources::{Fields, Kind, Resource, Resources};
 use crate::settings::Admin;
@@ -32,7 +32,7 @@ pub(crate) struct Directory {
 
 impl Directory {
     /// Creates the default domain, the roles, and an administrator with a project.
-    pub(crate) fn new(admin: &Admin, now_us: i64) -> Result<Self, ApiError> {
+    pub(crate) fn new(admin: &Admin, now_us: i64) -> Result<Self> {
         let mut made = Self {
             domains: Resources::new(Kind::Domain),
             projects: Resources::new(Kind::Project),
@@ -132,7 +132,7 @@ impl Directory {
     }
 
     /// Deletes a resource and all that depends on it.
-    pub(crate) fn remove(&mut self, kind: Kind, id: &str) -> Result<(), ApiError> {
+    pub(crate) fn remove(&mut self, kind: Kind, id: &str) -> Result<()> {
         let resource = self.of(kind).expect(id)?;
         let known = resource.id.clone();
         if kind == Kind::Domain {

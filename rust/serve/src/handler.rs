@@ -14,7 +14,7 @@ use percent_encoding::percent_decode_str;
 use crate::api_error::ApiError;
 use crate::idle::IdleTracker;
 use crate::reply::Reply;
-use crate::request::ApiRequest;
+use crate::request;
 use crate::shared::Shared;
 use crate::timer::Timer;
 use crate::{ids, timestamp};
@@ -64,7 +64,7 @@ pub(crate) async fn handle(
     };
     // Until the response is sent, the connection is not idle.
     let _busy = connection.idle.busy();
-    let request = ApiRequest {
+    let request = request::Request {
         method,
         path,
         query: head.uri.query().unwrap_or_default(),

@@ -8,6 +8,7 @@ mod auth;
 mod counts;
 mod crud;
 mod directory;
+mod expiring;
 mod fault_script;
 mod grants;
 mod handler;

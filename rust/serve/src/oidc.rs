@@ -9,16 +9,15 @@ use ring::digest::{SHA256, digest};
 use serde_json::{Value, json};
 
 use crate::Error;
-use crate::api_error::ApiError;
+use crate::api_error::{ApiError, Result};
+use crate::expiring::Expiring;
 use crate::reply::Reply;
-use crate::request::{ApiRequest, require_method, segments};
+use crate::request::{Request, allow, segments};
 use crate::settings::{OidcSettings, Settings};
 use crate::{ids, timestamp};
 
-mod expiring;
 mod signing;
 
-use expiring::Expiring;
 use signing::Signing;
 
 /// Lifetime of a login page, and of a code.
@@ -33,7 +32,7 @@ pub(crate) struct Oidc {
     users: HashMap<Arc<str>, String>,
     life_us: i64,
     signing: Signing,
-    logins: Expiring<Authorization>,
+    logins: Expiring<AuthorizeParams>,
     codes: Expiring<Code>,
     sessions: Expiring<Session>,
     access: Expiring<Access>,
@@ -43,7 +42,7 @@ pub(crate) struct Oidc {
 
 /// Parameters of an authorization request.
 #[derive(Clone)]
-struct Authorization {
+struct AuthorizeParams {
     redirect_uri: String,
     state: String,
     nonce: String,
@@ -53,7 +52,7 @@ struct Authorization {
 
 /// Code that can be exchanged once.
 struct Code {
-    authorization: Authorization,
+    params: AuthorizeParams,
     session: u128,
 }
 
@@ -79,7 +78,7 @@ pub(crate) fn is_oidc_path(segments: &[&str]) -> bool {
 
 /// Whether a request needs a worker. Exactly one request of each flow does, so that the capacity counts
 /// flows: of a login the password check, not the page before or the code after it.
-pub(crate) fn is_work(request: &ApiRequest<'_>) -> bool {
+pub(crate) fn is_work(request: &Request<'_>) -> bool {
     match segments(request.path).as_slice() {
         [".well-known", "openid-configuration"] | ["oidc", "introspect" | "userinfo"] => true,
         ["oidc", "login"] => request.method == "POST",
@@ -89,7 +88,7 @@ pub(crate) fn is_work(request: &ApiRequest<'_>) -> bool {
 }
 
 /// Returns the user that a request names.
-pub(crate) fn claimed_user(request: &ApiRequest<'_>) -> Option<String> {
+pub(crate) fn claimed_user(request: &Request<'_>) -> Option<String> {
     Some(Form::of_body(request).get("username").to_owned()).filter(|name| !name.is_empty())
 }
 
@@ -103,7 +102,7 @@ fn error_reply(status: u16, error: &str, description: &str) -> Reply {
 struct Form(Vec<(String, String)>);
 
 impl Form {
-    fn of_body(request: &ApiRequest<'_>) -> Self {
+    fn of_body(request: &Request<'_>) -> Self {
         Self(form_urlencoded::parse(request.body).into_owned().collect())
     }
 
@@ -135,18 +134,14 @@ impl Oidc {
         self.sessions.evicted + self.access.evicted
     }
 
-    pub(crate) fn answer(
-        &mut self,
-        request: &ApiRequest<'_>,
-        path: &[&str],
-    ) -> Result<Reply, ApiError> {
+    pub(crate) fn answer(&mut self, request: &Request<'_>, path: &[&str]) -> Result<Reply> {
         const READ: &[&str] = &["GET", "HEAD"];
         let methods = match path {
             ["oidc", "token" | "introspect" | "login"] => &["POST"][..],
             ["oidc", "userinfo" | "logout"] => &["GET", "POST"],
             _ => READ,
         };
-        require_method(request, methods)?;
+        allow(request, methods)?;
         match path {
             [".well-known", ..] => Ok(Reply::json(200, &metadata(request))),
             ["oidc", "jwks"] => Ok(Reply::json(200, &self.signing.key_set())),
@@ -165,7 +160,7 @@ impl Oidc {
     }
 
     /// Returns the login page, or a code if the user is logged in.
-    fn authorize(&mut self, request: &ApiRequest<'_>) -> Reply {
+    fn authorize(&mut self, request: &Request<'_>) -> Reply {
         let given = Form(request.query_pairs());
         // No redirect to an unknown address (RFC 6749 4.1.2.1).
         if given.get("client_id") != self.client.client_id {
@@ -174,7 +169,7 @@ impl Oidc {
         if given.get("redirect_uri") != self.client.redirect_uri {
             return Reply::page(400, page("Invalid parameter: redirect_uri"));
         }
-        let authorization = Authorization {
+        let params = AuthorizeParams {
             redirect_uri: given.get("redirect_uri").to_owned(),
             state: given.get("state").to_owned(),
             nonce: given.get("nonce").to_owned(),
@@ -183,30 +178,29 @@ impl Oidc {
         };
         let wrong = if given.get("response_type") != "code" {
             Some(("unsupported_response_type", "Only the response type code is served"))
-        } else if authorization.challenge.is_empty() || given.get("code_challenge_method") != "S256"
-        {
+        } else if params.challenge.is_empty() || given.get("code_challenge_method") != "S256" {
             Some(("invalid_request", "Missing parameter: code_challenge_method"))
         } else {
             None
         };
         if let Some((error, description)) = wrong {
             let pairs = [("error", error), ("error_description", description)];
-            return Reply::redirect(authorization.redirect_url(request, &pairs));
+            return Reply::redirect(params.redirect_url(request, &pairs));
         }
         let known = cookie(request, SESSION_COOKIE).and_then(ids::from_hex);
         if let Some(session) =
             known.filter(|key| self.sessions.find(*key, request.now_us).is_some())
         {
             self.count("single_sign_on");
-            return self.code(request, authorization, session);
+            return self.code(request, params, session);
         }
-        let login = self.logins.store(authorization, request.now_us, LOGIN_US);
+        let login = self.logins.store(params, request.now_us, LOGIN_US);
         Reply::page(200, login_page(login, ""))
             .with_header("set-cookie", cookie_of(LOGIN_COOKIE, login))
     }
 
     /// Handles the form of the login page.
-    fn log_in(&mut self, request: &ApiRequest<'_>) -> Reply {
+    fn log_in(&mut self, request: &Request<'_>) -> Reply {
         let given = Form::of_body(request);
         let login = cookie(request, LOGIN_COOKIE).and_then(ids::from_hex);
         let form = Form(request.query_pairs());
@@ -220,13 +214,13 @@ impl Oidc {
         let Some(user) = self.user(given.get("username"), given.get("password")) else {
             return Reply::page(200, login_page(login, "Invalid username or password."));
         };
-        let Some(authorization) = self.logins.take(login, request.now_us) else {
+        let Some(params) = self.logins.take(login, request.now_us) else {
             return Reply::page(400, page("The login has expired. Begin it again."));
         };
         self.count("login");
-        let session = self.begin(request, user, &authorization.scope, &authorization.nonce);
+        let session = self.begin(request, user, &params.scope, &params.nonce);
         let cookie = cookie_of(SESSION_COOKIE, session);
-        self.code(request, authorization, session).with_header("set-cookie", cookie)
+        self.code(request, params, session).with_header("set-cookie", cookie)
     }
 
     fn user(&self, name: &str, password: &str) -> Option<Arc<str>> {
@@ -234,30 +228,19 @@ impl Oidc {
         (known == password).then(|| name.clone())
     }
 
-    fn begin(
-        &mut self,
-        request: &ApiRequest<'_>,
-        user: Arc<str>,
-        scope: &str,
-        nonce: &str,
-    ) -> u128 {
+    fn begin(&mut self, request: &Request<'_>, user: Arc<str>, scope: &str, nonce: &str) -> u128 {
         let (scope, nonce) = (scope.to_owned(), nonce.to_owned());
         let session = Session { user, scope, nonce, current: ids::secret() };
         self.sessions.store(session, request.now_us, self.life_us)
     }
 
-    fn code(
-        &mut self,
-        request: &ApiRequest<'_>,
-        authorization: Authorization,
-        session: u128,
-    ) -> Reply {
-        let back = authorization.clone();
-        let code = self.codes.store(Code { authorization, session }, request.now_us, CODE_US);
+    fn code(&mut self, request: &Request<'_>, params: AuthorizeParams, session: u128) -> Reply {
+        let back = params.clone();
+        let code = self.codes.store(Code { params, session }, request.now_us, CODE_US);
         Reply::redirect(back.redirect_url(request, &[("code", &ids::hex(code))]))
     }
 
-    fn token(&mut self, request: &ApiRequest<'_>) -> Reply {
+    fn token(&mut self, request: &Request<'_>) -> Reply {
         let given = Form::of_body(request);
         if let Err(reply) = self.require_client(request, &given) {
             return reply;
@@ -285,7 +268,7 @@ impl Oidc {
     }
 
     /// Authenticates the client by HTTP Basic, or in the body (RFC 6749 2.3.1).
-    fn require_client(&self, request: &ApiRequest<'_>, given: &Form) -> Result<(), Reply> {
+    fn require_client(&self, request: &Request<'_>, given: &Form) -> Result<(), Reply> {
         let basic = request.authorization.and_then(basic);
         let (id, secret) = match &basic {
             Some((id, secret)) => (id.as_str(), secret.as_str()),
@@ -298,16 +281,16 @@ impl Oidc {
             .with_header("www-authenticate", "Basic realm=\"loadstone\"".to_owned()))
     }
 
-    fn exchange(&mut self, request: &ApiRequest<'_>, given: &Form) -> Reply {
+    fn exchange(&mut self, request: &Request<'_>, given: &Form) -> Reply {
         let code = ids::from_hex(given.get("code"));
         let Some(code) = code.and_then(|code| self.codes.take(code, request.now_us)) else {
             return error_reply(400, "invalid_grant", "Code not valid");
         };
-        if given.get("redirect_uri") != code.authorization.redirect_uri {
+        if given.get("redirect_uri") != code.params.redirect_uri {
             return error_reply(400, "invalid_grant", "Incorrect redirect_uri");
         }
         let hash = digest(&SHA256, given.get("code_verifier").as_bytes());
-        if ids::base64_of(hash.as_ref()) != code.authorization.challenge {
+        if ids::base64_of(hash.as_ref()) != code.params.challenge {
             return error_reply(400, "invalid_grant", "PKCE verification failed: Code mismatch");
         }
         if self.sessions.find(code.session, request.now_us).is_none() {
@@ -318,7 +301,7 @@ impl Oidc {
     }
 
     /// Renews a session. A refresh token can be used once; a second use ends the session.
-    fn refresh(&mut self, request: &ApiRequest<'_>, token: &str) -> Reply {
+    fn refresh(&mut self, request: &Request<'_>, token: &str) -> Reply {
         let halves = token.split_at_checked(32);
         let keys = halves.and_then(|(session, current)| {
             Some((ids::from_hex(session)?, ids::from_hex(current)?))
@@ -344,7 +327,7 @@ impl Oidc {
 
     fn access(
         &mut self,
-        request: &ApiRequest<'_>,
+        request: &Request<'_>,
         user: Option<Arc<str>>,
         session: Option<u128>,
         scope: String,
@@ -354,7 +337,7 @@ impl Oidc {
     }
 
     /// Returns new tokens of a session.
-    fn granted(&mut self, request: &ApiRequest<'_>, key: u128) -> Reply {
+    fn granted(&mut self, request: &Request<'_>, key: u128) -> Reply {
         let Some((session, _)) = self.sessions.find(key, request.now_us) else {
             return error_reply(400, "invalid_grant", "Session not active");
         };
@@ -388,7 +371,7 @@ impl Oidc {
         (!is_over).then_some((access, expires_us))
     }
 
-    fn introspect(&mut self, request: &ApiRequest<'_>) -> Reply {
+    fn introspect(&mut self, request: &Request<'_>) -> Reply {
         let given = Form::of_body(request);
         if let Err(reply) = self.require_client(request, &given) {
             return reply;
@@ -410,7 +393,7 @@ impl Oidc {
         Reply::json(200, &status)
     }
 
-    fn user_info(&mut self, request: &ApiRequest<'_>) -> Reply {
+    fn user_info(&mut self, request: &Request<'_>) -> Reply {
         let token = request.authorization.and_then(|header| header.strip_prefix("Bearer "));
         let valid = token.and_then(|token| self.find_valid(token, request.now_us));
         let user = valid.filter(|(access, _)| is_open_id(&access.scope));
@@ -423,7 +406,7 @@ impl Oidc {
         Reply::json(200, &json!({"sub": &*user, "preferred_username": &*user, "name": &*user}))
     }
 
-    fn log_out(&mut self, request: &ApiRequest<'_>) -> Reply {
+    fn log_out(&mut self, request: &Request<'_>) -> Reply {
         let given = Form(if request.method == "POST" {
             Form::of_body(request).0
         } else {
@@ -453,9 +436,9 @@ impl Oidc {
     }
 }
 
-impl Authorization {
+impl AuthorizeParams {
     /// Returns the URL that the browser is redirected to.
-    fn redirect_url(&self, request: &ApiRequest<'_>, pairs: &[(&str, &str)]) -> String {
+    fn redirect_url(&self, request: &Request<'_>, pairs: &[(&str, &str)]) -> String {
         let mut pairs = pairs.to_vec();
         if !self.state.is_empty() {
             pairs.push(("state", &self.state));
@@ -482,7 +465,7 @@ fn is_open_id(scope: &str) -> bool {
 }
 
 /// Returns the metadata of OpenID Connect Discovery 1.0.
-fn metadata(request: &ApiRequest<'_>) -> Value {
+fn metadata(request: &Request<'_>) -> Value {
     let at = |path: &str| format!("{}/oidc/{path}", request.base);
     json!({
         "issuer": request.base,
@@ -521,7 +504,7 @@ fn login_page(login: u128, message: &str) -> String {
 }
 
 /// Returns the value of a cookie of the request.
-fn cookie<'a>(request: &ApiRequest<'a>, name: &str) -> Option<&'a str> {
+fn cookie<'a>(request: &Request<'a>, name: &str) -> Option<&'a str> {
     let pairs = request.cookie?.split(';').filter_map(|pair| pair.trim().split_once('='));
     pairs.into_iter().find(|(known, _)| *known == name).map(|(_, value)| value)
 }

@@ -2,6 +2,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::shared::Shared;
+use crate::shared_tests;
 
 const BACK: &str = "http://127.0.0.1/callback";
 // RFC 7636, appendix B.
@@ -9,18 +10,10 @@ const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
 const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
 const CLIENT: [(&str, &str); 2] = [("client_id", "load"), ("client_secret", "a b:c")];
 
-fn service(changes: &Value) -> Shared {
-    let mut settings = json!({
-        "host": "127.0.0.1", "port": 0, "threads": 1, "token_life_s": 60.0, "max_tokens": 100,
-        "idle_timeout_s": 75.0, "only_errors": false,
-        "admin": {"user": "admin", "password": "right", "project": "admin"},
+fn service() -> Shared {
+    shared_tests::service(&json!({"capacity": shared_tests::capacity(),
         "oidc": {"client_id": "load", "client_secret": "a b:c", "redirect_uri": BACK,
-            "users": [["ann", "her&pw"], ["bob", "his"]]},
-    });
-    settings.as_object_mut().unwrap().extend(changes.as_object().unwrap().clone());
-    let Ok(settings) = Settings::from_json(&settings.to_string()) else { panic!("settings") };
-    let Ok(shared) = Shared::new(&settings) else { panic!("service") };
-    shared
+            "users": [["ann", "her&pw"], ["bob", "his"]]}}))
 }
 
 struct Ask<'a> {
@@ -45,7 +38,7 @@ impl<'a> Ask<'a> {
         let (path, query) = self.link.split_once('?').unwrap_or((&self.link, ""));
         let body =
             form_urlencoded::Serializer::new(String::new()).extend_pairs(&self.form).finish();
-        let request = ApiRequest {
+        let request = Request {
             method: self.method,
             path,
             query,
@@ -134,7 +127,7 @@ fn is_active(shared: &Shared, access: &str) -> bool {
 
 #[test]
 fn a_login_brings_a_code_and_the_code_tokens_of_the_user() {
-    let shared = service(&json!({}));
+    let shared = service();
     let (reply, _) = logged_in(&shared);
     let access = word(&reply, "access_token");
     assert!(is_active(&shared, &access));
@@ -149,7 +142,7 @@ fn a_login_brings_a_code_and_the_code_tokens_of_the_user() {
 
 #[test]
 fn a_code_can_be_exchanged_once_and_only_with_its_verifier() {
-    let shared = service(&json!({}));
+    let shared = service();
     let code =
         |reply: &Reply| header(reply, "location").split("code=").nth(1).unwrap()[..32].to_owned();
     let first = code(&log_in(&shared, "ann", "her&pw"));
@@ -162,7 +155,7 @@ fn a_code_can_be_exchanged_once_and_only_with_its_verifier() {
 
 #[test]
 fn a_wrong_password_shows_the_form_again_and_a_missing_cookie_ends_the_login() {
-    let shared = service(&json!({}));
+    let shared = service();
     for (name, password) in [("ann", "his"), ("nobody", "his")] {
         let reply = log_in(&shared, name, password);
         assert_eq!(reply.status, 200);
@@ -174,7 +167,7 @@ fn a_wrong_password_shows_the_form_again_and_a_missing_cookie_ends_the_login() {
 
 #[test]
 fn who_is_logged_in_gets_a_code_without_a_password() {
-    let shared = service(&json!({}));
+    let shared = service();
     let (_, session) = logged_in(&shared);
     let again = Ask { cookie: Some(&session), ..Ask::get(&authorize(&[])) }.of(&shared);
     assert_eq!(again.status, 302);
@@ -184,7 +177,7 @@ fn who_is_logged_in_gets_a_code_without_a_password() {
 
 #[test]
 fn a_login_that_cannot_be_is_refused_before_the_page() {
-    let shared = service(&json!({}));
+    let shared = service();
     for wrong in [[("client_id", "other")], [("redirect_uri", "http://evil/")]] {
         assert_eq!(Ask::get(&authorize(&wrong)).of(&shared).status, 400);
     }
@@ -197,7 +190,7 @@ fn a_login_that_cannot_be_is_refused_before_the_page() {
 
 #[test]
 fn a_refresh_token_is_good_once_and_its_reuse_ends_the_session() {
-    let shared = service(&json!({}));
+    let shared = service();
     let (reply, _) = logged_in(&shared);
     let refresh = |token_: &str| {
         token(&shared, &[("grant_type", "refresh_token"), ("refresh_token", token_)])
@@ -215,7 +208,7 @@ fn a_refresh_token_is_good_once_and_its_reuse_ends_the_session() {
 
 #[test]
 fn a_logout_ends_the_session_that_its_hint_names() {
-    let shared = service(&json!({}));
+    let shared = service();
     let (reply, session) = logged_in(&shared);
     let hint = word(&reply, "id_token");
     let out = |hint: &str, back: &str| {
@@ -234,7 +227,7 @@ fn a_logout_ends_the_session_that_its_hint_names() {
 
 #[test]
 fn clients_prove_who_they_are_by_header_or_body() {
-    let shared = service(&json!({}));
+    let shared = service();
     let grant = [("grant_type", "client_credentials")];
     // load:a+b%3Ac, as RFC 6749 2.3.1 encodes it.
     let basic = Some("Basic bG9hZDphK2IlM0Fj");
@@ -253,7 +246,7 @@ fn clients_prove_who_they_are_by_header_or_body() {
 
 #[test]
 fn tokens_expire() {
-    let shared = service(&json!({}));
+    let shared = service();
     let (reply, _) = logged_in(&shared);
     let bearer = format!("Bearer {}", word(&reply, "access_token"));
     let ask = Ask { authorization: Some(&bearer), ..Ask::get("/oidc/userinfo") };
@@ -264,10 +257,7 @@ fn tokens_expire() {
 
 #[test]
 fn exactly_one_request_of_each_flow_takes_a_worker() {
-    let workers = json!({"workers": 1, "service_s": 0.01, "law": "fixed", "even_over": 0,
-        "stall_every_s": 0.0, "stall_s": 0.0, "halve_at_s": null, "max_queue": null,
-        "queue_timeout_s": null, "seed": 1});
-    let shared = service(&json!({"capacity": workers}));
+    let shared = service();
     let (reply, _) = logged_in(&shared);
     assert_eq!(shared.counts().worked, 1);
     let refresh = word(&reply, "refresh_token");
@@ -285,7 +275,7 @@ fn exactly_one_request_of_each_flow_takes_a_worker() {
 
 #[test]
 fn without_openid_connect_its_paths_are_unknown_and_take_no_worker() {
-    let shared = service(&json!({"oidc": null}));
+    let shared = shared_tests::service(&json!({}));
     assert_eq!(Ask::get("/.well-known/openid-configuration").of(&shared).status, 404);
     let counts = serde_json::to_value(shared.counts()).unwrap();
     assert_eq!(counts.get("grants"), None);

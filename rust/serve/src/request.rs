@@ -1,9 +1,9 @@
 //! Requests of the API.
 
-use crate::api_error::ApiError;
+use crate::api_error::{ApiError, Result};
 
 /// Request of the API.
-pub(crate) struct ApiRequest<'a> {
+pub(crate) struct Request<'a> {
     pub(crate) method: &'a str,
     pub(crate) path: &'a str,
     pub(crate) query: &'a str,
@@ -21,7 +21,7 @@ pub(crate) struct ApiRequest<'a> {
     pub(crate) now_us: i64,
 }
 
-impl ApiRequest<'_> {
+impl Request<'_> {
     /// Returns the parameters of the query.
     pub(crate) fn query_pairs(&self) -> Vec<(String, String)> {
         form_urlencoded::parse(self.query.as_bytes()).into_owned().collect()
@@ -38,6 +38,6 @@ pub(crate) fn segments(path: &str) -> Vec<&str> {
 }
 
 /// Refuses other methods.
-pub(crate) fn require_method(request: &ApiRequest<'_>, methods: &[&str]) -> Result<(), ApiError> {
+pub(crate) fn allow(request: &Request<'_>, methods: &[&str]) -> Result<()> {
     if methods.contains(&request.method) { Ok(()) } else { Err(ApiError::MethodNotAllowed) }
 }

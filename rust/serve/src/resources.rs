@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value, json};
 
-use crate::api_error::ApiError;
+use crate::api_error::{ApiError, Result};
 use crate::ids;
 use crate::tokens::Id;
 
@@ -94,7 +94,7 @@ impl Resources {
         self.by_id.get(id)
     }
 
-    pub(crate) fn expect(&self, id: &str) -> Result<&Resource, ApiError> {
+    pub(crate) fn expect(&self, id: &str) -> Result<&Resource> {
         self.get(id).ok_or_else(|| ApiError::not_found(self.kind.word(), id))
     }
 
@@ -115,11 +115,7 @@ impl Resources {
     }
 
     /// Creates a resource with this id, or a new one.
-    pub(crate) fn create(
-        &mut self,
-        id: Option<&str>,
-        given: Fields,
-    ) -> Result<&Resource, ApiError> {
+    pub(crate) fn create(&mut self, id: Option<&str>, given: Fields) -> Result<&Resource> {
         let mut fields = self.kind.defaults();
         fields.extend(given);
         let id: Id = id.map_or_else(|| ids::hex(ids::secret()).into(), Into::into);
@@ -130,7 +126,7 @@ impl Resources {
     }
 
     /// Updates a resource, whose domain does not change.
-    pub(crate) fn update(&mut self, id: &str, changes: Fields) -> Result<&Resource, ApiError> {
+    pub(crate) fn update(&mut self, id: &str, changes: Fields) -> Result<&Resource> {
         let old = self.expect(id)?;
         let (id, name) = (old.id.clone(), old.name.clone());
         let mut fields = old.fields.clone();
@@ -150,7 +146,7 @@ impl Resources {
         }
     }
 
-    fn reserve_name(&mut self, resource: &Resource) -> Result<(), ApiError> {
+    fn reserve_name(&mut self, resource: &Resource) -> Result<()> {
         let names = self.by_name.entry(resource.domain.clone()).or_default();
         if names.contains_key(&resource.name) {
             return Err(ApiError::Conflict { kind: self.kind.word(), name: resource.name.clone() });
@@ -168,7 +164,7 @@ impl Resources {
         }
     }
 
-    fn validated(&self, id: Id, fields: Fields) -> Result<Resource, ApiError> {
+    fn validated(&self, id: Id, fields: Fields) -> Result<Resource> {
         let Some(name) = fields.get("name") else {
             return Err(ApiError::bad_request("'name' is a required property"));
         };

@@ -3,9 +3,9 @@
 use serde_json::json;
 
 use crate::access::require_admin;
-use crate::api_error::ApiError;
+use crate::api_error::{ApiError, Result};
 use crate::reply::Reply;
-use crate::request::{ApiRequest, require_method, segments};
+use crate::request::{Request, allow, segments};
 use crate::resources::Kind;
 use crate::state::State;
 use crate::{assignments, auth, crud, oidc};
@@ -16,25 +16,25 @@ pub(crate) fn is_token_request(path: &str) -> bool {
 }
 
 /// Executes a request.
-pub(crate) fn answer(state: &mut State, request: &ApiRequest<'_>) -> Result<Reply, ApiError> {
+pub(crate) fn answer(state: &mut State, request: &Request<'_>) -> Result<Reply> {
     let segments = segments(request.path);
     match segments.as_slice() {
         _ if oidc::is_oidc_path(&segments) => match &mut state.oidc {
             Some(oidc) => oidc.answer(request, &segments),
             None => Err(ApiError::UnknownUrl),
         },
-        [] => require_method(request, &["GET", "HEAD"]).map(|()| versions(request)),
-        ["v3"] => require_method(request, &["GET", "HEAD"])
+        [] => allow(request, &["GET", "HEAD"]).map(|()| versions(request)),
+        ["v3"] => allow(request, &["GET", "HEAD"])
             .map(|()| Reply::json(200, &json!({"version": version(request)}))),
         ["v3", "auth", rest @ ..] => auth::answer(state, request, rest),
         ["v3", "role_assignments"] => {
-            require_method(request, &["GET", "HEAD"])?;
+            allow(request, &["GET", "HEAD"])?;
             require_admin(state, request, "identity:list_role_assignments")?;
             Ok(assignments::list(&state.directory, request))
         }
         // There are no groups, but clients that clean up a domain list them.
         ["v3", "groups"] => {
-            require_method(request, &["GET", "HEAD"])?;
+            allow(request, &["GET", "HEAD"])?;
             require_admin(state, request, "identity:list_groups")?;
             Ok(crud::list_of(request, "groups", &[]))
         }
@@ -50,11 +50,11 @@ pub(crate) fn answer(state: &mut State, request: &ApiRequest<'_>) -> Result<Repl
     }
 }
 
-fn versions(request: &ApiRequest<'_>) -> Reply {
+fn versions(request: &Request<'_>) -> Reply {
     Reply::json(300, &json!({"versions": {"values": [version(request)]}}))
 }
 
-fn version(request: &ApiRequest<'_>) -> serde_json::Value {
+fn version(request: &Request<'_>) -> serde_json::Value {
     json!({
         "id": "v3.14",
         "status": "stable",

@@ -41,7 +41,7 @@ pub struct Service {
 }
 
 /// Connection on its way to the thread that serves it.
-struct AcceptedConnection {
+struct Accepted {
     stream: std::net::TcpStream,
     from: SocketAddr,
     number: u64,
@@ -152,11 +152,7 @@ fn measured_runtime(busy_time: &Arc<BusyTime>) -> io::Result<Runtime> {
 }
 
 /// Distributes connections to the threads in turn.
-async fn accept(
-    mut listener: Listener,
-    senders: &[UnboundedSender<AcceptedConnection>],
-    shared: &Shared,
-) {
+async fn accept(mut listener: Listener, senders: &[UnboundedSender<Accepted>], shared: &Shared) {
     let mut dark = shared.script.dark();
     for sender in senders.iter().cycle() {
         let (stream, from, permit) = loop {
@@ -172,7 +168,7 @@ async fn accept(
         if let Ok(stream) = stream.into_std() {
             let number = shared.count_connection();
             // Fails only if the thread has died, which `run` reports.
-            let _ = sender.send(AcceptedConnection { stream, from, number, permit });
+            let _ = sender.send(Accepted { stream, from, number, permit });
         }
     }
 }
@@ -209,15 +205,11 @@ struct ThreadContext {
     idle_timeout: Duration,
 }
 
-async fn serve(
-    mut receiver: UnboundedReceiver<AcceptedConnection>,
-    context: ThreadContext,
-    timer: Timer,
-) {
+async fn serve(mut receiver: UnboundedReceiver<Accepted>, context: ThreadContext, timer: Timer) {
     let (context, timer) = (Rc::new(context), Rc::new(timer));
     let running = timer.clone();
     tokio::task::spawn_local(async move { running.run().await });
-    while let Some(AcceptedConnection { stream, from, number, permit }) = receiver.recv().await {
+    while let Some(Accepted { stream, from, number, permit }) = receiver.recv().await {
         let Ok(stream) = TcpStream::from_std(stream) else { continue };
         let context = context.clone();
         let connection = Rc::new(ConnectionContext {

@@ -14,7 +14,7 @@ use crate::limiter::{Key, Limiter, Verdict};
 use crate::lockout::Lockout;
 use crate::oidc::{self, Oidc};
 use crate::reply::Reply;
-use crate::request::ApiRequest;
+use crate::request::Request;
 use crate::settings::{Limit, LimitMode, LimitPer, Settings};
 use crate::state::State;
 use crate::tokens::Tokens;
@@ -91,7 +91,7 @@ impl Shared {
     }
 
     /// Returns until when the rate limiter delays a request.
-    pub(crate) fn delay(&self, request: &ApiRequest<'_>) -> Option<Instant> {
+    pub(crate) fn delay(&self, request: &Request<'_>) -> Option<Instant> {
         if !self.delays || !self.is_work(request) {
             return None;
         }
@@ -103,7 +103,7 @@ impl Shared {
     }
 
     /// Executes a request.
-    pub(crate) fn answer(&self, request: &ApiRequest<'_>) -> DueReply {
+    pub(crate) fn answer(&self, request: &Request<'_>) -> DueReply {
         let mut inner = self.lock();
         // The clock is read under the lock, so that arrivals are in the order of their times.
         let now = self.began.elapsed();
@@ -124,7 +124,7 @@ impl Shared {
     }
 
     /// Whether a request needs a worker.
-    fn is_work(&self, request: &ApiRequest<'_>) -> bool {
+    fn is_work(&self, request: &Request<'_>) -> bool {
         route::is_token_request(request.path) || self.has_oidc && oidc::is_work(request)
     }
 
@@ -165,7 +165,7 @@ impl Shared {
         let inner = self.lock();
         let mut counts = inner.counts.clone();
         counts.script = self.script.injected();
-        counts.tokens_evicted = inner.state.tokens.evicted;
+        counts.tokens_evicted = inner.state.tokens.evicted();
         if let Some(oidc) = &inner.state.oidc {
             counts.tokens_evicted += oidc.evicted();
             counts.grants.clone_from(&oidc.grants);
@@ -177,12 +177,11 @@ impl Shared {
         counts
     }
 
-    /// Applies limits and faults to a token request, then assigns it to a worker. Returns when it will
-    /// be done.
+    /// Applies limits and faults, then assigns a worker. Returns when the request will be done.
     fn work(
         &self,
         inner: &mut Inner,
-        request: &ApiRequest<'_>,
+        request: &Request<'_>,
         now: Duration,
     ) -> Result<Option<u64>, Refused> {
         let now_s = now.as_secs_f64();
@@ -233,7 +232,7 @@ impl Shared {
 
 impl Inner {
     /// Applies the rate limiter to a request.
-    fn limit(&mut self, request: &ApiRequest<'_>, now: Duration) -> Verdict {
+    fn limit(&mut self, request: &Request<'_>, now: Duration) -> Verdict {
         let Some(limiter) = &mut self.limiter else { return Verdict::Pass };
         let key = match limiter.per {
             LimitPer::Service => Key::Service,

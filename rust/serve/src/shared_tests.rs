@@ -3,26 +3,37 @@
 use serde_json::{Value, json};
 
 use crate::reply::Reply;
-use crate::request::ApiRequest;
+use crate::request::Request;
 use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::timestamp;
 
-fn service(changes: &Value) -> Shared {
+/// Settings with changes, as JSON.
+fn settings(changes: &Value) -> String {
     let mut settings = json!({
         "host": "127.0.0.1", "port": 0, "threads": 1, "token_life_s": 60.0, "max_tokens": 100,
         "idle_timeout_s": 75.0, "only_errors": false,
         "admin": {"user": "admin", "password": "right", "project": "admin"},
     });
     settings.as_object_mut().unwrap().extend(changes.as_object().unwrap().clone());
-    let Ok(settings) = Settings::from_json(&settings.to_string()) else { panic!("settings") };
+    settings.to_string()
+}
+
+pub(crate) fn service(changes: &Value) -> Shared {
+    let Ok(settings) = Settings::from_json(&settings(changes)) else { panic!("settings") };
     let Ok(shared) = Shared::new(&settings) else { panic!("service") };
     shared
 }
 
+/// Capacity of one worker.
+pub(crate) fn capacity() -> Value {
+    json!({"workers": 1, "service_s": 0.01, "law": "fixed", "even_over": 0, "stall_every_s": 0.0,
+        "stall_s": 0.0, "halve_at_s": null, "max_queue": null, "queue_timeout_s": null, "seed": 1})
+}
+
 fn ask(shared: &Shared, method: &str, path: &str, tokens: [Option<&str>; 2], body: &str) -> Reply {
     let [token, subject] = tokens;
-    let request = ApiRequest {
+    let request = Request {
         method,
         path,
         query: "",
@@ -117,11 +128,7 @@ fn unknown_paths_and_methods_have_the_right_status() {
 
 #[test]
 fn exactly_token_requests_need_a_worker_with_any_spelling_of_the_path() {
-    let capacity = json!({
-        "workers": 1, "service_s": 0.01, "law": "fixed", "even_over": 0, "stall_every_s": 0.0,
-        "stall_s": 0.0, "halve_at_s": null, "max_queue": null, "queue_timeout_s": null, "seed": 1,
-    });
-    let shared = service(&json!({"capacity": capacity}));
+    let shared = service(&json!({"capacity": capacity()}));
     for path in ["/v3/auth/tokens", "/v3//auth/tokens", "//v3/auth/tokens/", "/v3/auth/catalog/"] {
         let before = shared.counts().worked;
         ask(&shared, "GET", path, [None; 2], "");
@@ -144,13 +151,7 @@ fn settings_out_of_bounds_name_option_and_bounds() {
             "--limit must be from 0.001 to 1000000 a second, not 0",
         ),
     ] {
-        let mut settings = json!({
-            "host": "::1", "port": 0, "threads": 1, "token_life_s": 60.0, "max_tokens": 100,
-            "idle_timeout_s": 75.0, "only_errors": false,
-            "admin": {"user": "admin", "password": "right", "project": "admin"},
-        });
-        settings.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
-        let Err(refusal) = Settings::from_json(&settings.to_string()) else { panic!("{words}") };
-        assert_eq!(refusal.to_string(), words);
+        let Err(error) = Settings::from_json(&settings(&change)) else { panic!("{words}") };
+        assert_eq!(error.to_string(), words);
     }
 }

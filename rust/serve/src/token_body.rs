@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::directory::Directory;
 use crate::reply::Reply;
-use crate::request::ApiRequest;
+use crate::request::Request;
 use crate::resources::{Kind, Resource};
 use crate::tokens::{Methods, Scope, Token};
 use crate::{ids, timestamp};
@@ -114,7 +114,7 @@ impl<'a> Reference<'a> {
 pub(crate) fn reply(
     status: u16,
     directory: &Directory,
-    request: &ApiRequest<'_>,
+    request: &Request<'_>,
     token: &Token,
 ) -> Reply {
     let url = request.url("");

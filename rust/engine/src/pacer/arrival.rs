@@ -19,8 +19,7 @@ pub(crate) struct Partition {
 }
 
 impl Partition {
-    /// Returns the partition of a thread, over all parts of the load. The threads of part p of k are
-    /// p, p + k, ... of all.
+    /// Returns the partition of a thread: part p of k has the threads p, p + k, ... of the load.
     pub(crate) fn of_thread(thread: u16, placement: &Placement) -> Self {
         let Placement { threads, part, parts, .. } = *placement;
         Self { index: thread * parts + part, count: threads * parts }

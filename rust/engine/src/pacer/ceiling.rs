@@ -14,8 +14,7 @@ const ROUNDING_NS: f64 = 1000.0;
 #[derive(Debug, Clone)]
 pub(crate) struct Ceiling {
     gap_ns: f64,
-    /// Earliest next due time. It depends on the schedule only, so lateness of the generator does not
-    /// move due times.
+    /// Earliest next due time. A late generator does not move due times.
     next_due_ns: f64,
     /// Earliest next start.
     next_begin_ns: f64,

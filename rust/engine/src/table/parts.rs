@@ -78,8 +78,7 @@ impl PartFiles {
         Ok(())
     }
 
-    /// Joins the parts to the final file with full row groups, and removes them. Returns the number of
-    /// rows.
+    /// Joins the parts to the final file, and removes them. Returns the number of rows.
     pub(crate) fn join(mut self) -> Result<u64, BadFile> {
         let rows = match self.written.as_slice() {
             // The only part of a short run is the final file.

@@ -5,27 +5,28 @@ use std::collections::{BTreeSet, HashMap};
 use crate::ids;
 
 /// Values by key. Above the limit, the one that expires first is evicted.
-pub(super) struct Expiring<T> {
+#[derive(Debug)]
+pub(crate) struct Expiring<T> {
     by_key: HashMap<u128, (i64, T)>,
     by_expiry: BTreeSet<(i64, u128)>,
     limit: usize,
     /// Number of values that were evicted before they expired.
-    pub(super) evicted: u64,
+    pub(crate) evicted: u64,
 }
 
 impl<T> Expiring<T> {
-    pub(super) fn new(limit: usize) -> Self {
+    pub(crate) fn new(limit: usize) -> Self {
         Self { by_key: HashMap::new(), by_expiry: BTreeSet::new(), limit, evicted: 0 }
     }
 
     /// Stores a value under a new secret key.
-    pub(super) fn store(&mut self, value: T, now_us: i64, life_us: i64) -> u128 {
+    pub(crate) fn store(&mut self, value: T, now_us: i64, life_us: i64) -> u128 {
         let key = ids::secret();
         self.store_as(key, value, now_us, life_us);
         key
     }
 
-    pub(super) fn store_as(&mut self, key: u128, value: T, now_us: i64, life_us: i64) {
+    pub(crate) fn store_as(&mut self, key: u128, value: T, now_us: i64, life_us: i64) {
         while let Some((expires_us, key)) = self.by_expiry.first().copied() {
             let is_expired = expires_us <= now_us;
             if !is_expired && self.by_expiry.len() < self.limit {
@@ -40,13 +41,13 @@ impl<T> Expiring<T> {
     }
 
     /// Returns a value and when it expires.
-    pub(super) fn find(&self, key: u128, now_us: i64) -> Option<(&T, i64)> {
+    pub(crate) fn find(&self, key: u128, now_us: i64) -> Option<(&T, i64)> {
         let (expires_us, value) = self.by_key.get(&key)?;
         (*expires_us > now_us).then_some((value, *expires_us))
     }
 
     /// Removes a value.
-    pub(super) fn take(&mut self, key: u128, now_us: i64) -> Option<T> {
+    pub(crate) fn take(&mut self, key: u128, now_us: i64) -> Option<T> {
         let (expires_us, value) = self.by_key.remove(&key)?;
         self.by_expiry.remove(&(expires_us, key));
         (expires_us > now_us).then_some(value)
@@ -73,6 +74,10 @@ mod tests {
         let keys = [9, 5, 7].map(|life| values.store(life, 0, life));
         assert_eq!(keys.map(|key| values.find(key, 1).is_some()), [true, false, true]);
         assert_eq!(values.evicted, 1);
+        values.store(1, 8, 1);
+        assert_eq!((values.by_key.len(), values.evicted), (2, 1));
+        // A value that was taken makes room for another.
+        assert_eq!(values.take(keys[0], 8), Some(9));
         values.store(1, 8, 1);
         assert_eq!((values.by_key.len(), values.evicted), (2, 1));
     }
