@@ -1,8 +1,8 @@
-//! The HTTP target of `make verify`: answers every request with 201 and 1.5 kB, at next to no cost.
+//! HTTP target of `make verify`: responds to every request with 201 and 1.5 kB at minimal cost.
 //!
-//! One thread, one epoll instance: no other thread is woken for a request, which would be billed to
-//! whoever sent it. Prints its port; ends when its standard input is closed, and prints how many
-//! requests it has answered.
+//! One thread with one epoll instance, so that no other thread is woken for a request, which would
+//! cost the client CPU time. Prints its port; exits when standard input is closed, and prints the
+//! number of requests.
 
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -25,7 +25,7 @@ struct Connection {
 }
 
 fn main() -> io::Result<()> {
-    let answer = format!(
+    let response = format!(
         "HTTP/1.1 201 Created\r\nContent-Type: application/json\r\nX-Subject-Token: gAAAAABn\r\n\
          Connection: keep-alive\r\nContent-Length: {BODY_BYTES}\r\n\r\n{}",
         "x".repeat(BODY_BYTES)
@@ -38,7 +38,7 @@ fn main() -> io::Result<()> {
     epoll::add(&poll, io::stdin().as_fd(), EventData::new_u64(STDIN), EventFlags::IN)?;
     let mut connections: Vec<Option<Connection>> = Vec::new();
     let mut events: Vec<Event> = Vec::with_capacity(EVENTS);
-    let mut answered: u64 = 0;
+    let mut count: u64 = 0;
     loop {
         events.clear();
         match epoll::wait(&poll, spare_capacity(&mut events), None) {
@@ -56,13 +56,13 @@ fn main() -> io::Result<()> {
                     let buffer = vec![0; BUFFER_BYTES];
                     connections[index] = Some(Connection { stream, buffer, filled: 0 });
                 }
-                STDIN => return writeln!(io::stdout(), "{answered}"),
+                STDIN => return writeln!(io::stdout(), "{count}"),
                 index => {
                     let slot = usize::try_from(index).ok().and_then(|at| connections.get_mut(at));
                     let Some(slot) = slot else { continue };
                     // Closing the socket takes it out of the epoll set.
                     if let Some(connection) = slot
-                        && serve(connection, &answer, &mut answered).is_err()
+                        && serve(connection, &response, &mut count).is_err()
                     {
                         *slot = None;
                     }
@@ -79,8 +79,8 @@ fn free_index(connections: &mut Vec<Option<Connection>>) -> usize {
     })
 }
 
-/// Answer the requests that one read brings; an error ends the connection.
-fn serve(connection: &mut Connection, answer: &[u8], answered: &mut u64) -> io::Result<()> {
+/// Reads once and responds to the requests; an error ends the connection.
+fn serve(connection: &mut Connection, response: &[u8], count: &mut u64) -> io::Result<()> {
     let Connection { stream, buffer, filled } = connection;
     let read = stream.read(&mut buffer[*filled..])?;
     if read == 0 {
@@ -90,14 +90,14 @@ fn serve(connection: &mut Connection, answer: &[u8], answered: &mut u64) -> io::
     while let Some(length) = request_length(&buffer[..*filled]) {
         buffer.copy_within(length..*filled, 0);
         *filled -= length;
-        // Before the answer: whoever has it finds it counted.
-        *answered += 1;
-        stream.write_all(answer)?;
+        // Counted first, so that a client that has the response finds it counted.
+        *count += 1;
+        stream.write_all(response)?;
     }
     Ok(())
 }
 
-/// Length of the first request, head and body, once it is complete.
+/// Returns the length of the first request, once it is complete.
 fn request_length(bytes: &[u8]) -> Option<usize> {
     let head = bytes.windows(4).position(|window| window == b"\r\n\r\n")? + 4;
     let text = std::str::from_utf8(&bytes[..head]).ok()?;

@@ -26,7 +26,7 @@ struct State {
     pair: u32,
     is_second: bool,
     active: usize,
-    begun: u32,
+    started: u32,
     ended: u32,
 }
 
@@ -41,7 +41,7 @@ impl Alternation {
     /// Creates two sides that alternate after `length` iterations.
     pub(crate) fn sides(length: u32, seed: u64) -> [Side; 2] {
         let active = first_side(seed, 0);
-        let state = State { pair: 0, is_second: false, active, begun: 0, ended: 0 };
+        let state = State { pair: 0, is_second: false, active, started: 0, ended: 0 };
         let shared = Arc::new(Self {
             state: Mutex::new(state),
             number: AtomicU64::new(0),
@@ -70,15 +70,15 @@ impl Side {
     /// Returns the number of this side's current turn while it may start iterations.
     pub(crate) fn current_turn(&self) -> Option<u64> {
         let state = self.shared.state();
-        let is_open = state.active == self.index && state.begun < self.shared.length;
+        let is_open = state.active == self.index && state.started < self.shared.length;
         is_open.then(|| self.shared.number.load(Ordering::Relaxed))
     }
 
     /// Starts an iteration; false if it is not this side's turn.
     pub(crate) fn try_begin(&self) -> bool {
         let mut state = self.shared.state();
-        let is_open = state.active == self.index && state.begun < self.shared.length;
-        state.begun += u32::from(is_open);
+        let is_open = state.active == self.index && state.started < self.shared.length;
+        state.started += u32::from(is_open);
         is_open
     }
 
@@ -97,7 +97,7 @@ impl Side {
             state.active = 1 - state.active;
         }
         state.is_second = !state.is_second;
-        (state.begun, state.ended) = (0, 0);
+        (state.started, state.ended) = (0, 0);
         shared.number.fetch_add(1, Ordering::Relaxed);
         shared.changed[state.active].notify_one();
     }

@@ -49,7 +49,7 @@ fn run<T>(test: impl Future<Output = T>) -> T {
 }
 
 #[test]
-fn an_address_that_swallows_packets_does_not_use_up_the_time_of_the_next() {
+fn an_address_that_drops_packets_does_not_delay_the_next() {
     run(async {
         let swallowing = Swallowing::new().await;
         let (_listener, address) = answering().await;
@@ -73,7 +73,7 @@ fn an_address_that_refuses_is_followed_by_the_next() {
 }
 
 #[test]
-fn where_no_address_answers_the_last_fault_counts() {
+fn without_an_address_that_accepts_the_last_failure_is_returned() {
     run(async {
         let target = target(&[refusing().await, refusing().await]);
         let failed = dial(&target, &Cell::new(1), CONNECT_NS).await;

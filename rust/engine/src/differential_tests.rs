@@ -255,7 +255,7 @@ fn our_parser_differs_from_hypers_only_where_that_is_justified() {
 }
 
 #[test]
-fn each_listed_difference_is_of_the_corpus() {
+fn each_listed_difference_is_in_the_corpus() {
     for (name, _) in DIFFERENCES {
         assert!(CORPUS.iter().any(|(known, _)| known == name), "{name}");
     }

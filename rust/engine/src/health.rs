@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn without_values_there_is_no_lag() {
+    fn a_quantile_without_values_is_zero() {
         assert_eq!(Histogram::default().quantile(0.99), 0);
     }
 

@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_parameter_is_found_by_its_whole_name() {
+    fn a_query_parameter_is_found_by_its_full_name() {
         let link = "http://127.0.0.1:1/cb?state=s&xcode=no&code=a%2Bb&iss=x#code=no";
         assert_eq!(query_parameter(link, "code"), Some("a%2Bb"));
         assert_eq!(query_parameter(link, "error"), None);

@@ -62,7 +62,7 @@ fn a_closed_loop_starts_the_next_iteration_when_one_ends() {
 }
 
 #[test]
-fn a_closed_loop_ends_with_the_last_number_and_begins_none_again() {
+fn a_closed_loop_ends_at_the_last_iteration_number() {
     let load = closed(2, Some(1e6), None, 0.0);
     let started = Arc::new(AtomicU64::new(u64::from(u32::MAX) - 1));
     let mut pacers: Vec<_> = (0..2)
@@ -102,7 +102,7 @@ fn the_parts_of_a_closed_loop_number_its_iterations_together() {
 }
 
 #[test]
-fn a_band_fills_to_its_top_and_again_from_its_bottom() {
+fn a_band_fills_to_high_and_again_from_low() {
     let load = Load::Band { low: 1, high: 3, fill_rps: 1e3, ebb_rps: 0.0, duration_s: 1.0 };
     let mut pacer = pacer(&load, WHOLE);
     assert_eq!((0..10).filter_map(|ms| pacer.take(ms * 1_000_000)).count(), 3);
@@ -113,7 +113,7 @@ fn a_band_fills_to_its_top_and_again_from_its_bottom() {
 }
 
 #[test]
-fn a_worker_thinks_before_it_goes_on() {
+fn a_worker_waits_for_its_think_time() {
     let mut pacer = pacer(&closed(1, Some(10.0), None, 0.5), WHOLE);
     assert!(pacer.take(0).is_some());
     pacer.iteration_ended(1_000_000_000, 0);
@@ -137,7 +137,7 @@ fn poisson_gaps_have_the_mean_and_the_deviation_of_an_exponential_distribution()
 }
 
 #[test]
-fn another_seed_is_another_schedule_and_the_same_seed_the_same() {
+fn the_schedule_depends_on_the_seed() {
     let with = |seed| {
         let (rate_rps, duration_s, arrivals) = (100.0, 1.0, Arrivals::Poisson);
         let iterations = None;
@@ -188,7 +188,7 @@ fn staged(stages: &[(f64, f64, f64)], arrivals: Arrivals) -> Load {
 }
 
 #[test]
-fn nothing_is_due_in_a_stage_at_rate_zero_nor_at_its_edge_before_it() {
+fn nothing_is_due_in_a_stage_with_rate_zero() {
     let load = staged(&[(1.0, 2.0, 2.0), (1.0, 0.0, 0.0), (1.0, 2.0, 2.0)], Arrivals::Constant);
     let due_ms: Vec<_> =
         due(&mut pacer(&load, WHOLE)).iter().map(|arrival| arrival.due_ns / 1_000_000).collect();
@@ -196,7 +196,7 @@ fn nothing_is_due_in_a_stage_at_rate_zero_nor_at_its_edge_before_it() {
 }
 
 #[test]
-fn a_recording_is_replayed_to_its_last_instant() {
+fn a_recording_is_replayed_completely() {
     let load = Load::Replay { offsets_s: vec![0.25, 0.25, 1.5, 2.0] };
     let due_ms: Vec<_> =
         due(&mut pacer(&load, WHOLE)).iter().map(|arrival| arrival.due_ns / 1_000_000).collect();
@@ -205,7 +205,7 @@ fn a_recording_is_replayed_to_its_last_instant() {
 }
 
 #[test]
-fn an_open_loop_ends_after_so_many_iterations_too() {
+fn an_open_loop_may_end_after_a_number_of_iterations() {
     for arrivals in [Arrivals::Constant, Arrivals::Poisson] {
         let (rate_rps, duration_s, seed) = (100.0, 3600.0, 7);
         let load = Load::Open { rate_rps, duration_s, arrivals, seed, iterations: Some(10) };
@@ -278,7 +278,7 @@ fn every_kind_of_load() -> Vec<Load> {
 }
 
 #[test]
-fn no_kind_of_load_begins_more_than_the_ceiling_in_any_second() {
+fn no_kind_of_load_exceeds_the_ceiling_in_any_second() {
     let limits = limits(Some(50.0), None);
     for (kind, load) in every_kind_of_load().iter().enumerate() {
         for threads in [1_u16, 3] {
@@ -295,7 +295,7 @@ fn no_kind_of_load_begins_more_than_the_ceiling_in_any_second() {
 }
 
 #[test]
-fn a_generator_that_was_late_makes_up_for_ten_milliseconds_at_most() {
+fn a_late_generator_catches_up_on_ten_milliseconds_at_most() {
     // It looks once in 100 ms only: without a limit 5 would begin at each look.
     let load = open(50.0, 5.0, Arrivals::Constant);
     let (begun, _) = begun(&load, &limits(Some(50.0), None), 1, (100_000_000, 1_000_000));
@@ -303,7 +303,7 @@ fn a_generator_that_was_late_makes_up_for_ten_milliseconds_at_most() {
 }
 
 #[test]
-fn a_late_generator_moves_nothing_that_is_due_below_the_ceiling() {
+fn a_late_generator_does_not_move_due_times_below_the_ceiling() {
     let load = open(100.0, 1.0, Arrivals::Constant);
     let mut pacer = Pacer::new(&load, &limits(Some(1e6), None), WHOLE, WHOLE, Arc::default());
     // It looks for the first time after half a second.
@@ -316,7 +316,7 @@ fn a_late_generator_moves_nothing_that_is_due_below_the_ceiling() {
 }
 
 #[test]
-fn a_load_at_the_ceiling_or_below_is_not_held_back() {
+fn a_load_at_or_below_the_ceiling_is_not_delayed() {
     for threads in [1_u16, 2, 3] {
         for load in [
             open(5000.0, 2.0, Arrivals::Constant),
@@ -331,7 +331,7 @@ fn a_load_at_the_ceiling_or_below_is_not_held_back() {
 }
 
 #[test]
-fn what_the_ceiling_holds_back_is_due_when_it_permits_it() {
+fn a_delayed_iteration_is_due_when_the_ceiling_permits_it() {
     let load = open(100.0, 1.0, Arrivals::Constant);
     let mut pacer = Pacer::new(&load, &limits(Some(50.0), None), WHOLE, WHOLE, Arc::default());
     let due_ms: Vec<_> = (0..200)
@@ -347,7 +347,7 @@ fn what_the_ceiling_holds_back_is_due_when_it_permits_it() {
 }
 
 #[test]
-fn every_kind_of_load_ends_when_it_may_last_no_longer() {
+fn every_kind_of_load_ends_at_its_maximum_duration() {
     let limits = limits(None, Some(0.75));
     for load in every_kind_of_load() {
         let (begun, pacers) = begun(&load, &limits, 1, (1_000_000, 1_000_000));

@@ -168,7 +168,7 @@ fn decimal(value: &[u8]) -> Result<u64, BadHttp> {
     }
     let zeros = value.iter().take_while(|&&digit| digit == b'0').count();
     let value = &value[zeros..];
-    // 20 digits may be more than 64 bits hold.
+    // 20 digits may not fit into 64 bits.
     if value.len() > 19 {
         return Err(BadHttp);
     }

@@ -37,7 +37,7 @@ fn complete(text: &str) -> Head {
 }
 
 #[test]
-fn a_counted_body_ends_where_it_says() {
+fn a_body_ends_at_its_content_length() {
     let head = complete("HTTP/1.1 201 Created\r\nContent-Length: 5\r\n\r\nhello");
     assert_eq!((head.status, head.keep_alive), (201, true));
 }
@@ -51,14 +51,14 @@ fn a_chunked_body_ends_after_its_trailers() {
 }
 
 #[test]
-fn what_follows_the_answer_is_not_part_of_it() {
+fn bytes_after_the_response_are_not_part_of_it() {
     let text = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 500";
     let (_, used) = whole(text).unwrap().unwrap();
     assert_eq!(&text[used..], "HTTP/1.1 500");
 }
 
 #[test]
-fn connections_are_kept_as_version_and_header_say() {
+fn connection_reuse_depends_on_version_and_header() {
     for (head, kept) in [
         ("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", true),
         ("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: foo, Close\r\n\r\n", false),
@@ -81,13 +81,13 @@ fn no_body_follows_204_304_and_head() {
 }
 
 #[test]
-fn interim_answers_are_told_apart() {
+fn interim_responses_are_recognised() {
     assert!(complete("HTTP/1.1 100 Continue\r\n\r\n").is_interim());
     assert!(!complete("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").is_interim());
 }
 
 #[test]
-fn what_is_not_http_is_refused() {
+fn invalid_http_is_rejected() {
     for bad in [
         "SSH-2.0-OpenSSH_9.2\r\n",
         "HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n",
@@ -105,7 +105,7 @@ fn what_is_not_http_is_refused() {
 }
 
 #[test]
-fn a_head_beyond_the_bound_is_refused_whatever_was_read_before() {
+fn a_head_above_the_limit_is_rejected() {
     let endless = format!("HTTP/1.1 200 OK\r\nX: {}", "x".repeat(MAX_HEAD)).into_bytes();
     for first in (1000..MAX_HEAD).step_by(777) {
         let mut reader = HeadReader::default();
@@ -116,7 +116,7 @@ fn a_head_beyond_the_bound_is_refused_whatever_was_read_before() {
 }
 
 #[test]
-fn endless_heads_chunk_lines_and_trailers_are_refused() {
+fn endless_heads_chunk_lines_and_trailers_are_rejected() {
     let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
     for bad in [
         format!("HTTP/1.1 200 OK\r\nX: {}", "x".repeat(MAX_HEAD)),

@@ -29,7 +29,7 @@ fn scratch(name: &str) -> PathBuf {
 }
 
 #[test]
-fn a_thread_that_panics_ends_the_run_of_all_at_once() {
+fn a_panic_of_one_thread_ends_the_run_at_once() {
     let mut run = run(2, 3600.0);
     // The second thread panics without counters. The first one would go on for an hour.
     run.counters.truncate(1);

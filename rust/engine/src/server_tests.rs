@@ -133,7 +133,7 @@ fn closing_after(work: Duration) -> u16 {
 }
 
 #[test]
-fn a_server_that_dies_over_a_request_is_a_failure() {
+fn a_connection_that_closes_during_a_request_is_a_failure() {
     let measured = run(&plan(closing_after(Duration::from_millis(50)), 4));
     let (ok, closed) = (code(Outcome::Ok), code(Outcome::ClosedEarly));
     assert_eq!(outcomes(&measured), [ok, closed, ok, closed]);

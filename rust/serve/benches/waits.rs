@@ -1,5 +1,5 @@
-//! How exactly `loadstone serve` keeps short service times, and at what cost: its timerfd beside a
-//! thread that looks at the clock until the instant has come. Prints a table.
+//! Precision and cost of short service times: the timer of `loadstone serve`, compared with busy
+//! waiting. Prints a table.
 
 use std::io::{self, Write};
 use std::rc::Rc;
@@ -28,7 +28,7 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-/// So many waits, one after the other: how late each ended, and what one cost.
+/// Results of consecutive waits: lateness of each, and CPU time per wait.
 struct Waits {
     late_us: Vec<f64>,
     cpu_us: f64,

@@ -13,7 +13,7 @@ use crate::token_body::Reference;
 use crate::tokens::Scope;
 
 /// Adds, checks, removes or lists a user's roles in a scope.
-pub(crate) fn answer(
+pub(crate) fn handle(
     state: &mut State,
     request: &Request<'_>,
     scope: (&str, &str),

@@ -12,7 +12,7 @@ use crate::state::State;
 use crate::tokens::{Id, Methods, Scope, Token};
 use crate::{crud, ids, token_body};
 
-pub(crate) fn answer(state: &mut State, request: &Request<'_>, rest: &[&str]) -> Result<Reply> {
+pub(crate) fn handle(state: &mut State, request: &Request<'_>, rest: &[&str]) -> Result<Reply> {
     match (rest, request.method) {
         (["tokens"], "POST") => issue(state, request),
         (["tokens"], "GET" | "HEAD") => validate(state, request),
@@ -42,10 +42,10 @@ pub(crate) fn claimed_user(state: &State, request: &Request<'_>) -> Option<Id> {
     if request.method != "POST" {
         return Some(state.tokens.find(request.token?, request.now_us)?.user.clone());
     }
-    let asked: Value = serde_json::from_slice(request.body).ok()?;
-    let identity = asked.get("auth")?.get("identity")?;
-    if let Some(given) = identity.get("password") {
-        return find_user(&state.directory, given.get("user")?).ok()?;
+    let body: Value = serde_json::from_slice(request.body).ok()?;
+    let identity = body.get("auth")?.get("identity")?;
+    if let Some(object) = identity.get("password") {
+        return find_user(&state.directory, object.get("user")?).ok()?;
     }
     let id = identity.get("token")?.get("id")?.as_str()?;
     Some(state.tokens.find(id, request.now_us)?.user.clone())
@@ -58,12 +58,12 @@ fn subject<'a>(
     roles: &[&str],
     action: &str,
 ) -> Result<&'a Token> {
-    let asking = caller(state, request)?;
+    let own = caller(state, request)?;
     let token = request
         .subject
         .and_then(|text| find_valid(state, text, request.now_us))
         .ok_or(ApiError::UnknownToken)?;
-    if token.user != asking.user && !has_role(state, asking, roles) {
+    if token.user != own.user && !has_role(state, own, roles) {
         return Err(ApiError::Forbidden(action.to_owned()));
     }
     Ok(token)
@@ -83,9 +83,9 @@ fn revoke(state: &mut State, request: &Request<'_>) -> Result<Reply> {
 }
 
 fn issue(state: &mut State, request: &Request<'_>) -> Result<Reply> {
-    let asked: Value = serde_json::from_slice(request.body)
+    let body: Value = serde_json::from_slice(request.body)
         .map_err(|_| ApiError::bad_request("The body is no JSON object."))?;
-    let auth = required(&asked, "auth")?;
+    let auth = required(&body, "auth")?;
     let (user, from) = identify(state, request, required(auth, "identity")?)?;
     let scope = scope_of(&state.directory, &user, auth.get("scope"))?;
     if !state.directory.is_usable_user(&user) || !state.directory.is_usable_scope(&user, &scope) {
@@ -112,9 +112,9 @@ fn identify(state: &State, request: &Request<'_>, identity: &Value) -> Result<(I
     let methods = required(identity, "methods")?.as_array().map_or(&[][..], Vec::as_slice);
     match methods.iter().map(Value::as_str).collect::<Option<Vec<_>>>().as_deref() {
         Some(["password"]) => {
-            let given = required(required(identity, "password")?, "user")?;
-            let user = find_user(&state.directory, given)?.ok_or(ApiError::Unauthorized)?;
-            let password = required(given, "password")?.as_str().unwrap_or_default();
+            let object = required(required(identity, "password")?, "user")?;
+            let user = find_user(&state.directory, object)?.ok_or(ApiError::Unauthorized)?;
+            let password = required(object, "password")?.as_str().unwrap_or_default();
             if !state.directory.is_password(&user, password) {
                 return Err(ApiError::Unauthorized);
             }
@@ -129,27 +129,27 @@ fn identify(state: &State, request: &Request<'_>, identity: &Value) -> Result<(I
     }
 }
 
-fn find_user(directory: &Directory, given: &Value) -> Result<Option<Id>> {
-    if let Some(id) = given.get("id").and_then(Value::as_str) {
+fn find_user(directory: &Directory, object: &Value) -> Result<Option<Id>> {
+    if let Some(id) = object.get("id").and_then(Value::as_str) {
         return Ok(directory.users.get(id).map(|user| user.id.clone()));
     }
-    find_in_domain(directory, Kind::User, given)
+    find_in_domain(directory, Kind::User, object)
 }
 
-fn scope_of(directory: &Directory, user: &Id, asked: Option<&Value>) -> Result<Scope> {
-    let Some(asked) = asked else {
+fn scope_of(directory: &Directory, user: &Id, scope: Option<&Value>) -> Result<Scope> {
+    let Some(scope) = scope else {
         return Ok(default_scope(directory, user));
     };
-    if asked.as_str() == Some("unscoped") || asked.get("unscoped").is_some() {
+    if scope.as_str() == Some("unscoped") || scope.get("unscoped").is_some() {
         return Ok(Scope::Nothing);
     }
-    let found = if let Some(project) = asked.get("project") {
+    let found = if let Some(project) = scope.get("project") {
         match project.get("id").and_then(Value::as_str) {
             Some(id) => directory.projects.get(id).map(|project| project.id.clone()),
             None => find_in_domain(directory, Kind::Project, project)?,
         }
         .map(Scope::Project)
-    } else if let Some(domain) = asked.get("domain") {
+    } else if let Some(domain) = scope.get("domain") {
         find_domain(directory, domain).map(Scope::Domain)
     } else {
         return Err(ApiError::bad_request("The scope must be a project, a domain or unscoped."));
@@ -166,21 +166,23 @@ fn default_scope(directory: &Directory, user: &Id) -> Scope {
     if directory.is_usable_scope(user, &scope) { scope } else { Scope::Nothing }
 }
 
-fn find_in_domain(directory: &Directory, kind: Kind, given: &Value) -> Result<Option<Id>> {
-    let name = required(given, "name")?.as_str().unwrap_or_default();
-    let domain = find_domain(directory, required(given, "domain")?);
+fn find_in_domain(directory: &Directory, kind: Kind, object: &Value) -> Result<Option<Id>> {
+    let name = required(object, "name")?.as_str().unwrap_or_default();
+    let domain = find_domain(directory, required(object, "domain")?);
     let named = domain.and_then(|domain| directory.of(kind).named(&domain, name));
     Ok(named.map(|resource| resource.id.clone()))
 }
 
-fn find_domain(directory: &Directory, given: &Value) -> Option<Id> {
-    let found = match given.get("id").and_then(Value::as_str) {
+fn find_domain(directory: &Directory, object: &Value) -> Option<Id> {
+    let found = match object.get("id").and_then(Value::as_str) {
         Some(id) => directory.domains.get(id),
-        None => directory.domains.named("", given.get("name")?.as_str()?),
+        None => directory.domains.named("", object.get("name")?.as_str()?),
     };
     found.map(|domain| domain.id.clone())
 }
 
-fn required<'a>(given: &'a Value, name: &str) -> Result<&'a Value> {
-    given.get(name).ok_or_else(|| ApiError::bad_request(format!("'{name}' is a required property")))
+fn required<'a>(object: &'a Value, name: &str) -> Result<&'a Value> {
+    object
+        .get(name)
+        .ok_or_else(|| ApiError::bad_request(format!("'{name}' is a required property")))
 }

@@ -15,7 +15,7 @@ use crate::tokens::{Id, Scope, Token};
 const FILTERS: [&str; 6] =
     ["name", "domain_id", "enabled", "parent_id", "is_domain", "default_project_id"];
 
-pub(crate) fn answer(
+pub(crate) fn handle(
     state: &mut State,
     request: &Request<'_>,
     kind: Kind,
@@ -103,12 +103,12 @@ fn list(directory: &Directory, request: &Request<'_>, kind: Kind) -> Reply {
 
 fn create(state: &mut State, request: &Request<'_>, kind: Kind) -> Result<Reply> {
     require_admin(state, request, action(kind, "create"))?;
-    let mut given = given(request, kind)?;
+    let mut fields = parse_body(request, kind)?;
     if kind.is_in_domain() {
-        set_domain(state, request, kind, &mut given)?;
+        set_domain(state, request, kind, &mut fields)?;
     }
-    let password = take_password(kind, &mut given)?;
-    let created = state.directory.of_mut(kind).create(None, given)?;
+    let password = take_password(kind, &mut fields)?;
+    let created = state.directory.of_mut(kind).create(None, fields)?;
     let (id, reply) = (created.id.clone(), one(201, kind, created, request));
     if let Some(password) = password {
         state.directory.set_password(&id, &password, request.now_us);
@@ -117,15 +117,15 @@ fn create(state: &mut State, request: &Request<'_>, kind: Kind) -> Result<Reply>
 }
 
 /// Sets the domain of a new resource.
-fn set_domain(state: &State, request: &Request<'_>, kind: Kind, given: &mut Fields) -> Result<()> {
-    let domain_id = match given.get("domain_id").and_then(Value::as_str) {
+fn set_domain(state: &State, request: &Request<'_>, kind: Kind, fields: &mut Fields) -> Result<()> {
+    let domain_id = match fields.get("domain_id").and_then(Value::as_str) {
         Some(id) => state.directory.domains.expect(id)?.id.to_string(),
         None => caller_domain(state, request)?,
     };
     if kind == Kind::Project {
-        given.entry("parent_id").or_insert_with(|| json!(domain_id));
+        fields.entry("parent_id").or_insert_with(|| json!(domain_id));
     }
-    given.insert("domain_id".into(), json!(domain_id));
+    fields.insert("domain_id".into(), json!(domain_id));
     Ok(())
 }
 
@@ -141,12 +141,12 @@ fn caller_domain(state: &State, request: &Request<'_>) -> Result<String> {
 fn update(state: &mut State, request: &Request<'_>, kind: Kind, id: &str) -> Result<Reply> {
     require_admin(state, request, action(kind, "update"))?;
     let known = state.directory.of(kind).expect(id)?.id.clone();
-    let mut given = given(request, kind)?;
-    if given.contains_key("domain_id") || given.contains_key("is_domain") {
+    let mut fields = parse_body(request, kind)?;
+    if fields.contains_key("domain_id") || fields.contains_key("is_domain") {
         return Err(ApiError::bad_request("Cannot change the domain of what is there."));
     }
-    let password = take_password(kind, &mut given)?;
-    let mut shown = show(kind, state.directory.of_mut(kind).update(&known, given)?, request);
+    let password = take_password(kind, &mut fields)?;
+    let mut shown = show(kind, state.directory.of_mut(kind).update(&known, fields)?, request);
     if kind.is_in_domain() {
         // Keystone shows unknown fields only here.
         shown["extra"] = json!({});
@@ -159,14 +159,14 @@ fn update(state: &mut State, request: &Request<'_>, kind: Kind, id: &str) -> Res
 
 /// Changes a password. The old password authenticates the user, so no token is needed.
 fn change_own_password(state: &mut State, request: &Request<'_>, id: &str) -> Result<Reply> {
-    let given = given(request, Kind::User)?;
+    let fields = parse_body(request, Kind::User)?;
     let Some(user) = state.directory.users.get(id).map(|user| user.id.clone()) else {
         return Err(ApiError::Unauthorized);
     };
-    if !state.directory.is_password(&user, text(&given, "original_password")) {
+    if !state.directory.is_password(&user, text(&fields, "original_password")) {
         return Err(ApiError::Unauthorized);
     }
-    let password = text(&given, "password");
+    let password = text(&fields, "password");
     if password.is_empty() {
         return Err(ApiError::bad_request("'password' is a required property"));
     }
@@ -175,7 +175,7 @@ fn change_own_password(state: &mut State, request: &Request<'_>, id: &str) -> Re
 }
 
 /// Parses the resource in a request's body.
-fn given(request: &Request<'_>, kind: Kind) -> Result<Fields> {
+fn parse_body(request: &Request<'_>, kind: Kind) -> Result<Fields> {
     let mut body: Value = serde_json::from_slice(request.body)
         .map_err(|_| ApiError::bad_request("The body is no JSON object."))?;
     match body.get_mut(kind.word()).map(Value::take) {
@@ -189,11 +189,11 @@ fn given(request: &Request<'_>, kind: Kind) -> Result<Fields> {
 }
 
 /// Removes a user's password from the fields, which are shown to clients.
-fn take_password(kind: Kind, given: &mut Fields) -> Result<Option<String>> {
+fn take_password(kind: Kind, fields: &mut Fields) -> Result<Option<String>> {
     if kind != Kind::User {
         return Ok(None);
     }
-    match given.remove("password") {
+    match fields.remove("password") {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(password)) if !password.is_empty() => Ok(Some(password)),
         Some(_) => {

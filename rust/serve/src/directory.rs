@@ -82,8 +82,8 @@ impl Directory {
     }
 
     /// Compares a password in clear: a hash would be most of the cost of a login.
-    pub(crate) fn is_password(&self, user: &str, given: &str) -> bool {
-        self.passwords.get(user).is_some_and(|password| password.value == given)
+    pub(crate) fn is_password(&self, user: &str, password: &str) -> bool {
+        self.passwords.get(user).is_some_and(|known| known.value == password)
     }
 
     /// Returns the roles of a user in a scope, including implied ones.
@@ -134,7 +134,7 @@ impl Directory {
     /// Deletes a resource and all that depends on it.
     pub(crate) fn remove(&mut self, kind: Kind, id: &str) -> Result<()> {
         let resource = self.of(kind).expect(id)?;
-        let known = resource.id.clone();
+        let id = resource.id.clone();
         if kind == Kind::Domain {
             if resource.is_enabled {
                 return Err(ApiError::Refused(
@@ -142,14 +142,14 @@ impl Directory {
                 ));
             }
             for inside in [Kind::User, Kind::Project] {
-                for id in self.of(inside).within(&known) {
+                for id in self.of(inside).within(&id) {
                     self.remove(inside, &id)?;
                 }
             }
         }
-        self.of_mut(kind).remove(&known);
-        self.grants.remove_resource(&known);
-        self.passwords.remove(&known);
+        self.of_mut(kind).remove(&id);
+        self.grants.remove_resource(&id);
+        self.passwords.remove(&id);
         Ok(())
     }
 }

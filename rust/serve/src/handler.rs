@@ -80,7 +80,7 @@ pub(crate) async fn handle(
     if let Some(until) = shared.delay(&request) {
         connection.timer.sleep_until(until).await;
     }
-    let answer = shared.answer(&request);
+    let answer = shared.handle(&request);
     if let Some(due) = answer.due {
         connection.timer.sleep_until(due).await;
         shared.lateness.record(Instant::now().saturating_duration_since(due));

@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_bucket_gives_rate_times_burst_at_once() {
+    fn a_full_bucket_holds_rate_times_burst_tokens() {
         let mut limiter = limiter(90.0, 0.1, LimitMode::Refuse);
         let at_once = (0..100).filter(|_| limiter.take(Key::Service, 5.0) == Verdict::Pass);
         assert_eq!(at_once.count(), 9);

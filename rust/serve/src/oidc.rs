@@ -134,7 +134,7 @@ impl Oidc {
         self.sessions.evicted + self.access.evicted
     }
 
-    pub(crate) fn answer(&mut self, request: &Request<'_>, path: &[&str]) -> Result<Reply> {
+    pub(crate) fn handle(&mut self, request: &Request<'_>, path: &[&str]) -> Result<Reply> {
         const READ: &[&str] = &["GET", "HEAD"];
         let methods = match path {
             ["oidc", "token" | "introspect" | "login"] => &["POST"][..],
@@ -161,24 +161,24 @@ impl Oidc {
 
     /// Returns the login page, or a code if the user is logged in.
     fn authorize(&mut self, request: &Request<'_>) -> Reply {
-        let given = Form(request.query_pairs());
+        let query = Form(request.query_pairs());
         // No redirect to an unknown address (RFC 6749 4.1.2.1).
-        if given.get("client_id") != self.client.client_id {
+        if query.get("client_id") != self.client.client_id {
             return Reply::page(400, page("Invalid parameter: client_id"));
         }
-        if given.get("redirect_uri") != self.client.redirect_uri {
+        if query.get("redirect_uri") != self.client.redirect_uri {
             return Reply::page(400, page("Invalid parameter: redirect_uri"));
         }
         let params = AuthorizeParams {
-            redirect_uri: given.get("redirect_uri").to_owned(),
-            state: given.get("state").to_owned(),
-            nonce: given.get("nonce").to_owned(),
-            scope: given.get("scope").to_owned(),
-            challenge: given.get("code_challenge").to_owned(),
+            redirect_uri: query.get("redirect_uri").to_owned(),
+            state: query.get("state").to_owned(),
+            nonce: query.get("nonce").to_owned(),
+            scope: query.get("scope").to_owned(),
+            challenge: query.get("code_challenge").to_owned(),
         };
-        let wrong = if given.get("response_type") != "code" {
+        let wrong = if query.get("response_type") != "code" {
             Some(("unsupported_response_type", "Only the response type code is served"))
-        } else if params.challenge.is_empty() || given.get("code_challenge_method") != "S256" {
+        } else if params.challenge.is_empty() || query.get("code_challenge_method") != "S256" {
             Some(("invalid_request", "Missing parameter: code_challenge_method"))
         } else {
             None
@@ -201,17 +201,17 @@ impl Oidc {
 
     /// Handles the form of the login page.
     fn log_in(&mut self, request: &Request<'_>) -> Reply {
-        let given = Form::of_body(request);
+        let form = Form::of_body(request);
         let login = cookie(request, LOGIN_COOKIE).and_then(ids::from_hex);
-        let form = Form(request.query_pairs());
-        let is_same = login.is_some() && login == ids::from_hex(form.get("login"));
+        let query = Form(request.query_pairs());
+        let is_same = login.is_some() && login == ids::from_hex(query.get("login"));
         let Some(login) = login.filter(|_| is_same) else {
             return Reply::page(400, page("Cookie not found. Begin the login again."));
         };
         if self.logins.find(login, request.now_us).is_none() {
             return Reply::page(400, page("The login has expired. Begin it again."));
         }
-        let Some(user) = self.user(given.get("username"), given.get("password")) else {
+        let Some(user) = self.user(form.get("username"), form.get("password")) else {
             return Reply::page(200, login_page(login, "Invalid username or password."));
         };
         let Some(params) = self.logins.take(login, request.now_us) else {
@@ -241,38 +241,38 @@ impl Oidc {
     }
 
     fn token(&mut self, request: &Request<'_>) -> Reply {
-        let given = Form::of_body(request);
-        if let Err(reply) = self.require_client(request, &given) {
+        let form = Form::of_body(request);
+        if let Err(reply) = self.require_client(request, &form) {
             return reply;
         }
-        match given.get("grant_type") {
+        match form.get("grant_type") {
             "client_credentials" => {
                 self.count("client_credentials");
-                let scope = given.get("scope").to_owned();
+                let scope = form.get("scope").to_owned();
                 let token = self.access(request, None, None, scope.clone());
                 token_reply(&json!({"access_token": token, "token_type": "Bearer", "scope": scope,
                     "expires_in": self.life_us / 1_000_000}))
             }
-            "password" => match self.user(given.get("username"), given.get("password")) {
+            "password" => match self.user(form.get("username"), form.get("password")) {
                 None => error_reply(400, "invalid_grant", "Invalid user credentials"),
                 Some(user) => {
                     self.count("password");
-                    let session = self.begin(request, user, given.get("scope"), "");
+                    let session = self.begin(request, user, form.get("scope"), "");
                     self.granted(request, session)
                 }
             },
-            "authorization_code" => self.exchange(request, &given),
-            "refresh_token" => self.refresh(request, given.get("refresh_token")),
+            "authorization_code" => self.exchange(request, &form),
+            "refresh_token" => self.refresh(request, form.get("refresh_token")),
             _ => error_reply(400, "unsupported_grant_type", "Unsupported grant_type"),
         }
     }
 
     /// Authenticates the client by HTTP Basic, or in the body (RFC 6749 2.3.1).
-    fn require_client(&self, request: &Request<'_>, given: &Form) -> Result<(), Reply> {
+    fn require_client(&self, request: &Request<'_>, form: &Form) -> Result<(), Reply> {
         let basic = request.authorization.and_then(basic);
         let (id, secret) = match &basic {
             Some((id, secret)) => (id.as_str(), secret.as_str()),
-            None => (given.get("client_id"), given.get("client_secret")),
+            None => (form.get("client_id"), form.get("client_secret")),
         };
         if id == self.client.client_id && secret == self.client.client_secret {
             return Ok(());
@@ -281,15 +281,15 @@ impl Oidc {
             .with_header("www-authenticate", "Basic realm=\"loadstone\"".to_owned()))
     }
 
-    fn exchange(&mut self, request: &Request<'_>, given: &Form) -> Reply {
-        let code = ids::from_hex(given.get("code"));
+    fn exchange(&mut self, request: &Request<'_>, form: &Form) -> Reply {
+        let code = ids::from_hex(form.get("code"));
         let Some(code) = code.and_then(|code| self.codes.take(code, request.now_us)) else {
             return error_reply(400, "invalid_grant", "Code not valid");
         };
-        if given.get("redirect_uri") != code.params.redirect_uri {
+        if form.get("redirect_uri") != code.params.redirect_uri {
             return error_reply(400, "invalid_grant", "Incorrect redirect_uri");
         }
-        let hash = digest(&SHA256, given.get("code_verifier").as_bytes());
+        let hash = digest(&SHA256, form.get("code_verifier").as_bytes());
         if ids::base64_of(hash.as_ref()) != code.params.challenge {
             return error_reply(400, "invalid_grant", "PKCE verification failed: Code mismatch");
         }
@@ -372,11 +372,11 @@ impl Oidc {
     }
 
     fn introspect(&mut self, request: &Request<'_>) -> Reply {
-        let given = Form::of_body(request);
-        if let Err(reply) = self.require_client(request, &given) {
+        let form = Form::of_body(request);
+        if let Err(reply) = self.require_client(request, &form) {
             return reply;
         }
-        let status = match self.find_valid(given.get("token"), request.now_us) {
+        let status = match self.find_valid(form.get("token"), request.now_us) {
             None => json!({"active": false}),
             Some((access, expires_us)) => json!({
                 "active": true,
@@ -407,18 +407,18 @@ impl Oidc {
     }
 
     fn log_out(&mut self, request: &Request<'_>) -> Reply {
-        let given = Form(if request.method == "POST" {
+        let form = Form(if request.method == "POST" {
             Form::of_body(request).0
         } else {
             request.query_pairs()
         });
-        let claims = self.signing.verify(given.get("id_token_hint"));
+        let claims = self.signing.verify(form.get("id_token_hint"));
         let session = claims.and_then(|it| ids::from_hex(it["sid"].as_str()?));
         let Some(session) = session else {
             // Without the hint, any site could log users out.
             return Reply::page(200, page("Do you want to log out?"));
         };
-        let back = given.get("post_logout_redirect_uri");
+        let back = form.get("post_logout_redirect_uri");
         if !back.is_empty() && back != self.client.redirect_uri {
             return Reply::page(400, page("Invalid redirect uri"));
         }
@@ -428,7 +428,7 @@ impl Oidc {
         if back.is_empty() {
             return Reply::page(200, page("You are logged out."));
         }
-        let state = given.get("state");
+        let state = form.get("state");
         let pairs = [("state", state)];
         let link = with_query(back, if state.is_empty() { &[] } else { &pairs });
         let gone = format!("{SESSION_COOKIE}=; Path=/oidc; Max-Age=0");

@@ -51,7 +51,7 @@ impl<'a> Ask<'a> {
             connection: 1,
             now_us: timestamp::now_us() + later_s * 1_000_000,
         };
-        shared.answer(&request).reply
+        shared.handle(&request).reply
     }
 
     fn of(&self, shared: &Shared) -> Reply {
@@ -126,7 +126,7 @@ fn is_active(shared: &Shared, access: &str) -> bool {
 }
 
 #[test]
-fn a_login_brings_a_code_and_the_code_tokens_of_the_user() {
+fn a_login_returns_a_code_that_is_exchanged_for_tokens() {
     let shared = service();
     let (reply, _) = logged_in(&shared);
     let access = word(&reply, "access_token");
@@ -166,7 +166,7 @@ fn a_wrong_password_shows_the_form_again_and_a_missing_cookie_ends_the_login() {
 }
 
 #[test]
-fn who_is_logged_in_gets_a_code_without_a_password() {
+fn a_user_with_a_session_gets_a_code_without_a_password() {
     let shared = service();
     let (_, session) = logged_in(&shared);
     let again = Ask { cookie: Some(&session), ..Ask::get(&authorize(&[])) }.of(&shared);
@@ -176,7 +176,7 @@ fn who_is_logged_in_gets_a_code_without_a_password() {
 }
 
 #[test]
-fn a_login_that_cannot_be_is_refused_before_the_page() {
+fn an_invalid_authorization_request_is_refused_before_the_login_page() {
     let shared = service();
     for wrong in [[("client_id", "other")], [("redirect_uri", "http://evil/")]] {
         assert_eq!(Ask::get(&authorize(&wrong)).of(&shared).status, 400);
@@ -189,7 +189,7 @@ fn a_login_that_cannot_be_is_refused_before_the_page() {
 }
 
 #[test]
-fn a_refresh_token_is_good_once_and_its_reuse_ends_the_session() {
+fn a_refresh_token_can_be_used_once_and_reuse_ends_the_session() {
     let shared = service();
     let (reply, _) = logged_in(&shared);
     let refresh = |token_: &str| {
@@ -226,7 +226,7 @@ fn a_logout_ends_the_session_that_its_hint_names() {
 }
 
 #[test]
-fn clients_prove_who_they_are_by_header_or_body() {
+fn clients_authenticate_by_header_or_body() {
     let shared = service();
     let grant = [("grant_type", "client_credentials")];
     // load:a+b%3Ac, as RFC 6749 2.3.1 encodes it.
@@ -256,7 +256,7 @@ fn tokens_expire() {
 }
 
 #[test]
-fn exactly_one_request_of_each_flow_takes_a_worker() {
+fn exactly_one_request_of_each_flow_needs_a_worker() {
     let shared = service();
     let (reply, _) = logged_in(&shared);
     assert_eq!(shared.counts().worked, 1);
@@ -274,7 +274,7 @@ fn exactly_one_request_of_each_flow_takes_a_worker() {
 }
 
 #[test]
-fn without_openid_connect_its_paths_are_unknown_and_take_no_worker() {
+fn without_an_openid_provider_its_paths_are_unknown() {
     let shared = shared_tests::service(&json!({}));
     assert_eq!(Ask::get("/.well-known/openid-configuration").of(&shared).status, 404);
     let counts = serde_json::to_value(shared.counts()).unwrap();

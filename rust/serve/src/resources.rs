@@ -115,9 +115,9 @@ impl Resources {
     }
 
     /// Creates a resource with this id, or a new one.
-    pub(crate) fn create(&mut self, id: Option<&str>, given: Fields) -> Result<&Resource> {
+    pub(crate) fn create(&mut self, id: Option<&str>, values: Fields) -> Result<&Resource> {
         let mut fields = self.kind.defaults();
-        fields.extend(given);
+        fields.extend(values);
         let id: Id = id.map_or_else(|| ids::hex(ids::secret()).into(), Into::into);
         fields.insert("id".into(), json!(*id));
         let created = self.validated(id.clone(), fields)?;
@@ -141,8 +141,8 @@ impl Resources {
     }
 
     pub(crate) fn remove(&mut self, id: &str) {
-        if let Some(gone) = self.by_id.remove(id) {
-            self.release_name(&gone.domain, &gone.name);
+        if let Some(removed) = self.by_id.remove(id) {
+            self.release_name(&removed.domain, &removed.name);
         }
     }
 

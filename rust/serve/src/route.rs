@@ -16,17 +16,17 @@ pub(crate) fn is_token_request(path: &str) -> bool {
 }
 
 /// Executes a request.
-pub(crate) fn answer(state: &mut State, request: &Request<'_>) -> Result<Reply> {
+pub(crate) fn handle(state: &mut State, request: &Request<'_>) -> Result<Reply> {
     let segments = segments(request.path);
     match segments.as_slice() {
         _ if oidc::is_oidc_path(&segments) => match &mut state.oidc {
-            Some(oidc) => oidc.answer(request, &segments),
+            Some(oidc) => oidc.handle(request, &segments),
             None => Err(ApiError::UnknownUrl),
         },
         [] => allow(request, &["GET", "HEAD"]).map(|()| versions(request)),
         ["v3"] => allow(request, &["GET", "HEAD"])
             .map(|()| Reply::json(200, &json!({"version": version(request)}))),
-        ["v3", "auth", rest @ ..] => auth::answer(state, request, rest),
+        ["v3", "auth", rest @ ..] => auth::handle(state, request, rest),
         ["v3", "role_assignments"] => {
             allow(request, &["GET", "HEAD"])?;
             require_admin(state, request, "identity:list_role_assignments")?;
@@ -40,10 +40,10 @@ pub(crate) fn answer(state: &mut State, request: &Request<'_>) -> Result<Reply> 
         }
         ["v3", place @ ("projects" | "domains"), id, "users", user, "roles", role @ ..] => {
             require_admin(state, request, "identity:check_grant")?;
-            assignments::answer(state, request, (place, id), user, role)
+            assignments::handle(state, request, (place, id), user, role)
         }
         ["v3", plural, rest @ ..] => match Kind::from_path(plural) {
-            Some(kind) => crud::answer(state, request, kind, rest),
+            Some(kind) => crud::handle(state, request, kind, rest),
             None => Err(ApiError::UnknownUrl),
         },
         _ => Err(ApiError::UnknownUrl),

@@ -103,7 +103,7 @@ impl Shared {
     }
 
     /// Executes a request.
-    pub(crate) fn answer(&self, request: &Request<'_>) -> DueReply {
+    pub(crate) fn handle(&self, request: &Request<'_>) -> DueReply {
         let mut inner = self.lock();
         // The clock is read under the lock, so that arrivals are in the order of their times.
         let now = self.began.elapsed();
@@ -111,7 +111,7 @@ impl Shared {
         let is_work = self.is_work(request);
         let (result, due) =
             match if is_work { self.work(&mut inner, request, now) } else { Ok(None) } {
-                Ok(due) => (route::answer(&mut inner.state, request), due),
+                Ok(due) => (route::handle(&mut inner.state, request), due),
                 Err(Refused { error, due }) => (Err(error), due),
             };
         let is_failed = is_work && result.is_err();

@@ -46,7 +46,7 @@ fn ask(shared: &Shared, method: &str, path: &str, tokens: [Option<&str>; 2], bod
         connection: 1,
         now_us: timestamp::now_us(),
     };
-    shared.answer(&request).reply
+    shared.handle(&request).reply
 }
 
 fn log_in(shared: &Shared, user: &str, password: &str, project: &str) -> Reply {
@@ -93,7 +93,7 @@ fn a_login_needs_the_right_password_and_a_role_in_the_project() {
 }
 
 #[test]
-fn others_tokens_are_validated_by_admin_and_service_and_revoked_by_admin() {
+fn tokens_of_others_are_validated_by_admin_and_service_and_revoked_by_admin() {
     let shared = service(&json!({}));
     let admin = log_in(&shared, "admin", "right", "admin").token.unwrap();
     let (service, _) = make_user(&shared, &admin, "nova", "service");

@@ -58,7 +58,7 @@ fn late_wake_ups_do_not_reduce_the_capacity() {
 }
 
 #[test]
-fn the_mean_of_each_law_is_the_service_time() {
+fn the_mean_of_each_distribution_is_the_service_time() {
     for (law, share) in [(Law::Fixed, 1e-9), (Law::Exponential, 0.01), (Law::Bursty, 0.02)] {
         let mut workers = Workers::new(&capacity(3, 0.01, law));
         for _ in 0..100_000 {
@@ -86,7 +86,7 @@ fn service_times_depend_on_the_seed_only() {
 }
 
 #[test]
-fn nothing_begins_during_a_stall() {
+fn no_work_begins_during_a_stall() {
     let stalling = Capacity { stall_every_s: 3.0, stall_s: 0.3, ..capacity(1, 0.01, Law::Fixed) };
     let mut workers = Workers::new(&stalling);
     assert_eq!(workers.done_ns(0, even), Ok(SECOND_NS / 100), "the first comes after one period");
@@ -96,7 +96,7 @@ fn nothing_begins_during_a_stall() {
 }
 
 #[test]
-fn the_capacity_halves_when_told() {
+fn the_capacity_halves_at_the_given_time() {
     let halving = Capacity { halve_at_s: Some(1.0), ..capacity(1, 0.01, Law::Fixed) };
     assert!(near(last_s(&halving, 200), 3.0, 1e-6));
 }

@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_head_is_that_of_http_1() {
+    fn an_http_2_head_has_the_fields_of_http_1() {
         let bytes = b"POST /v3/auth?a=b HTTP/1.1\r\nHost: [::1]:5000\r\nX-Auth-Token: t\r\n\
             Content-Length: 2\r\n\r\n{}";
         let (request, body) = parse(bytes, Scheme::Https).expect("it is well formed");
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn a_head_that_comes_again_is_read_once() {
+    fn a_repeated_head_is_parsed_once() {
         let heads = HeadCache::default();
         for length in [1, 2, 1] {
             let body = &"{}"[..length];
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_uri_may_hold_is_no_request() {
+    fn an_invalid_uri_is_rejected() {
         assert!(parse(b"GET /<x> HTTP/1.1\r\nHost: a\r\n\r\n", Scheme::Http).is_none());
     }
 }

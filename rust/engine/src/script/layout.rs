@@ -129,7 +129,7 @@ impl LayoutContext<'_> {
         head.extend(self.pieces(&path_at, &step.path, Position::Path)?);
         head.push(bytes(" HTTP/1.1\r\n"));
         for (name, value) in default_headers(origin, self.reuse) {
-            if !step.headers.iter().any(|(given, _)| given.eq_ignore_ascii_case(name)) {
+            if !step.headers.iter().any(|(header, _)| header.eq_ignore_ascii_case(name)) {
                 head.push(bytes(&format!("{name}: {value}\r\n")));
             }
         }

@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_the_key_signed_is_verified() {
+    fn only_tokens_that_the_key_signed_are_verified() {
         let Ok(signing) = Signing::new() else { panic!("a key") };
         let token = signing.sign(&json!({"sub": "ann"}));
         assert_eq!(signing.verify(&token), Some(json!({"sub": "ann"})));
