@@ -18,7 +18,7 @@ struct State {
 }
 
 /// Thread that has not reached the barrier. Dropped before it does, it cancels the barrier; the
-/// other threads would wait for ever.
+/// other threads would wait forever.
 pub(crate) struct Participant<'a>(Option<&'a StartBarrier>);
 
 /// Reason why a barrier cannot be opened.

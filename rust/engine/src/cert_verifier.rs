@@ -18,8 +18,8 @@ use tokio_rustls::rustls::{
 /// Verifier that accepts certificates signed by a CA, and those that are in the CA file themselves.
 ///
 /// A self-signed certificate that may sign others (as `openssl req -x509` makes it) is its own CA.
-/// OpenSSL accepts it from a server, webpki does not. If it is byte for byte a certificate of the CA
-/// file, the user trusts it.
+/// OpenSSL accepts it from a server, webpki does not. If it is byte for byte a certificate of the
+/// CA file, the user trusts it.
 #[derive(Debug)]
 pub(crate) struct NamedCertVerifier {
     authorities: Arc<WebPkiServerVerifier>,

@@ -11,7 +11,8 @@ use tokio::io::unix::AsyncFd;
 
 pub(crate) const SECOND_NS: i64 = 1_000_000_000;
 
-/// Clock in nanoseconds since the start of the run, by `CLOCK_MONOTONIC` (what `Instant` reads on Linux).
+/// Clock in nanoseconds since the start of the run, by `CLOCK_MONOTONIC` (what `Instant` reads on
+/// Linux).
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Clock {
     start: Instant,

@@ -123,8 +123,8 @@ impl Connection {
         Ok(Self { stream, buffer: vec![0; FIRST_BUFFER], last_used_ns: None, is_kept: true })
     }
 
-    /// Whether the server has neither closed the connection nor sent data that was not requested, as
-    /// far as the kernel has reported it. Costs no system call.
+    /// Whether the server has neither closed the connection nor sent data that was not requested,
+    /// as far as the kernel has reported it. Costs no system call.
     pub(crate) fn is_usable(&mut self) -> bool {
         let mut byte = [0];
         let mut cx = Context::from_waker(Waker::noop());
@@ -215,8 +215,8 @@ impl Connection {
         }
     }
 
-    /// Reads the body, which is passed to `sink` and discarded. Returns whether the connection may be
-    /// kept, and the number of bytes after the body.
+    /// Reads the body, which is passed to `sink` and discarded. Returns whether the connection may
+    /// be kept, and the number of bytes after the body.
     async fn skip_body(
         &mut self,
         request: &Request<'_>,

@@ -17,8 +17,8 @@ pub(crate) enum Command {
 }
 
 /// Due time at which a run stops: iterations that are due then or later do not start. Threads read
-/// it after the clock. If it is set before it has passed, all threads, and all parts of a load, stop
-/// at the same iteration.
+/// it after the clock. If it is set before it has passed, all threads, and all parts of a load,
+/// stop at the same iteration.
 #[derive(Debug, Clone)]
 pub(crate) struct StopAt(Arc<AtomicI64>);
 

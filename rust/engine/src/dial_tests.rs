@@ -30,14 +30,14 @@ impl Swallowing {
     }
 }
 
-async fn answering() -> (TcpListener, SocketAddr) {
+async fn listening() -> (TcpListener, SocketAddr) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     (listener, address)
 }
 
 async fn refusing() -> SocketAddr {
-    answering().await.1
+    listening().await.1
 }
 
 fn target(addresses: &[SocketAddr]) -> Target {
@@ -52,10 +52,10 @@ fn run<T>(test: impl Future<Output = T>) -> T {
 fn an_address_that_drops_packets_does_not_delay_the_next() {
     run(async {
         let swallowing = Swallowing::new().await;
-        let (_listener, address) = answering().await;
+        let (_listener, address) = listening().await;
         let (target, first) = (target(&[swallowing.address, address]), Cell::new(0));
         for _ in 0..2 {
-            let stream = dial(&target, &first, CONNECT_NS).await.expect("one address answers");
+            let stream = dial(&target, &first, CONNECT_NS).await.expect("one address accepts");
             assert_eq!(stream.peer_addr().unwrap(), address);
             assert_eq!(first.get(), 1);
         }
@@ -65,7 +65,7 @@ fn an_address_that_drops_packets_does_not_delay_the_next() {
 #[test]
 fn an_address_that_refuses_is_followed_by_the_next() {
     run(async {
-        let (_listener, address) = answering().await;
+        let (_listener, address) = listening().await;
         let (target, first) = (target(&[refusing().await, address]), Cell::new(0));
         assert!(dial(&target, &first, CONNECT_NS).await.is_ok());
         assert_eq!(first.get(), 1);

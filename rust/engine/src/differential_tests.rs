@@ -1,4 +1,4 @@
-//! Odd answers, parsed by our parser and by hyper's. Where the two differ, `DIFFERENCES` says why
+//! Odd responses, parsed by our parser and by hyper's. Where they differ, `DIFFERENCES` says why
 //! ours is right for a load generator; a difference that is not listed fails the test.
 
 use std::collections::BTreeMap;
@@ -11,14 +11,14 @@ use tokio::task::LocalSet;
 use crate::response::{Body, HeadReader};
 use crate::system;
 
-/// What a parser made of an answer after which the server closed.
+/// Result of a parser for a response after which the server closed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Parsed {
-    Answer {
+    Response {
         status: u16,
         body: Vec<u8>,
     },
-    /// No HTTP, or cut off.
+    /// Invalid HTTP, or truncated.
     Failed,
 }
 
@@ -35,7 +35,7 @@ fn ours(bytes: &[u8]) -> Parsed {
     let skipped = head.body.consume(&rest[head.length..], |piece| body.extend_from_slice(piece));
     let is_complete = head.body.is_complete() || head.body == Body::UntilClose;
     if skipped.is_ok() && is_complete {
-        Parsed::Answer { status: head.status, body }
+        Parsed::Response { status: head.status, body }
     } else {
         Parsed::Failed
     }
@@ -57,7 +57,7 @@ async fn hypers(bytes: &[u8]) -> Parsed {
         let response = sender.send_request(request.unwrap()).await.ok()?;
         let status = response.status().as_u16();
         let body = response.into_body().collect().await.ok()?.to_bytes().to_vec();
-        Some(Parsed::Answer { status, body })
+        Some(Parsed::Response { status, body })
     };
     let ((), parsed) = tokio::join!(serve, ask);
     parsed.unwrap_or(Parsed::Failed)
@@ -65,7 +65,7 @@ async fn hypers(bytes: &[u8]) -> Parsed {
 
 const CHUNKED: &str = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
 
-/// Name and answer. `{c}` stands for the head of a chunked answer.
+/// Name and response. `{c}` stands for the head of a chunked response.
 const CORPUS: &[(&str, &str)] = &[
     // Status lines.
     ("plain", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"),
@@ -194,7 +194,7 @@ const CORPUS: &[(&str, &str)] = &[
     ("a trailer with line feeds", "{c}2\r\nok\r\n0\r\nX: y\n\n"),
     ("a length in the trailer", "{c}2\r\nok\r\n0\r\nContent-Length: 9\r\n\r\n"),
     ("bytes after the last chunk", "{c}2\r\nok\r\n0\r\n\r\nmore"),
-    // Answers without a body, and several answers.
+    // Responses without a body, and several responses.
     ("204 with a length", "HTTP/1.1 204 No Content\r\nContent-Length: 2\r\n\r\nok"),
     (
         "204 with chunks",
@@ -211,7 +211,7 @@ const CORPUS: &[(&str, &str)] = &[
     ("only 100", "HTTP/1.1 100 Continue\r\n\r\n"),
     ("101", "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n"),
     (
-        "another answer after the first",
+        "another response after the first",
         "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 500 No\r\n\r\n",
     ),
 ];
@@ -221,7 +221,7 @@ const DIFFERENCES: &[(&str, &str)] = &[
     (
         "chunked in HTTP/1.0",
         "Faulty framing (RFC 9112 6.1). Clients such as curl read it all the same, so users of the \
-         service get their answer; the connection is closed afterwards, as the RFC asks.",
+         service get their response; the connection is closed afterwards, as the RFC asks.",
     ),
     (
         "chunk size of 17 digits",
@@ -229,13 +229,13 @@ const DIFFERENCES: &[(&str, &str)] = &[
     ),
     (
         "a trailer that is no header",
-        "Trailers are skipped without a look; only their length is bounded. No figure needs them.",
+        "Trailers are skipped without parsing; only their length is bounded. No figure needs them.",
     ),
     (
         "a trailer with line feeds",
         "A recipient may take a line feed alone as the end of a line (RFC 9112 2.2).",
     ),
-    ("101", "No request asks for another protocol, so the answer is none to the request."),
+    ("101", "No request asks for another protocol, so it is no response to the request."),
 ];
 
 #[test]

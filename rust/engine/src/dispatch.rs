@@ -1,4 +1,5 @@
-//! Dispatcher: a task per engine thread that starts iterations when they are due and obeys commands.
+//! Dispatcher: a task per engine thread that starts iterations when they are due and obeys
+//! commands.
 
 use std::io;
 use std::rc::Rc;
@@ -60,7 +61,7 @@ pub(crate) async fn dispatch(
                 worker.abandon(now_ns);
             }
         }
-        // The idle workers of a closed loop stay due for ever: after the end they are ignored.
+        // The idle workers of a closed loop stay due forever: after the end they are ignored.
         let due_ns = worker.next_due_ns().filter(|_| !is_over);
         let ends_ns = [abandon_ns.or(worker.end_ns()), Some(worker.load_end_ns())];
         let wake_ns =
@@ -75,7 +76,7 @@ pub(crate) async fn dispatch(
     }
 }
 
-/// Waits until the turn may have changed; for ever without turns.
+/// Waits until the turn may have changed; forever without turns.
 async fn turn_changed(side: Option<&Side>) {
     match side {
         Some(side) => side.changed().await,

@@ -41,7 +41,8 @@ pub(crate) enum Attempt {
 }
 
 /// Longest time between a send and a close that crossed it on the way: the server cannot have read
-/// the request and worked on it. A later close may be a worker that died while it handled the request.
+/// the request and worked on it. A later close may be a worker that died while it handled the
+/// request.
 const CLOSE_RACE_NS: i64 = 5_000_000;
 
 /// Whether a kept-alive connection was closed at the moment of the send, without a byte of a

@@ -24,8 +24,8 @@ impl LinkOrigin {
         Self { names }
     }
 
-    /// Returns path and query of a link without the first slash; none if it leads to another origin,
-    /// or is relative to the path of its page.
+    /// Returns path and query of a link without the first slash; none if it leads to another
+    /// origin, or is relative to the path of its page.
     pub(crate) fn path<'a>(&self, link: &'a str) -> Option<&'a str> {
         let link = link.split('#').next()?;
         let path = self.names.iter().find_map(|name| strip_name(link, name)).unwrap_or(link);

@@ -45,7 +45,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// Whether something was waited for in vain.
+    /// Whether it is a time-out, or a wait that the run's end cut short.
     pub(crate) fn is_timeout(self) -> bool {
         matches!(
             self,

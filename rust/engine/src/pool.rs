@@ -13,8 +13,8 @@ use crate::outcome::Outcome;
 use crate::plan::{Http, Reuse};
 use crate::worker::{PanicReporter, Worker};
 
-/// Opens connections before the load: one for each worker of a closed loop, else one. If connections
-/// are not reused, opens one to check that the target accepts it, and closes it.
+/// Opens connections before the load: one for each worker of a closed loop, else one. If
+/// connections are not reused, opens one to check that the target accepts it, and closes it.
 pub(crate) async fn connect_ahead(worker: &Rc<Worker>) -> Result<(), Outcome> {
     if worker.context.http == Http::Two {
         return shared_connection(worker).await.map(|_| ());
@@ -34,7 +34,8 @@ pub(crate) async fn connect_ahead(worker: &Rc<Worker>) -> Result<(), Outcome> {
 /// Returns the thread's HTTP/2 connection; opens one if there is none that accepts requests.
 pub(crate) async fn shared_connection(worker: &Rc<Worker>) -> Result<http2::Connection, Outcome> {
     let shared = &worker.shared;
-    // The server may have sent GOAWAY on the connection, and on its successor; a third is not tried.
+    // The server may have sent GOAWAY on the connection, and on its successor; a third is not
+    // tried.
     for _ in 0..2 {
         let mut opening = shared.get_or_open(|result| {
             tokio::task::spawn_local(open_and_drive(worker.clone(), result));

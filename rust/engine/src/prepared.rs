@@ -20,7 +20,8 @@ pub struct PrepareOptions {
     pub path: Option<PathBuf>,
     /// Whether to publish samples (`Prepared::live_samples`), which without a file are not kept.
     pub live: bool,
-    /// Whether to open connections before the start, and to refuse a target that does not accept any.
+    /// Whether to open connections before the start, and to refuse a target that does not accept
+    /// any.
     pub connect: bool,
 }
 
@@ -81,8 +82,8 @@ impl Prepared {
         Run::start_both([&self.run, &other.run])
     }
 
-    /// Stops before the first iteration that is due at or after `due_ns` (nanoseconds since the start).
-    /// A time that has passed is refused: later iterations may have started.
+    /// Stops before the first iteration that is due at or after `due_ns` (nanoseconds since the
+    /// start). A time that has passed is refused: later iterations may have started.
     pub fn stop_at(&self, due_ns: i64) -> Result<(), Error> {
         self.run.stop_at(due_ns)
     }
@@ -136,7 +137,7 @@ impl Prepared {
     }
 }
 
-/// Guard that is dropped when the run ends, also by a panic, and releases those who wait for it.
+/// Guard that is dropped when the run ends, also by a panic, and ends all waits for it.
 struct EndGuard {
     run: Arc<Run>,
     _ended: Sender<()>,

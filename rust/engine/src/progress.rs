@@ -17,7 +17,8 @@ pub struct Progress {
     pub failed: u64,
     /// Sum of latencies of iterations, from their due times.
     pub latency_sum_ns: u64,
-    /// 99th percentile of the send lag of iterations that ended, rounded up to the end of its bucket.
+    /// 99th percentile of the send lag of iterations that ended, rounded up to the end of its
+    /// bucket.
     pub lag_p99_ns: u64,
 }
 
@@ -25,7 +26,8 @@ pub struct Progress {
 pub const LATENCY_BUCKETS: usize = (30 - SUB_BITS as usize + 2) << SUB_BITS;
 const SUB_BITS: u32 = 3;
 
-/// Returns the bucket of a time: one for each microsecond below 8, then as wide as 1/8 of the value.
+/// Returns the bucket of a time: one for each microsecond below 8, then as wide as 1/8 of the
+/// value.
 #[expect(clippy::cast_possible_truncation, reason = "the last bucket is the least upper bound")]
 fn bucket(time_ns: u64) -> usize {
     let value = time_ns / 1000;

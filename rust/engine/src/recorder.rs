@@ -22,8 +22,8 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    /// Creates a recorder that sends rows to the file writer and publishes them, if there are such.
-    /// Otherwise it keeps all rows, and reserves memory for `expected_rows`.
+    /// Creates a recorder that sends rows to a file writer and to observers. Without either it
+    /// keeps all rows, and reserves memory for `expected_rows`.
     pub(crate) fn new(
         expected_rows: usize,
         generator: u16,

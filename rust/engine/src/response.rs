@@ -186,7 +186,8 @@ pub(crate) enum Body {
 }
 
 impl Body {
-    /// Consumes `bytes` and returns how many belong to the body. Its content is passed to `on_data`.
+    /// Consumes `bytes` and returns how many belong to the body. Its content is passed to
+    /// `on_data`.
     pub(crate) fn consume(
         &mut self,
         bytes: &[u8],

@@ -75,8 +75,8 @@ fn connection_reuse_depends_on_version_and_header() {
 fn no_body_follows_204_304_and_head() {
     complete("HTTP/1.1 204 No Content\r\nContent-Length: 9\r\n\r\n");
     complete("HTTP/1.1 304 Not Modified\r\nContent-Length: 9\r\n\r\n");
-    let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n";
-    let head = HeadReader::default().read(answer, true, |_, _| {}).unwrap().unwrap();
+    let response = b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n";
+    let head = HeadReader::default().read(response, true, |_, _| {}).unwrap().unwrap();
     assert_eq!(head.body, Body::Empty);
 }
 
@@ -130,7 +130,7 @@ fn endless_heads_chunk_lines_and_trailers_are_rejected() {
 
 proptest! {
     #[test]
-    fn any_bytes_in_any_pieces_are_an_answer_or_refused(
+    fn any_bytes_are_a_response_or_rejected(
         bytes in proptest::collection::vec(any::<u8>(), 1..300),
         head in prop_oneof![
             Just(""),
@@ -146,7 +146,7 @@ proptest! {
     }
 
     #[test]
-    fn an_answer_reads_the_same_in_any_pieces(
+    fn a_response_is_parsed_the_same_in_any_pieces(
         chunks in proptest::collection::vec(1usize..70, 0..6),
         sizes in proptest::collection::vec(1usize..40, 1..20),
     ) {

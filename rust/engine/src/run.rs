@@ -167,8 +167,8 @@ impl Run {
         self.start.get().is_some()
     }
 
-    /// Stops before the first iteration that is due at or after `due_ns` (nanoseconds since the start).
-    /// A time that has passed is refused.
+    /// Stops before the first iteration that is due at or after `due_ns` (nanoseconds since the
+    /// start). A time that has passed is refused.
     pub(crate) fn stop_at(&self, due_ns: i64) -> Result<(), Error> {
         let Some(&start) = self.start.get() else {
             return Err(Error::Environment("the run was not started yet".to_owned()));
@@ -198,7 +198,8 @@ impl Run {
         self.live.as_ref().map(LiveBuffer::take)
     }
 
-    /// Executes the plan once the run is started. Samples stay in memory, or go to the file at `path`.
+    /// Executes the plan once the run is started. Samples stay in memory, or go to the file at
+    /// `path`.
     ///
     /// Until the file is complete, its parts are in the folder `<path>.parts`.
     pub(crate) fn execute(&self, path: Option<&Path>) -> Result<(SampleStore, Health), Error> {
@@ -229,7 +230,8 @@ impl Run {
         Ok((SampleStore::File(parts.join()?), health))
     }
 
-    /// Runs the threads until they end. Returns the samples that each has in memory, and the health.
+    /// Runs the threads until they end. Returns the samples that each has in memory, and the
+    /// health.
     fn run_threads(&self, chunks: Option<&ChunkSender>) -> Result<(Vec<Samples>, Health), Error> {
         let threads = self.placement.threads;
         let started = Arc::new(AtomicU64::new(0));
@@ -260,7 +262,8 @@ impl Run {
         Ok(merge_results(parts, start.elapsed().as_secs_f64(), threads))
     }
 
-    /// Runs a thread from preparation to end. Returns none if the run was cancelled before its start.
+    /// Runs a thread from preparation to end. Returns none if the run was cancelled before its
+    /// start.
     fn run_thread(
         &self,
         thread: u16,

@@ -118,8 +118,8 @@ impl<'a> IterationRunner<'a> {
         has_values
     }
 
-    /// Replaces a step's time-out by the iteration's, if that has passed. Steps that always run have
-    /// only their own time-out after that.
+    /// Replaces a step's time-out by the iteration's, if that has passed. Steps that always run
+    /// have only their own time-out after that.
     fn mark_timed_out(&mut self, response: &mut Response) {
         if response.done_ns >= self.until_ns && response.failure.is_some_and(Outcome::is_timeout) {
             response.failure = Some(Outcome::TimedOut);

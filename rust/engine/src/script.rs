@@ -34,7 +34,8 @@ pub(crate) struct Script {
     seed: u64,
 }
 
-/// Values of a column in contiguous memory: iterations use row after row, so the CPU prefetches them.
+/// Values of a column in contiguous memory: iterations use row after row, so the CPU prefetches
+/// them.
 struct Column {
     bytes: Vec<u8>,
     /// End of each row.
@@ -127,8 +128,8 @@ impl Script {
         self.script_for(iteration).steps.clone()
     }
 
-    /// Returns whether all required values of a response were captured. Removes values that have bytes
-    /// which are not allowed where the value is used.
+    /// Returns whether all required values of a response were captured. Removes values that have
+    /// bytes which are not allowed where the value is used.
     fn validate_captures(&self, request: &Template, values: &mut [Vec<u8>]) -> bool {
         let mut is_complete = true;
         for rule in &request.captures {

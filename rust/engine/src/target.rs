@@ -28,8 +28,8 @@ pub(crate) struct Target {
 impl Target {
     /// Resolves the host and reads the files that the plan names.
     ///
-    /// With `limits.loopback_only`, refuses a host with any other address. The checked addresses are
-    /// those that are connected to: the host is not resolved again.
+    /// With `limits.loopback_only`, refuses a host with any other address. The checked addresses
+    /// are those that are connected to: the host is not resolved again.
     pub(crate) fn new(plan: &Plan) -> Result<Self, Error> {
         let origin = &plan.origin;
         let tls = match origin.scheme {

@@ -1,5 +1,5 @@
-//! Worker: state of an engine thread. Takes iterations when they are due, assigns them to idle
-//! slots, adds slots up to the limit, and queues what finds none.
+//! Worker: state of an engine thread. It takes iterations when they are due, assigns them to idle
+//! slots, adds slots up to the limit, and queues the rest.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -32,7 +32,7 @@ pub(crate) struct Timeouts {
     pub drain_ns: i64,
 }
 
-/// What all threads share.
+/// Part of a run that all threads share.
 pub(crate) struct RunContext {
     pub script: Script,
     pub target: Target,
@@ -42,7 +42,7 @@ pub(crate) struct RunContext {
     pub http: Http,
 }
 
-/// What a worker is made of.
+/// Configuration of a worker.
 pub(crate) struct WorkerConfig {
     pub context: Arc<RunContext>,
     pub counters: Arc<Counters>,
@@ -58,12 +58,12 @@ pub(crate) struct WorkerConfig {
     pub spawn: fn(&Rc<Worker>, Rc<Slot>),
 }
 
-/// What a worker measured.
+/// Measurements of a worker.
 pub(crate) struct WorkerResult {
     pub recorder: Recorder,
     /// Time from due to sent, without the wait for a slot.
     pub lag: Histogram,
-    /// Time that iterations waited for a slot, of those that had to.
+    /// Waiting times for a slot, of iterations that had to wait.
     pub waits: Histogram,
     pub retries: u64,
     pub connections: u64,
@@ -395,8 +395,8 @@ impl State {
     }
 }
 
-/// Guard that reports a panic of its task to the dispatcher. Tokio would go on without the task, and
-/// the run would wait for its iteration for ever.
+/// Guard that reports a panic of its task to the dispatcher. Tokio would go on without the task,
+/// and the run would wait for its iteration forever.
 pub(crate) struct PanicReporter(pub Rc<Worker>);
 
 impl Drop for PanicReporter {

@@ -16,10 +16,10 @@ use crate::table::columns;
 /// Prepare a plan (JSON): resolve the host, compile the requests, start the threads.
 ///
 /// With `path`, samples go to a Parquet file and memory does not grow; until the file is complete,
-/// they are in the folder `<path>.parts`. With `live`, `watch` gets two more arguments: the columns of
-/// the samples since its last call, and the numbers of the iterations that have ended since. `live`
-/// without a path keeps no samples. With `connect`, connections are opened, too, and a target that
-/// does not accept any is refused.
+/// they are in the folder `<path>.parts`. With `live`, `watch` gets two more arguments: the columns
+/// of the samples since its last call, and the numbers of the iterations that have ended since.
+/// `live` without a path keeps no samples. With `connect`, connections are opened, too, and a
+/// target that does not accept any is refused.
 #[pyfunction]
 #[pyo3(signature = (plan, path, *, live, connect))]
 pub(crate) fn prepare(
@@ -38,8 +38,8 @@ pub(crate) fn prepare(
 
 /// Prepare two plans (JSON) that alternate, each like `prepare` with `connect`.
 ///
-/// The closed loops have `turn` iterations per turn; one waits while the other sends. Start them with
-/// `start_with`.
+/// The closed loops have `turn` iterations per turn; one waits while the other sends. Start them
+/// with `start_with`.
 #[pyfunction]
 #[pyo3(signature = (plan, path, other_plan, other_path))]
 pub(crate) fn prepare_pair(
@@ -94,7 +94,8 @@ impl Prepared {
         self.run.latencies()
     }
 
-    /// Stop before the first iteration that is due at or after `due_ns` (nanoseconds since the start).
+    /// Stop before the first iteration that is due at or after `due_ns` (nanoseconds since the
+    /// start).
     ///
     /// A time that has passed is refused. Any thread may call it.
     fn stop_at(&self, due_ns: i64) -> PyResult<()> {
@@ -114,11 +115,12 @@ impl Prepared {
         Ok(Some((columns(py, live.rows)?, live.ended.into_pyarray(py))))
     }
 
-    /// Wait for the end. Return the columns of samples (with a file, its number of rows) and the health.
+    /// Wait for the end. Return the columns of samples (with a file, its number of rows) and the
+    /// health.
     ///
-    /// Every `tick_s` the calling thread checks for signals and calls `watch` with the counts so far;
-    /// False stops the run. Ctrl-C stops it, too, and sets `interrupted`; a second one aborts running
-    /// iterations. An exception of `watch` aborts the run and is raised.
+    /// Every `tick_s` the calling thread checks for signals and calls `watch` with the counts so
+    /// far; False stops the run. Ctrl-C stops it, too, and sets `interrupted`; a second one aborts
+    /// running iterations. An exception of `watch` aborts the run and is raised.
     #[pyo3(signature = (watch, tick_s))]
     fn finish<'py>(
         &self,

@@ -9,7 +9,7 @@ use tokio::time::sleep_until;
 
 use crate::settings::{FaultKind, ScriptedFault};
 
-/// Faults of a service, and those that have injected.
+/// Scripted faults of a service, and those that have begun.
 pub(crate) struct FaultScript {
     began: Instant,
     faults: Vec<ScriptedFault>,

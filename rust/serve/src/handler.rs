@@ -80,12 +80,12 @@ pub(crate) async fn handle(
     if let Some(until) = shared.delay(&request) {
         connection.timer.sleep_until(until).await;
     }
-    let answer = shared.handle(&request);
-    if let Some(due) = answer.due {
+    let due_reply = shared.handle(&request);
+    if let Some(due) = due_reply.due {
         connection.timer.sleep_until(due).await;
         shared.lateness.record(Instant::now().saturating_duration_since(due));
     }
-    Ok(response(answer.reply, &base))
+    Ok(response(due_reply.reply, &base))
 }
 
 /// Returns the scheme that clients use: https behind a proxy that terminates TLS.

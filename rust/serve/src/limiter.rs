@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use crate::settings::{Limit, LimitMode, LimitPer};
 
-/// Number of buckets above which full ones are removed. That changes nothing: a new one is full, too.
+/// Number of buckets above which full ones are removed. That changes nothing: a new one is full,
+/// too.
 const MAX_KEYS: usize = 100_000;
 /// Bound on rounding errors.
 const ROUNDING_S: f64 = 1e-9;

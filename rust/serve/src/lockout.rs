@@ -29,8 +29,8 @@ impl Lockout {
         (now_s < self.until_s).then_some(self.until_s - now_s)
     }
 
-    /// Counts a failure, and starts the lockout if there were `after` within `lasts_s`. Requests that
-    /// the lockout refused do not count.
+    /// Counts a failure, and starts the lockout if there were `after` within `lasts_s`. Requests
+    /// that the lockout refused do not count.
     pub(crate) fn failed(&mut self, now_s: f64) {
         if now_s < self.until_s {
             return;

@@ -1,5 +1,5 @@
-//! OpenID provider with one client: the parts of OpenID Connect Core 1.0, Discovery and logout, and of
-//! RFC 6749, 7636 and 7662 that load tests need. Error messages are Keycloak's.
+//! OpenID provider with one client: the parts of OpenID Connect Core 1.0, Discovery and logout, and
+//! of RFC 6749, 7636 and 7662 that load tests need. Error messages are Keycloak's.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -76,9 +76,9 @@ pub(crate) fn is_oidc_path(segments: &[&str]) -> bool {
     matches!(segments, [".well-known", "openid-configuration"] | ["oidc", ..])
 }
 
-/// Whether a request needs a worker. Exactly one request of each flow does, so that the capacity counts
-/// flows: of a login the password check, not the page before or the code after it.
-pub(crate) fn is_work(request: &Request<'_>) -> bool {
+/// Whether a request needs a worker. Exactly one request of each flow does, so that the capacity
+/// counts flows: of a login the password check, not the page before or the code after it.
+pub(crate) fn needs_worker(request: &Request<'_>) -> bool {
     match segments(request.path).as_slice() {
         [".well-known", "openid-configuration"] | ["oidc", "introspect" | "userinfo"] => true,
         ["oidc", "login"] => request.method == "POST",
@@ -353,8 +353,9 @@ impl Oidc {
         });
         if is_open_id(&scope) {
             let issued_s = request.now_us / 1_000_000;
-            let mut claims = json!({"iss": request.base, "sub": &*user, "aud": self.client.client_id,
-                "iat": issued_s, "exp": issued_s + self.life_us / 1_000_000,
+            let (issuer, client) = (request.base, &self.client.client_id);
+            let mut claims = json!({"iss": issuer, "sub": &*user, "aud": client, "iat": issued_s,
+                "exp": issued_s + self.life_us / 1_000_000,
                 "sid": ids::hex(key), "preferred_username": &*user});
             if !nonce.is_empty() {
                 claims["nonce"] = json!(nonce);

@@ -63,12 +63,12 @@ fn token(shared: &Shared, form: &[(&str, &str)]) -> Reply {
     Ask::post("/oidc/token", &[&CLIENT[..], form].concat()).of(shared)
 }
 
-fn told(reply: &Reply) -> Value {
+fn body(reply: &Reply) -> Value {
     serde_json::from_slice(&reply.body).unwrap()
 }
 
 fn word(reply: &Reply, name: &str) -> String {
-    told(reply)[name].as_str().unwrap_or_default().to_owned()
+    body(reply)[name].as_str().unwrap_or_default().to_owned()
 }
 
 fn header<'a>(reply: &'a Reply, name: &str) -> &'a str {
@@ -90,7 +90,7 @@ fn authorize(changes: &[(&str, &str)]) -> String {
     with_query("/oidc/authorize", &given.into_iter().collect::<Vec<_>>())
 }
 
-/// The login page's answer to name and password; the page's cookie goes with them.
+/// Posts the form of the login page with its cookie.
 fn log_in(shared: &Shared, name: &str, password: &str) -> Reply {
     let page = Ask::get(&authorize(&[])).of(shared);
     let html = String::from_utf8(page.body.clone()).unwrap();
@@ -122,7 +122,7 @@ fn is_active(shared: &Shared, access: &str) -> bool {
     let form = [&CLIENT[..], &[("token", access)]].concat();
     let reply = Ask::post("/oidc/introspect", &form).of(shared);
     assert_eq!(reply.status, 200);
-    told(&reply)["active"] == true
+    body(&reply)["active"] == true
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn a_login_returns_a_code_that_is_exchanged_for_tokens() {
     assert!(is_active(&shared, &access));
     let bearer = format!("Bearer {access}");
     let info = Ask { authorization: Some(&bearer), ..Ask::get("/oidc/userinfo") }.of(&shared);
-    assert_eq!(told(&info)["sub"], "ann");
+    assert_eq!(body(&info)["sub"], "ann");
     let claims = word(&reply, "id_token");
     let claims = ids::from_base64(claims.split('.').nth(1).unwrap()).unwrap();
     let claims: Value = serde_json::from_slice(&claims).unwrap();

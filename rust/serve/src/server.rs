@@ -192,7 +192,7 @@ async fn check_capacity(shared: &Shared, threads: &[Arc<BusyTime>]) {
     }
 }
 
-/// Injects the scripted faults, then waits for ever.
+/// Injects the scripted faults, then waits forever.
 async fn play(shared: &Shared) {
     shared.script.play().await;
     pending::<()>().await;

@@ -2,9 +2,9 @@
 
 use crate::settings::{Capacity, Law};
 
-/// Probability of a short service time in the bursty distribution. Short and long ones make up half of
-/// all work each, which gives the squared coefficient of variation 4:
-/// p = (1 + sqrt((scv - 1) / (scv + 1))) / 2.
+/// Probability of a short service time in the bursty distribution. Short and long ones make up half
+/// of all work each, which gives the squared coefficient of variation 4: p = (1 + sqrt((scv - 1) /
+/// (scv + 1))) / 2.
 const SHORT_SHARE: f64 = 0.887_298_334_620_741_7;
 
 /// Generator of service times with a given mean.

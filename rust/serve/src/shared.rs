@@ -37,7 +37,7 @@ pub(crate) struct Shared {
     pub(crate) script: FaultScript,
 }
 
-/// What is changed under the lock.
+/// State that the lock protects.
 struct Inner {
     state: State,
     limiter: Option<Limiter>,
@@ -92,7 +92,7 @@ impl Shared {
 
     /// Returns until when the rate limiter delays a request.
     pub(crate) fn delay(&self, request: &Request<'_>) -> Option<Instant> {
-        if !self.delays || !self.is_work(request) {
+        if !self.delays || !self.needs_worker(request) {
             return None;
         }
         let mut inner = self.lock();
@@ -108,13 +108,16 @@ impl Shared {
         // The clock is read under the lock, so that arrivals are in the order of their times.
         let now = self.began.elapsed();
         inner.counts.count_request(request.method, request.path);
-        let is_work = self.is_work(request);
-        let (result, due) =
-            match if is_work { self.work(&mut inner, request, now) } else { Ok(None) } {
-                Ok(due) => (route::handle(&mut inner.state, request), due),
-                Err(Refused { error, due }) => (Err(error), due),
-            };
-        let is_failed = is_work && result.is_err();
+        let needs_worker = self.needs_worker(request);
+        let (result, due) = match if needs_worker {
+            self.assign_worker(&mut inner, request, now)
+        } else {
+            Ok(None)
+        } {
+            Ok(due) => (route::handle(&mut inner.state, request), due),
+            Err(Refused { error, due }) => (Err(error), due),
+        };
+        let is_failed = needs_worker && result.is_err();
         let reply = result.unwrap_or_else(ApiError::reply);
         if let Some(lockout) = inner.lockout.as_mut().filter(|_| is_failed) {
             lockout.failed(now.as_secs_f64());
@@ -124,8 +127,8 @@ impl Shared {
     }
 
     /// Whether a request needs a worker.
-    fn is_work(&self, request: &Request<'_>) -> bool {
-        route::is_token_request(request.path) || self.has_oidc && oidc::is_work(request)
+    fn needs_worker(&self, request: &Request<'_>) -> bool {
+        route::is_token_request(request.path) || self.has_oidc && oidc::needs_worker(request)
     }
 
     /// Returns the idle time and the number of workers.
@@ -178,7 +181,7 @@ impl Shared {
     }
 
     /// Applies limits and faults, then assigns a worker. Returns when the request will be done.
-    fn work(
+    fn assign_worker(
         &self,
         inner: &mut Inner,
         request: &Request<'_>,

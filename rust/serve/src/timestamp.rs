@@ -17,7 +17,8 @@ pub(crate) fn iso(at_us: i64) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{micros:06}Z")
 }
 
-/// Converts days since 1970 to year, month and day (Hinnant, "chrono-compatible low-level date algorithms").
+/// Converts days since 1970 to year, month and day (Hinnant, "chrono-compatible low-level date
+/// algorithms").
 fn civil(days: i64) -> (i64, i64, i64) {
     let shifted = days + 719_468;
     let (era, of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));

@@ -1,5 +1,5 @@
-//! Body of a token in Keystone's format. Serialised without an intermediate JSON tree, because it is
-//! most of the cost of a response.
+//! Body of a token in Keystone's format. Serialised without an intermediate JSON tree, because it
+//! is most of the cost of a response.
 
 use serde::Serialize;
 

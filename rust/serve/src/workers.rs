@@ -1,8 +1,8 @@
 //! Queue with several workers in virtual time.
 //!
-//! A request that arrives at `a` is done at max(a, when a worker is free) + its service time. The time
-//! when a worker is free is computed, not measured: late wake-ups delay responses but do not reduce
-//! the capacity, which is workers / service time on any machine.
+//! A request that arrives at `a` is done at max(a, when a worker is free) + its service time. The
+//! time when a worker is free is computed, not measured: late wake-ups delay responses but do not
+//! reduce the capacity, which is workers / service time on any machine.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -53,8 +53,8 @@ impl Workers {
         self.free_ns.len()
     }
 
-    /// Accepts a request that arrives at `at_ns` and returns when it is done. `slowness` is the factor by
-    /// which work that begins at a time takes longer. Calls are in the order of arrival.
+    /// Accepts a request that arrives at `at_ns` and returns when it is done. `slowness` is the
+    /// factor by which work that begins at a time takes longer. Calls are in the order of arrival.
     pub(crate) fn done_ns(
         &mut self,
         at_ns: u64,
@@ -73,7 +73,8 @@ impl Workers {
         Ok(done_ns)
     }
 
-    /// Enters the queue. A request that times out takes no worker's time, so it does not delay others.
+    /// Enters the queue. A request that times out takes no worker's time, so it does not delay
+    /// others.
     fn enqueue(&mut self, at_ns: u64, begins_ns: u64) -> Result<(), Rejected> {
         while self.leaves_ns.front().is_some_and(|leaves| *leaves <= at_ns) {
             self.leaves_ns.pop_front();

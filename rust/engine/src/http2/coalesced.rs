@@ -8,9 +8,9 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// Transport without vectored writes.
 ///
-/// With vectored writes, h2 sends every body above 256 bytes in a write of its own. Without them, it
-/// copies bodies of up to 1 kB into one buffer, and the requests of all ready streams are written
-/// together.
+/// With vectored writes, h2 sends every body above 256 bytes in a write of its own. Without them,
+/// it copies bodies of up to 1 kB into one buffer, and the requests of all ready streams are
+/// written together.
 pub(super) struct Coalesced<T>(pub T);
 
 impl<T: AsyncRead + Unpin> AsyncRead for Coalesced<T> {

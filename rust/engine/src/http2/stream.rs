@@ -136,7 +136,7 @@ impl Connection {
     }
 }
 
-/// What can happen while a body is sent.
+/// Event while a body is sent.
 enum Event {
     /// This many bytes may be sent; none if the server accepts no more.
     Window(Option<usize>),

@@ -9,7 +9,7 @@ pub(crate) struct Arrival {
     pub due_ns: i64,
 }
 
-/// One of `count` equal partitions of a load, such as a thread's.
+/// One of `count` equal partitions of a load, such as that of a thread.
 ///
 /// Partition i has the iterations i, i + count, ... of the schedule.
 #[derive(Debug, Clone, Copy)]

@@ -20,10 +20,11 @@ pub(crate) struct Open {
 
 /// Due times by index.
 enum DueTimes {
-    /// Constant arrivals, computed from the index, not as a sum of intervals, so that they do not drift.
+    /// Constant arrivals, computed from the index, not as a sum of intervals, so that they do not
+    /// drift.
     Constant(RateCurve),
-    /// Poisson process of rate 1, mapped through the curve. Every thread draws all gaps, so the schedule
-    /// does not depend on the number of threads.
+    /// Poisson process of rate 1, mapped through the curve. Every thread draws all gaps, so the
+    /// schedule does not depend on the number of threads.
     Poisson {
         curve: RateCurve,
         random: SplitMix,

@@ -27,8 +27,8 @@ pub struct Capture {
     pub header: Option<String>,
     /// JSON pointer into the body (RFC 6901).
     pub pointer: Option<String>,
-    /// Name of a header with a link, such as Location. The value is path and query of the link without
-    /// the first slash, if it leads to the plan's origin.
+    /// Name of a header with a link, such as Location. The value is path and query of the link
+    /// without the first slash, if it leads to the plan's origin.
     pub link: Option<String>,
     /// Query parameter of the link that is the value instead; the link may lead to any origin.
     pub parameter: Option<String>,

@@ -1,4 +1,5 @@
-//! Values that an iteration takes and gives back renewed, such as refresh tokens that can be used once.
+//! Values that an iteration takes and gives back renewed, such as refresh tokens that can be used
+//! once.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};

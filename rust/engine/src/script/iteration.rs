@@ -52,8 +52,8 @@ impl IterationState {
         true
     }
 
-    /// Gives values back to chains: renewed ones, or those that were certainly not used. A value that
-    /// may have been used is dropped.
+    /// Gives values back to chains: renewed ones, or those that were certainly not used. A value
+    /// that may have been used is dropped.
     pub(crate) fn end(&mut self, script: &Script) {
         for Held { capture, chain, value } in self.held.drain(..) {
             let renewed = &self.captures.values[capture];

@@ -49,8 +49,8 @@ impl PartFiles {
         sync_channel(MAX_WAITING)
     }
 
-    /// Writes chunks until all senders are dropped. It owns the receiver: once writing has failed, no
-    /// sender may wait for it.
+    /// Writes chunks until all senders are dropped. It owns the receiver: once writing has failed,
+    /// no sender may wait for it.
     #[expect(clippy::needless_pass_by_value, reason = "see above")]
     pub(crate) fn write_all(&mut self, chunks: Receiver<Samples>) -> Result<(), BadFile> {
         loop {
