@@ -86,7 +86,7 @@ STEPS, MIX = mixed(
     ),
     ((Step("discover", "GET", text("/v3")),), 9.0),
 )
-COURSE = Plan(
+ITERATION = Plan(
     origin=Origin("http", "keystone.example", 80),
     steps=STEPS,
     load=ClosedLoad(1, duration_s=5.0),
@@ -96,13 +96,13 @@ COURSE = Plan(
     retries="never",
 )
 PLANS = {
-    "plan_course.json": COURSE,
+    "plan_iteration.json": ITERATION,
     "plan_open.json": plan(OpenLoad(12.5, 30.0, "poisson", seed=42, iterations=99)),
     "plan_stages.json": replace(
-        COURSE,
+        ITERATION,
         load=StagedLoad((Stage(10.0, 1.0, 50.5), Stage(5.0, 0.0, 0.0)), "poisson", 5, 100),
     ),
-    "plan_replay.json": replace(COURSE, load=ReplayLoad((0.0, 0.125, 0.125, 7.5))),
+    "plan_replay.json": replace(ITERATION, load=ReplayLoad((0.0, 0.125, 0.125, 7.5))),
     "plan_closed.json": plan(ClosedLoad(8, iterations=1000, think_s=0.25), "iteration"),
     "plan_band.json": plan(BandLoad(4, 16, fill_rps=60.0, ebb_rps=0.0, duration_s=90.0), "request"),
 }

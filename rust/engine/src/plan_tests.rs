@@ -34,8 +34,8 @@ fn the_golden_plans_are_read_field_by_field() {
     assert_eq!((plan.limits.max_connections, &*plan.placement.cores), (64, &[0, 1][..]));
     assert_eq!(plan.connection, Reuse::Kept);
     assert_eq!((plan.retries, plan.placement.tls_resumption), (Retries::Unread, Some(false)));
-    assert_eq!(golden("plan_course.json").retries, Retries::Never);
-    assert!(golden("plan_course.json").resumes_tls() && !plan.resumes_tls());
+    assert_eq!(golden("plan_iteration.json").retries, Retries::Never);
+    assert!(golden("plan_iteration.json").resumes_tls() && !plan.resumes_tls());
     assert_eq!(golden("plan_closed.json").connection, Reuse::Iteration);
     assert_eq!(golden("plan_band.json").connection, Reuse::Request);
     let iterations = Some(1000);
@@ -97,7 +97,7 @@ fn the_host_header_names_the_port_where_it_is_not_the_schemes_own() {
 
 #[test]
 fn a_pause_a_condition_and_an_iteration_placeholder_are_read() {
-    let plan = golden("plan_course.json");
+    let plan = golden("plan_iteration.json");
     let [Step::Request(look), Step::Pause(pause), Step::Request(delete), _] = &*plan.steps else {
         panic!("a request, a pause, a request, another script")
     };
@@ -118,7 +118,7 @@ fn a_pause_a_condition_and_an_iteration_placeholder_are_read() {
 
 #[test]
 fn a_mix_chooses_scripts_by_weight_and_is_reproducible() {
-    let plan = golden("plan_course.json");
+    let plan = golden("plan_iteration.json");
     let script = Script::new(&plan).unwrap_or_else(|e| panic!("{e}"));
     let taken: Vec<_> = (0..10_000).map(|iteration| script.steps_for(iteration)).collect();
     assert!(taken.iter().all(|steps| *steps == (0..3) || *steps == (3..4)));
@@ -132,7 +132,7 @@ fn a_mix_chooses_scripts_by_weight_and_is_reproducible() {
 #[test]
 fn a_mix_that_does_not_cover_the_steps_is_refused() {
     let shares = |shares: &[(usize, f64)]| {
-        let mut plan = golden("plan_course.json");
+        let mut plan = golden("plan_iteration.json");
         plan.mix = shares.iter().map(|&(steps, weight)| MixEntry { steps, weight }).collect();
         Script::new(&plan).err().map(|error| error.to_string())
     };

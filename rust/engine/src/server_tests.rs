@@ -49,7 +49,7 @@ fn read_request(stream: &mut TcpStream) -> bool {
 
 /// Plan of one worker that sends this many GET requests, one after the other.
 fn plan(port: u16, iterations: u32) -> Plan {
-    let json = include_str!("../../../tests/data/plan_course.json");
+    let json = include_str!("../../../tests/data/plan_iteration.json");
     let mut plan = Plan::from_json(json).expect("the golden plan is good");
     plan.origin.host = "127.0.0.1".to_owned();
     plan.origin.port = port;

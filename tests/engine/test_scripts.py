@@ -1,4 +1,4 @@
-"""What a script can say beyond one request after the other."""
+"""Scripts: captures, pauses, conditions, mixes."""
 
 import json
 from collections import Counter
@@ -203,7 +203,7 @@ def test_a_run_that_is_given_up_does_not_wait_for_pauses(serve: Serve) -> None:
     assert not iterations(samples).has_ended.any()
 
 
-def test_scripts_of_a_mix_are_taken_by_weight_each_with_its_own_course(serve: Serve) -> None:
+def test_scripts_of_a_mix_are_taken_by_weight_each_with_its_own_steps(serve: Serve) -> None:
     """The same seed takes the same, whatever the threads."""
     seen: list[str] = []
 
