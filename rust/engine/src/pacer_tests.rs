@@ -300,6 +300,7 @@ fn a_late_generator_catches_up_on_ten_milliseconds_at_most() {
     let load = open(50.0, 5.0, Arrivals::Constant);
     let (begun, _) = begun(&load, &limits(Some(50.0), None), 1, (100_000_000, 1_000_000));
     assert!(begun.windows(52).all(|some| some[51] - some[0] >= 1_000_000_000));
+    assert!(begun.windows(2).all(|two| two[1] > two[0]));
 }
 
 #[test]
