@@ -20,6 +20,7 @@ from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.plan.load import ClosedLoad, Load, OpenLoad
 from loadstone.plan.model import Limits, Origin, Placement, Plan, Tls
 from loadstone.plan.script import Captured, HeaderCapture, JsonCapture, Step, Text, text
+from loadstone.plan.trace import Trace
 
 HTTP2 = Placement(http="2")
 CONF = """\
@@ -233,3 +234,17 @@ def test_a_header_that_speaks_of_the_connection_is_refused() -> None:
     closing = replace(GET, headers=(("Connection", text("close")),))
     with pytest.raises(InvalidInput, match="Connection does not exist in HTTP/2"):
         run(plan(Origin("http", "127.0.0.1", 1), ClosedLoad(1, iterations=1), closing))
+
+
+def test_requests_carry_the_ids_that_their_samples_have(nginx: Start, tmp_path: Path) -> None:
+    log = f"log_format traced '$http_traceparent'; access_log {tmp_path}/traced.log traced;"
+    server = nginx("http2", log)
+    trace = Trace(0.5, 0xFEDC_BA98_7654_3210)
+    rows = run(replace(plan(server.origin, ClosedLoad(4, iterations=100)), trace=trace)).samples
+    server.stop()
+    headers = (tmp_path / "traced.log").read_text().split()
+    rows = rows.picked(trace.is_traced(rows.action, rows.iteration))
+    assert len(headers) == 100
+    assert 20 < len(rows) < 80
+    sent = Counter(one.split("-")[1] for one in headers if one != "-")
+    assert sent == Counter(trace.ids(rows.action, rows.iteration))

@@ -20,6 +20,7 @@ from loadstone.plan.script import (
     mixed,
     text,
 )
+from loadstone.plan.trace import Trace
 
 Connection = Literal["kept", "iteration", "request"]
 DATA = Path(__file__).parent.parent / "data"
@@ -103,7 +104,10 @@ PLANS = {
         load=StagedLoad((Stage(10.0, 1.0, 50.5), Stage(5.0, 0.0, 0.0)), "poisson", 5, 100),
     ),
     "plan_replay.json": replace(ITERATION, load=ReplayLoad((0.0, 0.125, 0.125, 7.5))),
-    "plan_closed.json": plan(ClosedLoad(8, iterations=1000, think_s=0.25), "iteration"),
+    "plan_closed.json": replace(
+        plan(ClosedLoad(8, iterations=1000, think_s=0.25), "iteration"),
+        trace=Trace(0.25, 0xFEDC_BA98_7654_3210),
+    ),
     "plan_band.json": plan(BandLoad(4, 16, fill_rps=60.0, ebb_rps=0.0, duration_s=90.0), "request"),
 }
 

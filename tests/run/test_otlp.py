@@ -279,7 +279,6 @@ def test_the_last_push_has_what_is_stored(tmp_path):
             *("hit", service.url, "--rate=40", "--for=2s", "--store=store"),
             *("--otlp", collector.url),
         )
-    assert done.returncode == 0, done.stderr
     assert "--otlp" not in done.stderr
     pushes = collector.pushes()
     assert len(pushes) > 10

@@ -23,6 +23,14 @@ impl Plan {
             return Err(Error::plan("placement.threads", "must not exceed limits.max_connections"));
         }
         self.check_parts()?;
+        if let Some(trace) = self.trace {
+            if !(0.0..=1.0).contains(&trace.share) {
+                return Err(Error::plan("trace.share", "must be from 0 to 1"));
+            }
+            if trace.key == 0 {
+                return Err(Error::plan("trace.key", "must not be 0"));
+            }
+        }
         if self.placement.http == Http::Two && self.connection != Reuse::Kept {
             let reason = "must be kept with HTTP/2, where iterations share a connection";
             return Err(Error::plan("connection", reason));

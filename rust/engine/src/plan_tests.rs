@@ -78,6 +78,38 @@ fn requests_of_the_golden_plan_are_rendered_exactly() {
 }
 
 #[test]
+fn a_traced_request_has_one_more_header() {
+    let trace = golden("plan_closed.json").trace.expect("it traces");
+    assert_eq!((trace.share, trace.key), (0.25, 0xFEDC_BA98_7654_3210));
+    let mut plan = golden("plan_open.json");
+    plan.steps.truncate(1);
+    let Step::Request(issue) = &mut plan.steps[0] else { panic!("a request") };
+    issue.captures.clear();
+    let with_holes = plan.clone();
+    let Step::Request(issue) = &mut plan.steps[0] else { panic!("a request") };
+    issue.body = vec![Part::Text("{}".to_owned())];
+    for mut plan in [plan, with_holes] {
+        let sent = |plan: &Plan| {
+            let script = Script::new(plan).unwrap_or_else(|e| panic!("{e}"));
+            let request = request(&script, 0);
+            let is_fixed = script.has_shared_head(request, 5);
+            let mut buffer = Vec::new();
+            (text(script.render(request, 5, &[], None, &mut buffer)).to_owned(), is_fixed)
+        };
+        let (without, is_fixed) = sent(&plan);
+        assert!(is_fixed && !without.contains("traceparent"));
+        plan.trace = Some(Trace { share: 1.0, ..trace });
+        let (with, is_fixed) = sent(&plan);
+        let (head, body) = without.split_once("\r\n\r\n").expect("a head");
+        let start = format!("{head}\r\ntraceparent: 00-fedcba9876543210");
+        assert!(
+            !is_fixed && with.starts_with(&start) && with.ends_with(&format!("-01\r\n\r\n{body}"))
+        );
+        assert_eq!(with.len(), without.len() + "traceparent: ".len() + 55 + "\r\n".len());
+    }
+}
+
+#[test]
 fn the_host_header_names_the_port_where_it_is_not_the_schemes_own() {
     for (scheme, host, port, expected) in [
         (Scheme::Http, "a.example", 80, "Host: a.example\r\n"),

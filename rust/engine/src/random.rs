@@ -27,8 +27,13 @@ impl SplitMix {
 /// Returns a value of [0, 1) that depends on seed, stream and iteration only, not on the number of
 /// threads or the order of responses. Each purpose has a stream of its own.
 pub(crate) fn uniform(seed: u64, stream: u64, iteration: u32) -> f64 {
+    unit(bits(seed, stream, iteration))
+}
+
+/// Returns 64 random bits that depend on seed, stream and iteration only.
+pub(crate) fn bits(seed: u64, stream: u64, iteration: u32) -> u64 {
     let state = mix(seed ^ mix(stream.wrapping_mul(GOLDEN)));
-    unit(mix(state.wrapping_add(u64::from(iteration).wrapping_add(1).wrapping_mul(GOLDEN))))
+    mix(state.wrapping_add(u64::from(iteration).wrapping_add(1).wrapping_mul(GOLDEN)))
 }
 
 fn mix(state: u64) -> u64 {

@@ -35,6 +35,7 @@ async fn run_slot(worker: Rc<Worker>, slot: Rc<Slot>) {
         began_ns: Cell::new(NOT_YET),
         connection: None,
         request_bytes: Vec::new(),
+        has_shared_head: false,
         worker: &worker,
         slot: &slot,
     };
@@ -62,6 +63,8 @@ struct IterationRunner<'a> {
     /// Deadline of the iteration.
     until_ns: i64,
     request_bytes: Vec<u8>,
+    /// Whether other iterations send the head of the current request, too.
+    has_shared_head: bool,
 }
 
 impl<'a> IterationRunner<'a> {
@@ -149,6 +152,8 @@ impl<'a> IterationRunner<'a> {
     /// Sends a request, a second time if the kept-alive connection turned out to be closed.
     async fn send(&mut self, template: &Template, iteration: u32) -> Response {
         self.worker.counters.sent();
+        self.has_shared_head = self.worker.context.http == Http::Two
+            && self.worker.context.script.has_shared_head(template, iteration);
         let mut buffer = std::mem::take(&mut self.request_bytes);
         let (values, jar) = (self.state.values(), self.state.jar());
         let bytes =
@@ -217,7 +222,7 @@ impl<'a> IterationRunner<'a> {
                 return Attempt::Done(Response::none(Some(failure), self.clock.now_ns()));
             }
         };
-        let heads = template.has_fixed_head.then_some(&self.worker.heads);
+        let heads = self.has_shared_head.then_some(&self.worker.heads);
         let request = self.request(template, bytes, until_ns);
         let mut sink = self.state.capture_sink(template);
         let last_used_ns = connection.last_used_ns();

@@ -8,8 +8,9 @@ use crate::check::positive;
 use crate::clock::nanos;
 use crate::cookies::CookieJar;
 use crate::links::LinkOrigin;
-use crate::plan::Plan;
+use crate::plan::{Plan, Trace};
 use crate::random::uniform;
+use crate::trace::{HeaderLine, header};
 
 mod chain;
 pub(crate) mod iteration;
@@ -32,6 +33,7 @@ pub(crate) struct Script {
     chains: Vec<Chain>,
     pub has_cookies: bool,
     seed: u64,
+    trace: Option<Trace>,
 }
 
 /// Values of a column in contiguous memory: iterations use row after row, so the CPU prefetches
@@ -110,6 +112,7 @@ impl Script {
             chains,
             has_cookies: plan.cookies,
             seed: plan.seed,
+            trace: plan.trace,
         })
     }
 
@@ -150,6 +153,16 @@ impl Script {
         nanos(pause.min_s + random * (pause.max_s - pause.min_s))
     }
 
+    /// Returns the header line of a request, if it is traced.
+    fn trace_header(&self, request: &Template, iteration: u32) -> Option<HeaderLine> {
+        header(self.trace.as_ref()?, request.index, iteration)
+    }
+
+    /// Whether other iterations send the same head, except for the length of the body.
+    pub(crate) fn has_shared_head(&self, request: &Template, iteration: u32) -> bool {
+        request.has_fixed_head && self.trace_header(request, iteration).is_none()
+    }
+
     /// Renders a request into `out`, unless it is the same in every iteration.
     pub(crate) fn render<'a>(
         &'a self,
@@ -159,8 +172,15 @@ impl Script {
         jar: Option<&CookieJar>,
         out: &'a mut Vec<u8>,
     ) -> &'a [u8] {
+        let trace = self.trace_header(request, iteration);
         if let Some(fixed) = &request.fixed {
-            return fixed;
+            let Some(line) = trace else { return fixed };
+            let (headers, rest) = fixed.split_at(request.trace_at);
+            out.clear();
+            for part in [headers, &line, rest] {
+                out.extend_from_slice(part);
+            }
+            return out;
         }
         let mut digits = DecimalBuffer::default();
         let number = digits.format(iteration as usize);
@@ -170,7 +190,7 @@ impl Script {
                 Piece::Bytes(bytes) => Some(bytes),
                 Piece::Capture(capture) => Some(&captured[*capture]),
                 Piece::Iteration => Some(number),
-                Piece::BodyLength | Piece::Cookies => None,
+                Piece::BodyLength | Piece::Cookies | Piece::Trace => None,
             }
         };
         out.clear();
@@ -182,6 +202,8 @@ impl Script {
                     let path = path_of(out).to_vec();
                     jar.write_header(&path, out);
                 }
+            } else if let Piece::Trace = piece {
+                out.extend(trace.iter().flatten());
             } else {
                 let length = request.body.iter().filter_map(value).map(<[u8]>::len).sum();
                 out.extend_from_slice(DecimalBuffer::default().format(length));

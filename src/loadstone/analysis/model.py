@@ -156,6 +156,18 @@ NOT_JUDGED = Verdict(TrialState.UNDECIDED, ())
 
 
 @dataclass(frozen=True, slots=True)
+class TracedRequest:
+    """A request whose trace the service may have kept."""
+
+    trace_id: str
+    action: str
+    iteration: int  # from 0
+    due_s: float  # since the load's start
+    latency_s: float  # since its due time
+    outcome: str  # an HTTP status, or how it failed
+
+
+@dataclass(frozen=True, slots=True)
 class Trial:
     """One load and its results."""
 
@@ -187,6 +199,7 @@ class Trial:
     identity: IdentityRequests | None = None  # None: no known access log of Keystone
     faults: tuple[FaultEffect, ...] = ()  # effects of injected faults
     profile: CpuProfile | None = None  # of the service's workers
+    traces: tuple[TracedRequest, ...] = ()  # the slowest that carried a `traceparent`
 
     @property
     def is_valid(self) -> bool:

@@ -22,6 +22,7 @@ from loadstone.cli.dry_run import DRY_RUN, show_dry_run
 from loadstone.cli.duration import Duration, Number, RateRange
 from loadstone.cli.generator import (
     HIGHEST_RPS,
+    TRACE_SHARE,
     fleet_address,
     fleet_options,
     generator_options,
@@ -85,6 +86,7 @@ class CapacityOptions(TypedDict):
     cores: tuple[int, ...]
     http: Http
     tls_resumption: bool | None
+    trace_share: float
     fleet: str | None
     certificates: Path | None
     without_tls: bool
@@ -120,7 +122,7 @@ def search_options(command: Command) -> Command:
     for flag, name, kind, default, text in reversed(options):
         add = click.option(flag, name, type=kind, default=default, show_default=True, help=text)
         command = add(command)
-    command = generator_options(command)
+    command = TRACE_SHARE(generator_options(command))
     text = "Additional objective: 'p99<500ms', 'errors<0.1%'; may be repeated."
     return click.option("--objective", multiple=True, metavar="TEXT", help=text)(command)
 
@@ -247,6 +249,7 @@ def capacity(ctx: click.Context, **options: Unpack[CapacityOptions]) -> None:
         ),
         secrets=frozenset().union(*(one.secrets for one in searched)),
         tags=options["tags"],
+        trace_share=options["trace_share"],
     )
     if options["is_dry"]:
         from loadstone.workload.preview import preview

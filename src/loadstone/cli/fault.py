@@ -19,6 +19,7 @@ from loadstone.cli.dry_run import DRY_RUN, show_dry_run
 from loadstone.cli.duration import RateRange, ShareParam, Span
 from loadstone.cli.generator import (
     HIGHEST_RPS,
+    TRACE_SHARE,
     fleet_address,
     fleet_options,
     generator_options,
@@ -64,6 +65,7 @@ class Options(TypedDict):
     cores: tuple[int, ...]
     http: Http
     tls_resumption: bool | None
+    trace_share: float
     fleet: str | None
     certificates: Path | None
     without_tls: bool
@@ -160,6 +162,7 @@ class Options(TypedDict):
 )
 @fault_options
 @generator_options
+@TRACE_SHARE
 @fleet_options
 @PERMISSION
 @ANYWAY
@@ -276,4 +279,5 @@ def _config(ctx: click.Context, options: Options) -> "RunConfig":
         ),
         secrets=searched.secrets,
         tags=options["tags"],
+        trace_share=options["trace_share"],
     )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from loadstone.cli.choose import Command
+from loadstone.cli.duration import Number
 
 if TYPE_CHECKING:
     from loadstone.engine.fleet.address import FleetAddress
@@ -81,6 +82,16 @@ _TLS_RESUMPTION = click.option(
     "connections are kept, off if each new connection represents a new client.",
 )
 
+
+TRACE_SHARE = click.option(
+    "--trace-share",
+    type=Number(0.0, 1.0),
+    default=0.0,
+    show_default=True,
+    metavar="SHARE",
+    help="Share of the requests that carry a W3C traceparent with the flag `sampled`; the slowest "
+    "of them are listed with their trace ids, to be found in the service's own tracing.",
+)
 
 _FLEET = click.option(
     "--fleet",

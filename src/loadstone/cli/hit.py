@@ -10,6 +10,7 @@ from loadstone.cli.dry_run import DRY_RUN, show_dry_run
 from loadstone.cli.duration import RateRange, Span
 from loadstone.cli.generator import (
     HIGHEST_RPS,
+    TRACE_SHARE,
     fleet_address,
     fleet_options,
     generator_options,
@@ -48,6 +49,7 @@ class HitOptions(TypedDict):
     cores: tuple[int, ...]
     http: Http
     tls_resumption: bool | None
+    trace_share: float
     fleet: str | None
     certificates: Path | None
     without_tls: bool
@@ -137,6 +139,7 @@ class HeaderParam(click.ParamType[tuple[str, str]]):
     help="Objective: 'p99<500ms', 'errors<0.1%'; may be repeated.",
 )
 @generator_options
+@TRACE_SHARE
 @fleet_options
 @PERMISSION
 @ANYWAY
@@ -197,6 +200,7 @@ def _config(options: HitOptions) -> "RunConfig":
         ),
         secrets=secrets_in({"url": terms.url, "headers": dict(terms.headers)}),
         tags=options["tags"],
+        trace_share=options["trace_share"],
     )
 
 

@@ -23,6 +23,7 @@ from loadstone.cli.dry_run import DRY_RUN, show_dry_run
 from loadstone.cli.duration import Duration, RateRange, Span
 from loadstone.cli.generator import (
     HIGHEST_RPS,
+    TRACE_SHARE,
     fleet_address,
     fleet_options,
     generator_options,
@@ -71,6 +72,7 @@ class RunOptions(TypedDict):
     cores: tuple[int, ...]
     http: Http
     tls_resumption: bool | None
+    trace_share: float
     fleet: str | None
     certificates: Path | None
     without_tls: bool
@@ -112,7 +114,7 @@ def limit_options(command: Command) -> Command:
     command = click.option("--rally-pacing", is_flag=True, help=text)(command)
     text = "Send every request that Rally sends in an iteration, for results comparable to Rally's."
     command = click.option("--rally-requests", is_flag=True, help=text)(command)
-    command = generator_options(command)
+    command = TRACE_SHARE(generator_options(command))
     text = "Rally env spec with existing users, for workloads without a users context."
     path = click.Path(path_type=Path, exists=True, dir_okay=False)
     command = click.option("--existing-users", "existing", type=path, help=text)(command)
@@ -240,6 +242,7 @@ def _config(checked: "Checked", options: RunOptions) -> "RunConfig":
         ),
         secrets=checked.secrets,
         tags=options["tags"],
+        trace_share=options["trace_share"],
     )
 
 

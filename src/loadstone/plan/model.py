@@ -7,6 +7,7 @@ from typing import Literal
 
 from loadstone.plan.load import Load
 from loadstone.plan.script import Steps, WeightedScript
+from loadstone.plan.trace import Trace
 
 Http = Literal["1.1", "2"]
 Retries = Literal["unread", "never"]
@@ -105,6 +106,7 @@ class Plan:
     # If none is free, the iteration fails (NONE_FREE).
     chains: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
     cookies: bool = False  # each iteration keeps its own, and begins without any
+    trace: Trace | None = None  # requests that carry a `traceparent`; None: none
 
     @property
     def resumes_tls(self) -> bool | None:

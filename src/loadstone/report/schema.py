@@ -221,6 +221,17 @@ class IdentityRequestsData(_Part):
     measured: list[KnownCapacityData] = Field(description="the N from which it is computed")
 
 
+class TracedRequestData(_Part):
+    """A request that carried a `traceparent`, for a look-up in the service's tracing."""
+
+    trace_id: str
+    action: str
+    iteration: int = Field(description="from 1")
+    due_seconds: Number = Field(description="since the load's start")
+    latency_seconds: Number = Field(description="since its due time")
+    result: str = Field(description="an HTTP status, or how it failed")
+
+
 class TrialData(_Part):
     """One load."""
 
@@ -257,6 +268,9 @@ class TrialData(_Part):
     identity_requests: IdentityRequestsData | None
     outputs: list[dict[str, Any]] = Field(description="charts of iterations, in Rally's format")
     outputs_dropped: int
+    traces: list[TracedRequestData] = Field(
+        description="the slowest requests that carried a `traceparent` (--trace-share)"
+    )
     readings_file: str | None
     samples_file: str | None
 
@@ -547,6 +561,7 @@ TABLES: tuple[tuple[str, type[BaseModel]], ...] = (
     ("`trials[].generator`", HealthData),
     ("`trials[].usage`", UsageData),
     ("`resources[]`", ResourceData),
+    ("`trials[].traces[]`", TracedRequestData),
     ("`trials[].identity_requests`", IdentityRequestsData),
     ("`trials[].identity_requests.kinds[]`", RequestKindData),
 )

@@ -69,6 +69,13 @@ def run_on(
         return hiding.get(config.run_id)
 
 
+def _untraced(config: RunConfig) -> Iterator[str]:
+    """Yield which measurements `--trace-share` does not reach."""
+    for one in config.measurements if config.trace_share else ():
+        if not one.generator.can_be_traced:
+            yield f"{one.heading}: Python functions send requests without traceparent"
+
+
 def _require_fleet_possible(config: RunConfig) -> None:
     for one in config.measurements:
         if not one.generator.can_use_fleet:
@@ -108,7 +115,7 @@ class _Flow:
         self.display.on_run(begun)
         if self.maker != run_id:
             resume.link(folder, self.store.folder(self.maker))
-        for warning in config.warnings:
+        for warning in (*config.warnings, *_untraced(config)):
             self.display.say(warning)
         self.display.say(f"run {run_id}: {access.identity_url}")
         with _recorded_end(begun, self.target, self.store, self.backend.clock), self._faults():

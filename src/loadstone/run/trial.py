@@ -7,6 +7,7 @@ from pathlib import Path
 
 from loadstone.analysis.alarm import Alarm
 from loadstone.analysis.model import Trial
+from loadstone.analysis.traces import slowest
 from loadstone.analysis.trial import alarm, assess, checked
 from loadstone.engine.gate import Allowance, Engine
 from loadstone.engine.parquet import SampleFile
@@ -14,6 +15,7 @@ from loadstone.engine.progress import Progress
 from loadstone.engine.samples import Samples
 from loadstone.errors import EnvironmentUnusable
 from loadstone.monitor.usage import Meter, deaths
+from loadstone.plan.trace import Trace
 from loadstone.result.observer import TrialObserver
 from loadstone.search.model import TrialRequest
 from loadstone.system.clock import Clock
@@ -37,6 +39,7 @@ class Conditions:
     observers: Sequence[TrialObserver]
     keep: Keep  # stores the trial
     say: Callable[[str], None]
+    trace: Trace | None = None  # requests that carry a `traceparent`; None: none
 
 
 def run_trial(request: TrialRequest, load: Load, conditions: Conditions) -> tuple[Trial, bool]:
@@ -62,6 +65,7 @@ def run_trial(request: TrialRequest, load: Load, conditions: Conditions) -> tupl
             watch,
             on_samples if reads else None,
             conditions.engine,
+            conditions.trace,
         ),
     )
     usage = watch.meter.usage()
@@ -75,6 +79,7 @@ def run_trial(request: TrialRequest, load: Load, conditions: Conditions) -> tupl
         turn=getattr(request.load, "turn", None),
         outputs=loaded.outputs,
         outputs_dropped=loaded.outputs_dropped,
+        traces=slowest(loaded.samples, loaded.trace, loaded.actions) if loaded.trace else (),
     )
     trial = conditions.keep(trial, loaded.samples)
     try:

@@ -15,6 +15,7 @@ from loadstone.observers.identity_requests import IdentityWatch, capacities
 from loadstone.observers.profile import WorkerProfile
 from loadstone.observers.resources import ResourceWatch
 from loadstone.observers.sla_abort import SlaAbort
+from loadstone.plan.trace import Trace
 from loadstone.result.model import Measurement
 from loadstone.result.observer import Display, TrialObserver
 from loadstone.run.trial import Conditions, require_alive, run_trial
@@ -84,6 +85,7 @@ class Trials:
             observers,
             self._keep,
             self.display.say,
+            Trace.of(self.run.trace_share, self.run.run_id, self.index, number),
         )
 
     def _observers(self) -> list[TrialObserver]:

@@ -40,6 +40,7 @@ class Calls:
 
     needs_actors = False
     can_use_fleet = False
+    can_be_traced = False
     requests_as_rally = False  # a function sends the requests of its library
     preview = GeneratorPreview()
 

@@ -16,6 +16,7 @@ from loadstone.engine.progress import OnProgress
 from loadstone.engine.samples import Samples
 from loadstone.keystone.contexts.workload import Actors
 from loadstone.plan.model import Limits
+from loadstone.plan.trace import Trace
 from loadstone.search.model import TrialRequest
 from loadstone.target.target import Target
 
@@ -33,6 +34,7 @@ class Loaded:
     failures: tuple[Failure, ...] = ()  # details of failures that samples do not have
     outputs: tuple[IterationOutput, ...] = ()  # charts from iterations
     outputs_dropped: int = 0
+    trace: Trace | None = None  # requests that carried a `traceparent`; None: none
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,7 @@ class LoadTerms:
     on_progress: OnProgress
     on_samples: OnSamples | None = None
     engine: Engine = LOCAL  # or a fleet
+    trace: Trace | None = None  # requests that carry a `traceparent`; None: none
 
 
 Load = Callable[[TrialRequest, LoadTerms], Loaded]
@@ -69,6 +72,10 @@ class LoadGenerator(Protocol):
     @property
     def can_use_fleet(self) -> bool:
         """Whether a fleet can send it; Python functions only run on this machine."""
+
+    @property
+    def can_be_traced(self) -> bool:
+        """Whether its requests can carry a `traceparent` of the engine's."""
 
     @property
     def requests_as_rally(self) -> bool:

@@ -40,6 +40,7 @@ class OidcRequests:
 
     needs_actors = False  # users are given, and nothing is created
     can_use_fleet = True
+    can_be_traced = True
     requests_as_rally = False
 
     @property

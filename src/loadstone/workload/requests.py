@@ -9,6 +9,7 @@ import numpy as np
 from loadstone.engine import gate
 from loadstone.engine.gate import Allowance
 from loadstone.engine.samples import Outcome, Samples
+from loadstone.errors import InvalidInput
 from loadstone.keystone.compile import origin
 from loadstone.keystone.contexts.workload import Actors
 from loadstone.keystone.identity import Identity
@@ -19,6 +20,7 @@ from loadstone.plan.json_value import Json
 from loadstone.plan.load import ClosedLoad
 from loadstone.plan.model import Limits, Placement, Plan, Retries
 from loadstone.plan.script import Step, Text
+from loadstone.plan.trace import HEADER
 from loadstone.rally.scenarios import with_look_ups
 from loadstone.search.model import TrialRequest
 from loadstone.target.target import Target
@@ -41,6 +43,7 @@ class Requests:
 
     needs_actors = True
     can_use_fleet = True
+    can_be_traced = True
 
     @property
     def preview(self) -> GeneratorPreview:
@@ -97,16 +100,25 @@ def send(
     plan: Plan, actions: tuple[str, ...], limits: Limits, request: TrialRequest, terms: LoadTerms
 ) -> Loaded:
     """Send a plan, to the file of the terms if they have one."""
+    trace = terms.trace
+    if trace is not None and _has_own_traces(plan):
+        raise InvalidInput(f"requests have a header {HEADER} of their own; leave out --trace-share")
+    plan = replace(plan, trace=trace)
     if terms.file is None:
         done = gate.run(plan, terms.allowance, terms.on_progress, terms.engine)
         samples = mark_abandoned(done.samples, limits) if request.time_left else done.samples
-        return Loaded(samples, done.health, done.interrupted, actions)
+        return Loaded(samples, done.health, done.interrupted, actions, trace=trace)
     on_samples = terms.on_samples
     rows_callback = None if on_samples is None else (lambda rows: on_samples(rows, actions))
     spilled = gate.run_to_file(
         plan, terms.file, terms.allowance, terms.on_progress, rows_callback, terms.engine
     )
-    return Loaded(spilled.file, spilled.health, spilled.interrupted, actions)
+    return Loaded(spilled.file, spilled.health, spilled.interrupted, actions, trace=trace)
+
+
+def _has_own_traces(plan: Plan) -> bool:
+    steps = (step for step in plan.steps if isinstance(step, Step))
+    return any(name.lower() == HEADER for step in steps for name, _ in step.headers)
 
 
 def limits_of_trial(limits: Limits, request: TrialRequest) -> Limits:

@@ -54,7 +54,7 @@ impl LayoutContext<'_> {
         let (action, step) = match step {
             plan::Step::Request(request) => {
                 let only_if = self.condition(&at, request.only_if.as_ref())?;
-                let template = self.request(&at, request, origin)?;
+                let template = self.request(&at, index, request, origin)?;
                 let needs = template.needs();
                 let kind = StepKind::Request(Box::new(template));
                 (&request.action, Step { kind, only_if, always: request.always, needs })
@@ -85,6 +85,7 @@ impl LayoutContext<'_> {
     fn request(
         &mut self,
         at: &str,
+        index: usize,
         step: &plan::Request,
         origin: &Origin,
     ) -> Result<Template, Error> {
@@ -100,11 +101,14 @@ impl LayoutContext<'_> {
         let head = self.head(at, step, origin)?;
         let body = self.pieces(&format!("{at}.body"), &step.body, Position::Body)?;
         let captures = self.captures(at, step)?;
+        let fixed = concat_fixed(&head, &body);
         Ok(Template {
-            fixed: concat_fixed(&head, &body),
+            trace_at: fixed.as_deref().map_or(0, end_of_headers),
+            fixed,
+            index,
             has_fixed_head: head
                 .iter()
-                .all(|piece| matches!(piece, Piece::Bytes(_) | Piece::BodyLength)),
+                .all(|piece| matches!(piece, Piece::Bytes(_) | Piece::BodyLength | Piece::Trace)),
             head,
             body,
             is_head: step.method == "HEAD",
@@ -154,7 +158,7 @@ impl LayoutContext<'_> {
         if !step.body.is_empty() || matches!(&*step.method, "POST" | "PUT" | "PATCH") {
             head.extend([bytes("Content-Length: "), Piece::BodyLength, bytes("\r\n")]);
         }
-        head.push(bytes("\r\n"));
+        head.extend([Piece::Trace, bytes("\r\n")]);
         Ok(head)
     }
 
@@ -322,12 +326,19 @@ fn concat_fixed(head: &[Piece], body: &[Piece]) -> Option<Vec<u8>> {
         match piece {
             Piece::Bytes(bytes) => whole.extend_from_slice(bytes),
             Piece::BodyLength => whole.extend_from_slice(DecimalBuffer::default().format(length)),
+            Piece::Trace => {}
             Piece::Column(_) | Piece::Capture(_) | Piece::Iteration | Piece::Cookies => {
                 return None;
             }
         }
     }
     Some(whole)
+}
+
+/// Returns the offset of the empty line that ends the head of a request.
+fn end_of_headers(request: &[u8]) -> usize {
+    let end = request.windows(4).position(|bytes| bytes == b"\r\n\r\n");
+    end.expect("a head ends with an empty line") + 2
 }
 
 /// Whether a text is a token, as methods and header names are (RFC 9110 5.6.2).

@@ -37,7 +37,11 @@ pub(crate) struct Template {
     pub body: Vec<Piece>,
     /// The whole request, if it has no placeholders.
     pub fixed: Option<Vec<u8>>,
-    /// The head is the same in every iteration, except for the length of the body.
+    /// Offset in `fixed` at which the header of a traced request is inserted.
+    pub trace_at: usize,
+    /// Index of the step in the plan.
+    pub index: usize,
+    /// The head is the same in every iteration that is not traced, except for the length of the body.
     pub has_fixed_head: bool,
     pub is_head: bool,
     pub expect_status: Vec<u16>,
@@ -53,6 +57,8 @@ pub(crate) enum Piece {
     BodyLength,
     /// Cookie header of the iteration.
     Cookies,
+    /// Header of a traced request.
+    Trace,
 }
 
 /// Position of a placeholder, which determines the allowed bytes.

@@ -346,6 +346,7 @@ def _tables(measurement: Measurement) -> Iterator[Table]:
         tables.resources(measurement.resources.observation.uses) if measurement.resources else None,
         tables.profile(measurement),
         tables.failures(stats),
+        tables.traces(measurement),
         None if measurement.workload else tables.generator(measurement),
     )
     yield from (one for one in found if one is not None)

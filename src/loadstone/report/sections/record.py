@@ -7,7 +7,7 @@ import math
 from dataclasses import asdict
 from typing import Any
 
-from loadstone.analysis.model import Durations, Trial
+from loadstone.analysis.model import Durations, TracedRequest, Trial
 from loadstone.engine.health import Health
 from loadstone.report import identity, prediction, profile, resources, usage
 from loadstone.report.generator import Generator, generator_of
@@ -137,8 +137,20 @@ def _trial(trial: Trial) -> dict[str, Any]:
         "identity_requests": identity.as_data(trial.identity),
         "outputs": [{"iteration": one.iteration + 1, **charts(one)} for one in trial.outputs],
         "outputs_dropped": trial.outputs_dropped,
+        "traces": [_traced(one) for one in trial.traces],
         "readings_file": seen.readings_file if seen else None,
         "samples_file": trial.samples_file,
+    }
+
+
+def _traced(request: TracedRequest) -> dict[str, Any]:
+    return {
+        "trace_id": request.trace_id,
+        "action": request.action,
+        "iteration": request.iteration + 1,
+        "due_seconds": _number(request.due_s),
+        "latency_seconds": _number(request.latency_s),
+        "result": request.outcome,
     }
 
 

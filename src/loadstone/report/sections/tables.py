@@ -1,8 +1,10 @@
 """Tables of a measurement."""
 
 from collections.abc import Iterator, Sequence
+from heapq import nlargest
 
 from loadstone.analysis.model import Durations, Stats, Trial, TrialState
+from loadstone.analysis.traces import MOST as MOST_TRACES
 from loadstone.diagnosis.bottleneck import FULL
 from loadstone.diagnosis.demand import ResourceUse
 from loadstone.diagnosis.limit import NEAR_FULL
@@ -176,6 +178,26 @@ def checks(measurement: Measurement) -> Table | None:
         for one in measurement.checks
     )
     return Table("SLA", columns("criterion", "result", "detail"), rows) if rows else None
+
+
+def traces(measurement: Measurement) -> Table | None:
+    """Return the slowest requests that carried a `traceparent`, with their trace ids."""
+    found = [(trial, one) for trial in measurement.trials for one in trial.traces]
+    rows = tuple(
+        Row(
+            (
+                one.trace_id,
+                one.action,
+                one.outcome,
+                figures.plain_ms(1000 * one.latency_s),
+                f"{one.due_s:.2f}",
+                f"{trial.number}",
+            )
+        )
+        for trial, one in nlargest(MOST_TRACES, found, key=lambda both: both[1].latency_s)
+    )
+    heads = columns("trace id", "request", "result", numbers=("latency ms", "due s", "trial"))
+    return Table("Slowest traced requests", heads, rows) if rows else None
 
 
 def hooks(measurement: Measurement) -> Table | None:
