@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 from collections import Counter
 from dataclasses import replace
 
@@ -45,9 +46,8 @@ def lab(lab_home):  # noqa: ARG001 (it chooses the folder)
     try:
         started = deployment.up(NAME, chosen, quietly)
     except EnvironmentUnusable as missing:
-        # Node is no Debian package of .ci/packages (Debian 12's is too old), and npm has a registry
-        # of its own: without them this is skipped in CI, too.
-        if "npm" not in str(missing) and "node" not in str(missing):
+        # Debian 12's Node is too old, so that .ci/packages cannot name it.
+        if "CI" in os.environ or ("npm" not in str(missing) and "node" not in str(missing)):
             raise
         pytest.skip(f"oidc-provider cannot be installed: {missing}")
     yield started
