@@ -281,7 +281,7 @@ def test_the_last_push_has_what_is_stored(tmp_path):
         )
     assert "--otlp" not in done.stderr
     pushes = collector.pushes()
-    assert len(pushes) > 10
+    assert len(pushes) > 2
     for before, after in pairwise(pushes):
         for name in COUNTERS:
             assert after[name, ()] >= before[name, ()]
