@@ -193,7 +193,7 @@ def test_a_mistaken_scenario_is_one_line(at_once, words, told):
     [
         (
             (),
-            "the task has several workloads; choose one with --workload: 1 Dummy.dummy, "
+            "the task has several workloads; choose one with --workload, or --all: 1 Dummy.dummy, "
             "2 Authenticate.keystone, 3 Authenticate.keystone, "
             "4 KeystoneBasic.authenticate_user_and_validate_token",
         ),
