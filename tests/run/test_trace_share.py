@@ -69,3 +69,18 @@ def test_requests_with_a_header_of_their_own_are_refused(tmp_path, url, seen):
     assert done.returncode == 2
     assert "leave out --trace-share" in done.stderr
     assert seen == []
+
+
+def test_what_python_functions_send_is_said_to_be_untraced(loadstone, write):
+    write("Plain.nothing: [{runner: {type: serial, times: 2}}]")
+    write(
+        "from loadstone.rally.functions.plugin import scenario\n"
+        '@scenario("Plain.nothing")\n'
+        "def nothing(context): pass\n",
+        "plugin.py",
+    )
+    words = ("run", "task.yaml", "--plugin", "plugin.py", "--trace-share=1", "--json=out.json")
+    done = loadstone(*words)
+    assert done.returncode == 0, done.stderr
+    line = "Python functions send requests without traceparent"
+    assert done.stderr.count(line) == 1
