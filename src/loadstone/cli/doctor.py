@@ -4,13 +4,18 @@ import os
 import shutil
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from typing import TextIO
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO, TypedDict, Unpack
 
 import click
 
 from loadstone.cli.choose import target_options
+from loadstone.cli.oidc import OIDC, oidc_options, provider_of
 from loadstone.cli.stored import JSON, write_json
 from loadstone.errors import EnvironmentUnusable
+
+if TYPE_CHECKING:
+    from loadstone.target.check import TargetCheck
 
 # The environment of one Keystone release takes about 300 MB; the samples of a run a few MB.
 DISK_NEEDED_GIB = 1.0
@@ -47,61 +52,87 @@ class Requirement:
     mend: str = ""
 
 
+class TargetOptions(TypedDict):
+    """The options that choose a target."""
+
+    lab: str | None
+    cloud: str | None
+    oidc: str | None
+    client_id: str | None
+    secret_file: Path | None
+    users_file: Path | None
+    redirect_uri: str | None
+
+
 @click.command()
 @target_options
+@OIDC
+@oidc_options
 @JSON
 @click.pass_context
-def doctor(ctx: click.Context, lab: str | None, cloud: str | None, to: TextIO | None) -> None:
+def doctor(ctx: click.Context, to: TextIO | None, **options: Unpack[TargetOptions]) -> None:
     """Show what is installed, what is missing, and how to get it.
 
     With --cloud NAME or --lab NAME, check that target instead: address, certificate, login and how
     long it takes, rights, what earlier runs left, faults in force, other measurements. That takes
     a few logins and reads; it sends no load and creates nothing.
 
+    With --oidc ISSUER, check that OpenID provider: address, certificate, metadata, keys, and each
+    scenario once, with how long it takes or why the provider refuses it.
+
     Exit code 3 if something is missing that Loadstone, or a measurement of the target, needs; 70
     after an internal error.
     """
-    checks = tuple(requirements() if lab is None and cloud is None else of_target(lab, cloud))
+    is_of_target = any(options[name] is not None for name in ("lab", "cloud", "oidc"))
+    checks = tuple(of_target(ctx, options) if is_of_target else requirements())
     if to is not None:
         write_json([asdict(check) for check in checks], to)
     else:
-        is_of_target = lab is not None or cloud is not None
         missing = ("look   ", "FAILED ") if is_of_target else ("absent ", "MISSING")
+        width = max(len(check.name) for check in checks)
         for check in checks:
             mark = "ok     " if check.is_there else missing[check.is_needed]
             hint = f"  -> {check.mend}" if check.mend and not check.is_there else ""
-            click.echo(f"{mark}  {check.name:<11}  {check.found}{hint}")
+            click.echo(f"{mark}  {check.name:<{width}}  {check.found}{hint}")
     if any(check.is_needed and not check.is_there for check in checks):
         ctx.exit(EnvironmentUnusable.exit_code)
 
 
-def of_target(lab: str | None, cloud: str | None) -> Iterator[Requirement]:
+def of_target(ctx: click.Context, options: TargetOptions) -> Iterator[Requirement]:
     """Check a target that is named."""
-    from loadstone.cloud import from_environment
     from loadstone.errors import InvalidInput
     from loadstone.faults import pending
-    from loadstone.lab import deployment
-    from loadstone.target.check import check_target
-    from loadstone.target.choice import NamedTarget, cloud_of
+    from loadstone.target.check_provider import check_provider
+    from loadstone.target.choice import NamedTarget
 
+    lab, cloud = options["lab"], options["cloud"]
     if lab is not None and cloud is not None:
         raise InvalidInput("give --lab or --cloud, not both")
-    choice = NamedTarget(lab, cloud)
-    if lab is None:
-        chosen = cloud_of(choice)
-    else:
-        variables = deployment.find(lab).environment_variables()
-        chosen = from_environment(variables, f"--lab {lab}")
-    for one in check_target(chosen):
+    provider = provider_of(ctx, options["oidc"], {**options, "yes": False, "anyway": False})
+    choice = provider or NamedTarget(lab, cloud)
+    for one in _of_keystone(lab, cloud) if provider is None else check_provider(provider):
         yield Requirement(one.name, one.is_sound, one.is_needed, one.found, one.mend)
     journals, problems = pending.journals(pending.chosen_target(choice))
     steps = [step.description for journal in journals for step in journal.steps()]
     if found := [*problems, *steps]:
-        option = f"--lab {lab}" if lab is not None else f"--cloud {cloud}"
+        named = (("--lab", lab), ("--cloud", cloud), ("--oidc", options["oidc"]))
+        option = next((f"{flag} {value}" for flag, value in named if value is not None), "")
         mend = f"{pending.UNDO} {option}"
         yield Requirement("faults", False, True, f"in force; to undo: {', '.join(found)}", mend)
     else:
         yield Requirement("faults", True, True, "none in force")
+
+
+def _of_keystone(lab: str | None, cloud: str | None) -> "Iterator[TargetCheck]":
+    from loadstone.cloud import from_environment
+    from loadstone.lab import deployment
+    from loadstone.target.check import check_target
+    from loadstone.target.choice import NamedTarget, cloud_of
+
+    if lab is None:
+        return check_target(cloud_of(NamedTarget(lab, cloud)))
+    variables = deployment.find(lab).environment_variables()
+    return check_target(from_environment(variables, f"--lab {lab}"))
 
 
 def requirements() -> Iterator[Requirement]:

@@ -94,8 +94,8 @@ def origin(provider: Provider) -> Origin:
     )
 
 
-def prepare(scenario: OidcScenario, provider: Provider, say: Say) -> PreparedOidc:
-    """Try each operation of a scenario once; an error says why it cannot be measured."""
+def try_once(scenario: OidcScenario, provider: Provider) -> ProviderWay:
+    """Send what each operation of a scenario sends; an error says why it cannot be measured."""
     if Need.SECRET in scenario.needs:
         provider.require_secret(scenario.name)
     if Need.USERS in scenario.needs:
@@ -105,6 +105,12 @@ def prepare(scenario: OidcScenario, provider: Provider, say: Say) -> PreparedOid
         tried = _TRIALS.get(part.name)
         if tried is not None:
             way = tried(provider, way)
+    return way
+
+
+def prepare(scenario: OidcScenario, provider: Provider, say: Say) -> PreparedOidc:
+    """Try each operation of a scenario once, and prepare its requests."""
+    way = try_once(scenario, provider)
     if way.login is not None:
         say(f"a login takes {way.login.requests} requests")
     steps, mix = scenario.steps(provider, way)

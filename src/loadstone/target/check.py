@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from loadstone.cloud import Access, Cloud, connect
+from loadstone.cloud.cloud import Endpoint
 from loadstone.cloud.permission import FLAG, is_loopback
 from loadstone.errors import EnvironmentUnusable, LoadstoneError
 from loadstone.keystone.identity import Identity
@@ -39,15 +40,12 @@ def check_target(cloud: Cloud) -> Iterator[TargetCheck]:
 
     Stops at what makes the rest impossible. Creates nothing.
     """
-    try:
-        is_here = is_loopback(cloud.endpoint.host, cloud.endpoint.port)
-    except EnvironmentUnusable as unknown:
-        yield TargetCheck("address", False, str(unknown))
+    address = address_of(cloud.endpoint)
+    yield address
+    if not address.is_sound:
         return
-    where = "this machine" if is_here else f"another machine: load on it needs {FLAG}"
-    yield TargetCheck("address", True, f"{cloud.endpoint.url} ({where})")
     if cloud.endpoint.scheme == "https":
-        yield _certificate(cloud)
+        yield certificate_of(cloud)
     try:
         # The user named the target; these are single requests, not load.
         access = connect(cloud, beyond_loopback=True)
@@ -60,10 +58,21 @@ def check_target(cloud: Cloud) -> Iterator[TargetCheck]:
         yield _rights(identity)
         yield from _role(identity)
         yield from _leftovers(identity)
-    yield _others(cloud)
+    yield other_runs(cloud)
 
 
-def _certificate(cloud: Cloud) -> TargetCheck:
+def address_of(endpoint: Endpoint) -> TargetCheck:
+    """Check that the host is known, and say whether it is this machine."""
+    try:
+        is_here = is_loopback(endpoint.host, endpoint.port)
+    except EnvironmentUnusable as unknown:
+        return TargetCheck("address", False, str(unknown))
+    where = "this machine" if is_here else f"another machine: load on it needs {FLAG}"
+    return TargetCheck("address", True, f"{endpoint.url} ({where})")
+
+
+def certificate_of(cloud: Cloud) -> TargetCheck:
+    """Check that the certificate is trusted, and for how long."""
     tls, endpoint = cloud.tls, cloud.endpoint
     if not tls.verify:
         mend = "leave out verify: false (OS_INSECURE)"
@@ -80,7 +89,7 @@ def _certificate(cloud: Cloud) -> TargetCheck:
             version = secured.version()
     except (OSError, KeyError) as problem:
         why = getattr(problem, "verify_message", "") or str(problem)
-        return TargetCheck("certificate", False, why, "see the login below", is_needed=False)
+        return TargetCheck("certificate", False, why, "see below", is_needed=False)
     days = (ssl.cert_time_to_seconds(until) - time.time()) / 86_400
     ends = datetime.fromtimestamp(ssl.cert_time_to_seconds(until), UTC)
     found = f"{version}, trusted, valid until {ends:%Y-%m-%d} ({days:.0f} days)"
@@ -149,7 +158,7 @@ def _option(cloud: Cloud) -> str:
     return cloud.chosen if cloud.chosen.startswith("--") else ""
 
 
-def _others(cloud: Cloud) -> TargetCheck:
+def other_runs(cloud: Cloud) -> TargetCheck:
     """Look for measurements of the same service from this machine."""
     if others := measured_by(cloud.endpoint):
         found = " and ".join(others)

@@ -1,0 +1,86 @@
+"""Checks of an OpenID provider before it is measured: each operation once, no load."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+
+from loadstone.errors import LoadstoneError
+from loadstone.oidc.metadata import WELL_KNOWN
+from loadstone.oidc.prepare import try_once
+from loadstone.oidc.provider import HTTP_OK, Provider
+from loadstone.oidc.scenarios import SCENARIOS
+from loadstone.oidc.target import OidcIssuer, connected
+from loadstone.system.redaction import Redaction
+from loadstone.target.check import TargetCheck, address_of, certificate_of, other_runs
+
+_DISCOVER = "oidc-discover"
+
+
+def check_provider(choice: OidcIssuer) -> Iterator[TargetCheck]:
+    """Look at address, certificate, metadata, keys, and what each scenario sends.
+
+    Stops at what makes the rest impossible. Creates nothing but tokens and sessions.
+    """
+    redaction = Redaction(choice.secrets)
+    for one in _checks(choice):
+        # A provider may repeat what it was sent.
+        yield replace(one, found=redaction.text(one.found))
+
+
+def _checks(choice: OidcIssuer) -> Iterator[TargetCheck]:
+    cloud = choice.cloud
+    address = address_of(cloud.endpoint)
+    yield address
+    if not address.is_sound:
+        return
+    if cloud.endpoint.scheme == "https":
+        yield certificate_of(cloud)
+    began_s = time.monotonic()
+    try:
+        # The user named the target; these are single requests, not load.
+        with connected(replace(choice, beyond_loopback=True)) as provider:
+            took_ms = 1e3 * (time.monotonic() - began_s)
+            yield TargetCheck("discovery", True, f"{WELL_KNOWN}: {took_ms:.0f} ms")
+            yield from _keys(provider)
+            yield from _scenarios(provider)
+    except LoadstoneError as refused:
+        yield TargetCheck("discovery", False, str(refused))
+        return
+    yield other_runs(cloud)
+
+
+def _keys(provider: Provider) -> Iterator[TargetCheck]:
+    """Look for the keys with which tokens are verified; not every provider publishes some."""
+    path = provider.metadata.jwks
+    if path is None:
+        return
+    began_s = time.monotonic()
+    answer = provider.http.get(path)
+    took_ms = 1e3 * (time.monotonic() - began_s)
+    keys = answer.json.get("keys")
+    is_sound = answer.status == HTTP_OK and isinstance(keys, list) and bool(keys)
+    found = f"{len(keys)} in {took_ms:.0f} ms" if is_sound and keys else answer.error
+    yield TargetCheck("keys", is_sound, found, is_needed=False)
+
+
+def _scenarios(provider: Provider) -> Iterator[TargetCheck]:
+    """Try what each scenario sends; one that can be measured is enough."""
+    is_any = False
+    for name, scenario in SCENARIOS.items():
+        if name == _DISCOVER:
+            continue  # it was read above, and needs no client
+        began_s = time.monotonic()
+        try:
+            way = try_once(scenario, provider)
+        except LoadstoneError as refused:
+            why = str(refused).removeprefix(f"{name}: ").removeprefix(f"{provider.url}: ")
+            yield TargetCheck(name, False, why, is_needed=False)
+            continue
+        is_any = True
+        took = f"{1e3 * (time.monotonic() - began_s):.0f} ms"
+        if way.login is not None:
+            took += f" with a login of {way.login.requests} requests"
+        yield TargetCheck(name, True, took)
+    if not is_any:
+        mend = f"give what the lines above ask for, or choose --scenario {_DISCOVER}"
+        yield TargetCheck("scenarios", False, "none that needs the client can be measured", mend)
