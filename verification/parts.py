@@ -185,6 +185,14 @@ SEARCH = (
         "{python} -m verification.search.oidc --runs 2",
         "{python} -m verification.search.oidc --scenario oidc-refresh --budget 20",
     ),
+    Part(
+        "search-regimes",
+        "search",
+        "what is said of services without one plain N, on real sockets, ten times each",
+        95 * MINUTE_S,
+        "{python} -m verification.search.regimes --runs 10",
+        "{python} -m verification.search.regimes --runs 1 --budget 20 --row '50/s for all users'",
+    ),
     limits(
         "limits",
         "the same for limiters, a short queue and a limit on connections",

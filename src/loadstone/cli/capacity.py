@@ -209,9 +209,11 @@ def capacity(ctx: click.Context, **options: Unpack[CapacityOptions]) -> None:
     \b
     Exit codes:
       0  N was found or predicted
-      1  the target answered with errors only, so there is no N
-      4  the measurement is invalid: the load generator was the limit, or the
-         target changed during the measurement
+      1  there is no N: more requests fail than are allowed, at any rate, or no
+         rate meets the objectives
+      3  the target cannot be used, or lacks what a scenario needs
+      4  no number: N is only known to lie in a wide range, the load generator was
+         the limit, or the target changed during the measurement
       70 internal error of Loadstone
     With --fail-below RATE:
       0  the lower bound of N is at least RATE
