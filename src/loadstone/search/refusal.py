@@ -35,7 +35,7 @@ FLOOD = 1.3  # times the accepted rate
 FLOOD_S = 4.0  # of refusals
 FLOOD_REQUESTS = 100.0  # accepted
 LONGEST_FLOOD_S = 30.0
-FLOOD_LEFT = 0.35  # of the time that is left: the rest is for rates below
+FLOOD_LEFT = 0.35  # of the time that is left, for a long flood: the rest is for rates below
 LEAST_FLOODED = 0.05  # refused share from which the accepted rate is the limiter's
 RAISE = 1.5
 ABOVE, BELOW = 0.02, 0.01
@@ -202,10 +202,9 @@ class _Refusal:
         rate_rps = min(max(accepted_rps * FLOOD, self._first_rps, LEAST_RPS), ceiling_rps)
         wanted_s = 2 * FLOOD_S
         for _ in range(MOST_FLOODS):
-            longest_s = self._longest_flood_s
-            if longest_s < FLOOD_S:
+            if self._session.left_s < FLOOD_S:
                 return
-            seconds = min(longest_s, wanted_s)
+            seconds = min(self._longest_flood_s, wanted_s)
             load = OpenLoad(rate_rps, seconds)
             trial, is_rested = yield from self._offer_rate(load, "flood", tolerates=True)
             one = self._take(trial, rate_rps, is_rested=is_rested)
@@ -231,7 +230,7 @@ class _Refusal:
 
     @property
     def _longest_flood_s(self) -> float:
-        return min(LONGEST_FLOOD_S, FLOOD_LEFT * self._session.left_s)
+        return min(LONGEST_FLOOD_S, max(2 * FLOOD_S, FLOOD_LEFT * self._session.left_s))
 
     def _flooded(self, trial: Trial, rate_rps: float, *, is_rested: bool) -> float | None:
         """Return the rate that a limiter accepts while it is flooded; None if inconclusive."""
