@@ -58,7 +58,7 @@ DOUBTFUL = 0.2  # level at which stretches of such a wide interval must differ, 
 # Of either bound from N, over N: with more, the result is a range. An operator who plans with a
 # tenth in reserve is right even at the end of the interval.
 WIDEST = 0.08
-# The same for rates that were tried around N. A limiter's rate is known better than these bounds, so
+# The same for rates that were tried around N. A limiter's rate is known better than by these, so
 # only a bracket that says next to nothing is no number.
 WIDEST_REFUSED = 0.5
 LEAST_HALF_WIDTH = 0.01  # over N after a collapse, which depends on how deep the queue is
