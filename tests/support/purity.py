@@ -136,6 +136,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     if item.get_closest_marker("pure") is None:
         return (yield)
+    import urllib3.util.connection  # noqa: F401  # binds an IPv6 address when it is imported
+
     # The engine opens its connections without Python's knowledge.
     from loadstone.engine import local
 
