@@ -58,7 +58,7 @@ _HEADER = re.compile(r"(?P<name>[!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*(?P<value>[\x
 
 @dataclass(frozen=True, slots=True)
 class Collector:
-    """Where metrics are pushed to."""
+    """An OpenTelemetry collector, with the headers that it asks for."""
 
     url: str
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)  # may hold secrets
@@ -131,7 +131,7 @@ class OtlpPush(Viewer):
         logging.getLogger(_LOGGER).propagate = False
         self._collector = collector
         self._say = say
-        self._session = _Session()
+        self._session = _CollectorSession()
         self._exporter = OTLPMetricExporter(
             collector.url, headers=dict(collector.headers), session=self._session
         )
@@ -190,7 +190,7 @@ class OtlpPush(Viewer):
             self._say(f"{OPTION} {self._collector.url}: {problem}; the measurement is not affected")
 
 
-class _Session(requests.Session):
+class _CollectorSession(requests.Session):
     """Reads no body, and takes a redirect for a failure."""
 
     problem = ""  # of the last request

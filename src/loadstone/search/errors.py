@@ -99,7 +99,7 @@ class ConstantErrors:
 
     @property
     def note(self) -> str:
-        """What is said beside N if more than the allowed share may fail; else empty."""
+        """Sentence beside N if the share may be above the allowed one; else empty."""
         low, high = self.every.interval
         if high <= self.allowed:
             return ""

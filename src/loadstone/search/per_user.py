@@ -24,7 +24,7 @@ def is_of_fewer_users(trial: Trial) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class FewerUsers:
-    """A trial between the rates that half of the users may send, if each has a limit, and all."""
+    """A trial with half of the users, at a rate that only a limit for each user refuses."""
 
     limit_rps: float  # of all users
     users: int
@@ -32,12 +32,12 @@ class FewerUsers:
 
     @property
     def few(self) -> int:
-        """How many users send it."""
+        """Number of users that send it."""
         return self.users // 2
 
     @property
     def share(self) -> float:
-        """These, over all users."""
+        """Share of the users that send it."""
         return self.few / self.users
 
     @property
@@ -47,7 +47,7 @@ class FewerUsers:
 
     @property
     def seconds(self) -> float:
-        """How long it takes to empty the buckets and to refuse enough."""
+        """Seconds until the buckets are empty and enough requests were refused."""
         excess_rps = self.rate_rps - self.limit_rps * self.share
         return max(LEAST_S, (self.burst * self.share + SEEN) / excess_rps)
 

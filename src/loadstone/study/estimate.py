@@ -64,9 +64,7 @@ def _load_s(measurement: Measurement, cell: Cell) -> float:
         case StepsMeasurement(users=users, steps=steps):
             return _users_s(users, cell) + sum(_step_s(step, users, cell) for step in steps)
         case Tasks():
-            subtasks = task_of(measurement).subtasks
-            workloads = [one for subtask in subtasks for one in subtask.workloads]
-            return sum(_workload_s(one, cell) for one in workloads)
+            return sum(_workload_s(one, cell) for one in task_of(measurement).workloads)
         case FaultMeasurement(terms=terms, users=users):
             return _users_s(users, cell) + load_s(terms)
         case _:

@@ -73,7 +73,7 @@ class Searched:
 
     @property
     def senders(self) -> int | None:
-        """How many users send the requests in turn; None: it is not known."""
+        """Number of users that send the requests in turn; None: unknown."""
         if self.scenario.origin is not None:
             return None
         is_one = self.most_existing == 0 or self.scenario.is_sent_by_administrator

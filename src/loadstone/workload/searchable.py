@@ -65,7 +65,7 @@ class Searchable(Protocol):
 
     @property
     def senders(self) -> int | None:
-        """How many users send the requests in turn; None: it is not known."""
+        """Number of users that send the requests in turn; None: unknown."""
 
     @property
     def secrets(self) -> frozenset[str]:
