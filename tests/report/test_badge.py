@@ -7,45 +7,55 @@ import made_runs
 import pytest
 
 from loadstone.report import badge
+from loadstone.report.sections.run import report_of
 
 RUNS = made_runs.runs()
 
 
-def words(run: str, code: int) -> str:
-    picture = ElementTree.fromstring(badge.render(RUNS[run], code))
+def words(run, code: int) -> str:
+    picture = ElementTree.fromstring(badge.render(report_of(run), code))
     return picture.attrib["aria-label"]
 
 
+def only(run, number=0):
+    return replace(RUNS[run], measurements=(RUNS[run].measurements[number],))
+
+
 def test_a_search_shows_n_and_its_interval():
-    [first, *_] = RUNS["search"].searches
-    run = replace(RUNS["search"], measurements=(first,))
-    label = ElementTree.fromstring(badge.render(run, 0)).attrib["aria-label"]
-    assert label.startswith(f"{first.title}: N ")
+    label = words(only("search"), 0)
+    assert label.startswith(f"{RUNS['search'].measurements[0].title}: N ")
     assert "/s (" in label
 
 
-def test_several_searches_are_named_one_by_one():
-    label = words("search", 0)
+def test_several_measurements_are_named_one_by_one():
+    run = replace(RUNS["search"], measurements=RUNS["search"].measurements[:2])
+    label = words(run, 0)
     assert label.startswith("loadstone: ")
-    assert all(one.title in label for one in RUNS["search"].searches if one.policy == "search")
+    assert all(one.title in label for one in run.measurements)
 
 
 def test_a_search_without_an_answer_says_so():
-    label = words("no capacity", 4)
-    assert "token issue not found" in label
-    assert "token issue 5.0 to 7.0/s," in label
+    label = words(only("no capacity"), 4)
+    assert "N not found" in label
+    assert label.endswith(", not decided")
+
+
+def test_a_fault_shows_its_downtime():
+    assert ": downtime " in words(only("fault"), 0)
 
 
 @pytest.mark.parametrize(
     ("code", "word", "colour"),
     [(0, "held", badge.GREEN), (1, "fell short", badge.RED), (4, "not decided", badge.GREY)],
 )
-def test_a_task_shows_whether_its_sla_held(code, word, colour):
-    picture = badge.render(RUNS["task"], code)
-    assert word in picture
+def test_many_workloads_are_one_verdict(code, word, colour):
+    many = replace(RUNS["task"], measurements=RUNS["task"].measurements * 4)
+    picture = badge.render(report_of(many), code)
+    assert f"loadstone: {word}" in picture
     assert f'fill="{colour}"' in picture
 
 
 def test_characters_of_a_title_cannot_break_the_picture():
-    run = replace(RUNS["task"], title='<script>"&')
-    assert ElementTree.fromstring(badge.render(run, 0)).attrib["aria-label"].startswith("<script>")
+    [one] = only("search").measurements
+    run = replace(RUNS["search"], measurements=(replace(one, title='<script>"&'),))
+    assert words(run, 0).startswith("<script>")

@@ -143,14 +143,15 @@ def export(run: str, file: Path, location: "StoreLocation") -> None:
 )
 @STORE
 def badge(run: str, output: Path, location: "StoreLocation") -> None:
-    """Write RUN as a badge (SVG): N with its interval, green, red or grey by its exit code."""
+    """Write RUN as a badge (SVG): its figures, green, red or grey by its exit code."""
     from loadstone.report import badge as drawn
+    from loadstone.report.sections.run import report_of
     from loadstone.run.exit_code import exit_code
     from loadstone.system import files
 
     with open_to_read(location) as store:
         found = store.get(run)
-    picture = drawn.render(found, exit_code(found))
+    picture = drawn.render(report_of(found), exit_code(found))
     if output == Path("-"):
         click.echo(picture, nl=False)
     else:

@@ -1,21 +1,21 @@
-"""The result of a run as a badge (SVG) for a README or a dashboard."""
+"""A report as a badge (SVG) for a README or a dashboard."""
 
 from html import escape
 
-from loadstone.report import figures
-from loadstone.result.model import Run
+from loadstone.report.section import Answer, Report
 
 GREEN, RED, GREY = "#2f7d32", "#b3261e", "#6b7280"
 LABEL = "loadstone"
 SHORTFALL = 1  # the exit code
+MOST_NAMED = 3  # measurements whose figures fit
 _CHARACTER = 7  # pixels of a character of 11 px Verdana, about the widest of its digits
 _PADDING = 6
 _HEIGHT = 20
 
 
-def render(run: Run, code: int) -> str:
+def render(report: Report, code: int) -> str:
     """Return the badge; `code` is the exit code of the run, which chooses its colour."""
-    label, message = _words(run, code)
+    label, message = _words(report, code)
     colour = {0: GREEN, SHORTFALL: RED}.get(code, GREY)
     left, right = (2 * _PADDING + _CHARACTER * len(text) for text in (label, message))
     title = escape(f"{label}: {message}")
@@ -36,20 +36,21 @@ def render(run: Run, code: int) -> str:
     )
 
 
-def _words(run: Run, code: int) -> tuple[str, str]:
-    searches = [one for one in run.searches if one.policy == "search"]
-    if len(searches) == 1:
-        [only] = searches
-        return only.title, f"N {_number(only.capacity)}"
-    if searches:
-        return LABEL, ", ".join(f"{one.title} {_number(one.capacity)}" for one in searches)
-    held = {0: "held", SHORTFALL: "fell short"}
-    return run.title or LABEL, held.get(code, "not decided")
+def _words(report: Report, code: int) -> tuple[str, str]:
+    verdict = {0: "held", SHORTFALL: "fell short"}.get(code, "not decided")
+    leaves = [leaf for section in report.sections for leaf in section.leaves]
+    if not 0 < len(leaves) <= MOST_NAMED:
+        return LABEL, verdict
+    # A colour alone does not tell everybody that something fell short.
+    more = f", {verdict}" if code else ""
+    if len(leaves) == 1:
+        [only] = leaves
+        return only.title, f"{only.answer.label} {_figure(only.answer)}{more}"
+    return LABEL, ", ".join(f"{one.title} {_figure(one.answer)}" for one in leaves) + more
 
 
-def _number(capacity: figures.CapacityFigures | None) -> str:
-    number = figures.n(capacity)
-    if number == figures.NOT_FOUND:
-        return number
-    within = figures.interval(capacity)
-    return f"{number}/s" + (f" ({within})" if within not in (figures.MISSING, number) else "")
+def _figure(answer: Answer) -> str:
+    unit = answer.unit.replace("per second", "/s")
+    space = "" if unit.startswith("/") else " "
+    within = f" ({answer.interval})" if answer.interval else ""
+    return f"{answer.text}{space}{unit}".rstrip() + within

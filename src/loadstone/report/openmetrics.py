@@ -20,7 +20,7 @@ from loadstone.monitor.usage import Usage
 from loadstone.report import names
 from loadstone.report.generator import generator_of
 from loadstone.report.sections import steps
-from loadstone.report.sections.trials import last_sustained
+from loadstone.report.sections.trials import representative
 from loadstone.result.model import Measurement, Run
 
 Labels = dict[str, str]
@@ -173,10 +173,7 @@ def _capacity(measurement: Measurement) -> Iterator[Point]:
         yield "predicted_iterations_per_second", {"bound": "estimate"}, predicted.rate_rps
         yield "predicted_iterations_per_second", {"bound": "low"}, predicted.low_rps
         yield "predicted_iterations_per_second", {"bound": "high"}, predicted.high_rps
-    if measurement.policy == "search":
-        best = last_sustained(measurement)
-    else:
-        best = measurement.trial if measurement.policy == "fixed" else None
+    best = representative(measurement)
     if best is not None and best.verdict.state is TrialState.SUSTAINED:
         yield "measurement_sustained_iterations_per_second", {}, best.rate_rps
     if best is not None:

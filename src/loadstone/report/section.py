@@ -61,6 +61,9 @@ class Certainty:
         return f"{self.kind} (exit {self.exit_code}): {self.reason}{more}"
 
 
+VALID = Certainty("sustained", "valid")
+
+
 @dataclass(frozen=True, slots=True)
 class Fact:
     """A labelled line of the summary. If there are too many, those of the highest rank go."""

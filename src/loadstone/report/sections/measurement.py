@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from loadstone.analysis.model import Trial
 from loadstone.diagnosis.bounds import upper_bounds
@@ -12,7 +13,7 @@ from loadstone.engine.samples import Samples
 from loadstone.errors import FELL_SHORT, EnvironmentUnusable, MeasurementInvalid
 from loadstone.report import figures, names, profile
 from loadstone.report.chart import Chart
-from loadstone.report.generator import Generator, generator_of
+from loadstone.report.generator import generator_of
 from loadstone.report.section import (
     Answer,
     Certainty,
@@ -30,6 +31,7 @@ from loadstone.report.sections import (
     fault,
     fault_charts,
     load_charts,
+    predicted,
     printed,
     record,
     search,
@@ -38,15 +40,43 @@ from loadstone.report.sections import (
     tables,
     workload,
 )
-from loadstone.result.model import Measurement
+from loadstone.result.model import Measurement, Policy
 from loadstone.result.outcome import Shortfall, shortfalls
 
 OTHER_PROGRAMS = "other programs"
 SamplesOf = Callable[[Trial], Samples]
-KINDS = {
+SHORTFALLS = {
     FELL_SHORT: "fell short",
     EnvironmentUnusable.exit_code: "could not be carried out",
     MeasurementInvalid.exit_code: "not decided",
+}
+
+
+class Kind(Protocol):
+    """What a kind of measurement has to say; a module for each."""
+
+    def answer(self, measurement: Measurement, /) -> Answer:
+        """Return the one figure that was asked for."""
+
+    def certainty(self, measurement: Measurement, /) -> Certainty:
+        """Return whether it can be relied on, apart from the exit code."""
+
+    def limit(self, measurement: Measurement, /) -> str:
+        """Return what limits, by name; empty if nothing does."""
+
+    def facts(self, measurement: Measurement, /) -> Iterator[Fact]:
+        """Yield the lines of the summary."""
+
+    def numbers(self, measurement: Measurement, /) -> Iterator[NamedFigure]:
+        """Yield the figures by name."""
+
+
+KINDS: dict[Policy, Kind] = {
+    "search": search,
+    "prediction": predicted,
+    "fixed": workload,
+    "steps": workload,
+    "turns": workload,
 }
 
 
@@ -79,7 +109,7 @@ class Maker:
             scenario=measurement.scenario,
             answer=steps.answer(curve),
             certainty=self._certainty(measurement, steps.sla(curve)),
-            facts=(*steps.facts(curve), *_shared_facts(measurement)),
+            facts=(*steps.facts(curve), *_shared_facts(measurement, workload.limit(measurement))),
             statements=(Statement(statements.sentence(steps.said(curve))),),
             commands=self._commands(measurement),
             tables=(steps.table(curve, loaded),),
@@ -90,6 +120,8 @@ class Maker:
         )
 
     def _single(self, measurement: Measurement, anchor: str) -> Section:
+        kind = KINDS[measurement.policy]
+        limit = kind.limit(measurement)
         shown, items = self._drawn(measurement, anchor)
         return Section(
             id=anchor,
@@ -98,11 +130,11 @@ class Maker:
             name=_name(measurement),
             scenario=measurement.scenario,
             request=measurement.request,
-            answer=_answer(measurement),
-            certainty=self._certainty(measurement, _verdict(measurement)),
-            limit=_limit(measurement),
-            facts=_facts(measurement),
-            figures=_numbers(measurement),
+            answer=kind.answer(measurement),
+            certainty=self._certainty(measurement, kind.certainty(measurement)),
+            limit=limit,
+            facts=(*kind.facts(measurement), *_shared_facts(measurement, limit)),
+            figures=tuple(kind.numbers(measurement)),
             statements=_statements(measurement),
             method=tuple(statements.method(measurement)),
             steps=_steps(measurement),
@@ -149,7 +181,7 @@ class Maker:
             verdict,
             exit_code=worst.code,
             reason=worst.reason,
-            kind=KINDS[worst.code],
+            kind=SHORTFALLS[worst.code],
             try_=_mend(measurement, worst),
         )
 
@@ -189,75 +221,11 @@ def _joined(*parts: str) -> str:
     return " · ".join(dict.fromkeys(part for part in parts if part))
 
 
-def _answer(measurement: Measurement) -> Answer:
-    if measurement.policy == "search":
-        return search.answer(measurement)
-    if measurement.policy == "prediction":
-        return search.predicted(measurement)
-    return fault.answer(measurement) or workload.answer(measurement)
-
-
-def _verdict(measurement: Measurement) -> Certainty:
-    """Return whether the answer can be relied on, apart from the exit code."""
-    generator = generator_of(measurement)
-    if measurement.policy == "search":
-        return _of_search(measurement, generator)
-    if measurement.policy == "prediction":
-        is_found = measurement.prediction is not None
-        return (
-            Certainty("sustained", "valid") if is_found else Certainty("undecided", "not predicted")
-        )
-    if not measurement.trials and not measurement.failure:
-        return Certainty("undecided", "not completed")
-    if measurement.workload and (judged := workload.sla(measurement)) is not None:
-        return judged
-    if generator is not None and not generator.is_valid:
-        return Certainty("invalid", "load generator was the limit")
-    failed = any(trial.stats.failed for trial in measurement.trials)
-    is_fault = any(trial.faults for trial in measurement.trials)
-    return Certainty("degraded", "requests failed") if failed and not is_fault else _VALID
-
-
-_VALID = Certainty("sustained", "valid")
-
-
-def _of_search(measurement: Measurement, generator: Generator | None) -> Certainty:
-    if generator is not None and not generator.is_valid:
-        return Certainty("invalid", "load generator was the limit")
-    if statements.has_interval(measurement.capacity):
-        return _VALID
-    found = figures.n(measurement.capacity)
-    bounded = "N not bounded on both sides" if found != figures.NOT_FOUND else "N not found"
-    return Certainty("undecided", bounded)
-
-
 def _mend(measurement: Measurement, short: Shortfall) -> str:
     return search.longer(measurement) if short.may_need_time else ""
 
 
-def _limit(measurement: Measurement) -> str:
-    if measurement.policy == "search":
-        return search.limit(measurement)
-    if measurement.policy == "prediction":
-        return ""  # at low load nothing is full; the limit at N is a fact of the prediction
-    return named_limit(measurement.resources) or ""
-
-
-def _facts(measurement: Measurement) -> tuple[Fact, ...]:
-    found: list[Fact] = []
-    if limited := _limit(measurement):
-        found.append(Fact("limited by", limited, rank=1, is_column=True))
-    if measurement.policy in ("search", "prediction"):
-        found += search.facts(measurement) if measurement.policy == "search" else ()
-        found += search.predicted_facts(measurement)
-    elif any(trial.faults for trial in measurement.trials):
-        found += fault.facts(measurement)
-    else:
-        found += workload.facts(measurement)
-    return (*found, *_shared_facts(measurement))
-
-
-def _shared_facts(measurement: Measurement) -> Iterator[Fact]:
+def _shared_facts(measurement: Measurement, limit: str) -> Iterator[Fact]:
     due = sum(trial.stats.due for trial in measurement.trials)
     failed = sum(trial.stats.failed for trial in measurement.trials)
     if due:
@@ -269,7 +237,7 @@ def _shared_facts(measurement: Measurement) -> Iterator[Fact]:
     if trust := _trust(measurement):
         yield trust
     # What limits it may name the other programs already.
-    is_named = OTHER_PROGRAMS in _limit(measurement)
+    is_named = OTHER_PROGRAMS in limit
     disturbed = () if is_named else statements.disturbed(measurement)
     for line in (*statements.died(measurement), *disturbed):
         yield Fact("note", line, rank=2, tone="undecided")
@@ -288,12 +256,6 @@ def _trust(measurement: Measurement) -> Fact | None:
     sent = f"99 % sent within {figures.milliseconds(generator.lag_p99_ms)}"
     cpu = f"generator {figures.percent(generator.cpu_share_max)} CPU"
     return Fact("trust", f"{valid}: {sent}; {cpu}", rank=4)
-
-
-def _numbers(measurement: Measurement) -> tuple[NamedFigure, ...]:
-    if measurement.policy == "search":
-        return tuple(search.numbers(measurement))
-    return tuple(workload.numbers(measurement))
 
 
 def _statements(measurement: Measurement) -> tuple[Statement, ...]:
@@ -334,8 +296,7 @@ def _worth(measurement: Measurement) -> str:
 
 
 def _tables(measurement: Measurement) -> Iterator[Table]:
-    is_one_load = measurement.policy not in ("search", "prediction")
-    stats = measurement.stats if is_one_load else None
+    stats = measurement.stats if KINDS[measurement.policy] is workload else None
     is_fault = any(trial.faults for trial in measurement.trials)
     yield from fault.tables(measurement)
     found = (

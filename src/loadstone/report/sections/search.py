@@ -1,4 +1,4 @@
-"""A search for N, or a prediction of it, as a section."""
+"""A search for N as a section."""
 
 import re
 from collections.abc import Iterator
@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from loadstone.analysis.model import Cause
 from loadstone.diagnosis.limit import named_limit
 from loadstone.report import figures, prediction, trial_figures
-from loadstone.report.section import Answer, Fact, NamedFigure
+from loadstone.report.generator import generator_of
+from loadstone.report.section import VALID, Answer, Certainty, Fact, NamedFigure
 from loadstone.report.sections import statements
 from loadstone.report.sections.trials import Edge, edge, kept_up
 from loadstone.result.model import Measurement
@@ -61,6 +62,18 @@ def sentence(measurement: Measurement) -> str:
     return f"{subject}: N was not found."
 
 
+def certainty(measurement: Measurement) -> Certainty:
+    """Return whether N is valid and has an interval."""
+    generator = generator_of(measurement)
+    if generator is not None and not generator.is_valid:
+        return Certainty("invalid", "load generator was the limit")
+    if statements.has_interval(measurement.capacity):
+        return VALID
+    found = figures.n(measurement.capacity)
+    bounded = "N not bounded on both sides" if found != figures.NOT_FOUND else "N not found"
+    return Certainty("undecided", bounded)
+
+
 def limit(measurement: Measurement) -> str:
     """Return what limits N, by name; empty if there is no N to limit."""
     found = measurement.capacity
@@ -75,8 +88,10 @@ def limit(measurement: Measurement) -> str:
 
 
 def facts(measurement: Measurement) -> Iterator[Fact]:
-    """Yield how the service answers below N and at its upper edge, or what is known without N."""
+    """Yield what limits N, how the service answers below and above it, or what is known without."""
     capacity = measurement.capacity
+    if limited := limit(measurement):
+        yield Fact("limited by", limited, rank=1, is_column=True)
     if capacity is not None and capacity.rate_rps is None:  # the first of its words is the reason
         yield from (Fact("known", words, rank=2) for words in capacity.words[1:2])
     elif capacity is not None and capacity.kind is CapacityKind.REFUSAL:
@@ -95,6 +110,9 @@ def facts(measurement: Measurement) -> Iterator[Fact]:
             yield Fact("p95 below N", p95, is_line=False, is_column=True)
     if (found := edge(measurement)) is not None:
         yield Fact(f"at {figures.rate(found.rate_rps)}/s", _edge(found), rank=3)
+    if (foreseen := measurement.prediction) is not None:
+        text = f"{prediction.rate(foreseen)} ({prediction.interval(foreseen)}), from a low load"
+        yield Fact("predicted", text, rank=6)
 
 
 def _edge(found: Edge) -> str:
@@ -147,38 +165,3 @@ def numbers(measurement: Measurement) -> Iterator[NamedFigure]:
     for name, label in zip(names, labels, strict=True) if found else ():
         unit = "" if name == "confidence" else "/s"
         yield NamedFigure(name, label, getattr(found, name), unit)
-
-
-def predicted(measurement: Measurement) -> Answer:
-    """Return the predicted N, or that there is none."""
-    found = measurement.prediction
-    said = prediction.headline(measurement)
-    if found is None:
-        return Answer("predicted N", figures.NOT_FOUND, "", said)
-    if prediction.unwatched(measurement):
-        bound = prediction.rate(found)
-        return Answer("predicted N", f"at most {bound}", "per second", said, found.rate_rps)
-    return Answer(
-        label="predicted N",
-        text=prediction.rate(found),
-        unit="per second",
-        sentence=said,
-        value=found.rate_rps,
-        low=found.low_rps,
-        high=found.high_rps,
-        interval=prediction.interval(found),
-    )
-
-
-def predicted_facts(measurement: Measurement) -> Iterator[Fact]:
-    """Yield what a prediction rests on, and how a measured N differs from it."""
-    found = measurement.prediction
-    if found is not None and measurement.policy == "prediction":
-        yield Fact("limited by", f"{found.limit}, at N", rank=1, is_column=True)
-        at = figures.rate(found.at_rps)
-        yield Fact("from", f"{found.requests:,} requests at {at}/s", rank=3)
-        if why := prediction.unwatched(measurement):
-            yield Fact("note", why, rank=2, tone="undecided")
-    elif found is not None:
-        text = f"{prediction.rate(found)} ({prediction.interval(found)}), from a low load"
-        yield Fact("predicted", text, rank=6)

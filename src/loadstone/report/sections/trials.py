@@ -84,6 +84,13 @@ def last_sustained(measurement: Measurement) -> Trial | None:
     return next(reversed(held or found), None)
 
 
+def representative(measurement: Measurement) -> Trial | None:
+    """Return the only trial of a fixed load, the last sustained one of a search, else None."""
+    if measurement.policy == "search":
+        return last_sustained(measurement)
+    return measurement.trial if measurement.policy == "fixed" else None
+
+
 def first_degraded(measurement: Measurement) -> Trial | None:
     """Return the degraded trial with the lowest rate."""
     found = [t for t in paced(measurement) if t.verdict.state is TrialState.DEGRADED]

@@ -5,10 +5,20 @@ from collections.abc import Iterator
 
 from loadstone.analysis.model import Stats
 from loadstone.diagnosis.finding import Severity
+from loadstone.diagnosis.limit import named_limit
 from loadstone.monitor.usage import deaths
 from loadstone.report import figures, identity, profile, usage
-from loadstone.report.section import Answer, Certainty, Fact, NamedFigure, Statement, Transcript
-from loadstone.report.sections import statements
+from loadstone.report.generator import generator_of
+from loadstone.report.section import (
+    VALID,
+    Answer,
+    Certainty,
+    Fact,
+    NamedFigure,
+    Statement,
+    Transcript,
+)
+from loadstone.report.sections import fault, statements
 from loadstone.report.sections.tables import hook_name
 from loadstone.report.sections.trials import healths
 from loadstone.result.model import Measurement
@@ -16,7 +26,11 @@ from loadstone.result.task_workload import Settings, TaskWorkload
 
 
 def answer(measurement: Measurement) -> Answer:
-    """Return the throughput."""
+    """Return what a fault did to clients, or without one the throughput."""
+    return fault.answer(measurement) or _throughput(measurement)
+
+
+def _throughput(measurement: Measurement) -> Answer:
     stats = measurement.stats
     subject = measurement.title[:1].upper() + measurement.title[1:]
     if stats is None:
@@ -36,7 +50,40 @@ def nothing(measurement: Measurement) -> str:
     return f"{measurement.status}: no iteration was made"
 
 
+def certainty(measurement: Measurement) -> Certainty:
+    """Return whether the SLA held, or without one whether the load was as planned."""
+    if not measurement.trials and not measurement.failure:
+        return Certainty("undecided", "not completed")
+    if measurement.workload and (judged := _sla(measurement)) is not None:
+        return judged
+    generator = generator_of(measurement)
+    if generator is not None and not generator.is_valid:
+        return Certainty("invalid", "load generator was the limit")
+    failed = any(trial.stats.failed for trial in measurement.trials)
+    return (
+        Certainty("degraded", "requests failed")
+        if failed and not _has_fault(measurement)
+        else VALID
+    )
+
+
+def limit(measurement: Measurement) -> str:
+    """Return what was full under the load, by name; empty if nothing was."""
+    return named_limit(measurement.resources) or ""
+
+
 def facts(measurement: Measurement) -> Iterator[Fact]:
+    """Yield what limits, and what a fault did or how the load went."""
+    if limited := limit(measurement):
+        yield Fact("limited by", limited, rank=1, is_column=True)
+    yield from fault.facts(measurement) if _has_fault(measurement) else _load(measurement)
+
+
+def _has_fault(measurement: Measurement) -> bool:
+    return any(trial.faults for trial in measurement.trials)
+
+
+def _load(measurement: Measurement) -> Iterator[Fact]:
     """Yield the load, the times and the failures."""
     yield Fact("load", load_in_words(measurement), rank=4, is_column=True)
     if measurement.reduced:
@@ -79,7 +126,7 @@ def _hooks(measurement: Measurement) -> str:
     return "; ".join(parts)
 
 
-def sla(measurement: Measurement) -> Certainty | None:
+def _sla(measurement: Measurement) -> Certainty | None:
     """Return whether the SLA held; None without criteria."""
     if measurement.failure:
         return Certainty("degraded", "failed")
@@ -178,10 +225,10 @@ def listing(workload: TaskWorkload) -> Transcript:
 def load_of(workload: TaskWorkload) -> str:
     """Describe the load of a task's workload from its runner."""
     name, settings = workload.runner_name, workload.runner_settings
-    return ", ".join(_load(name, settings)) or name
+    return ", ".join(_load_words(name, settings)) or name
 
 
-def _load(name: str, settings: Settings) -> Iterator[str]:
+def _load_words(name: str, settings: Settings) -> Iterator[str]:
     rps = settings.get("rps")
     if name == "serial":
         yield "one at a time"
