@@ -15,6 +15,7 @@ TOPICS = {
     "faults": "figures of known faults; everything undone after kills",
     "fuzz": "made-up input: HTTP, sample files, imports, task files, facts",
     "fleet": "one load from several hosts: counts, agreement, cost, losses",
+    "live": "what the live page costs, and its memory over hours",
     "lab": "starts of the lab, audits over ssh, proofs of audit rules",
     "studies": "the built-in studies in their quick forms",
     "release": "two builds with the same hashes; installation on systems with Python alone",
@@ -429,6 +430,27 @@ FLEET = (
     ),
 )
 
+LIVE = (
+    Part(
+        "live-cost",
+        "live",
+        "N with and without the live page in Chromium, 20 pairs",
+        25 * MINUTE_S,
+        "{python} -m verification.live.cost --pairs 20",
+        "{python} -m verification.live.cost --pairs 1 --budget 20s",
+        ("chromium",),
+    ),
+    Part(
+        "live-memory",
+        "live",
+        "memory of the command and of the page over two hours",
+        125 * MINUTE_S,
+        "{python} -m verification.live.memory --minutes 120",
+        "{python} -m verification.live.memory --minutes 0.2 --every 0.1",
+        ("chromium",),
+    ),
+)
+
 LAB = (
     Part(
         "lab-starts",
@@ -561,7 +583,7 @@ def marked(root: Path) -> tuple[Part, ...]:
 def fixed() -> tuple[Part, ...]:
     """Return the parts that are no marked tests."""
     measured = (*ENGINE, *SEARCH, *COMPARISON, *TUNING, *DIAGNOSIS, *FAULTS, *MADE_UP, *FLEET)
-    return (*measured, *LAB, *RELEASE, *studies())
+    return (*measured, *LIVE, *LAB, *RELEASE, *studies())
 
 
 def every() -> tuple[Part, ...]:

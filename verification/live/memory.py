@@ -1,0 +1,97 @@
+"""Memory of a long run with its live page open: `python -m verification.live.memory --minutes 120`.
+
+`loadstone run --live` sends a constant rate to `loadstone serve` while Chromium shows the page.
+Prints the memory of the command (proportional set size of its processes) and of the page
+(JavaScript heap and number of DOM nodes, after a garbage collection) every few minutes. Ends with 1
+if the page did not become the report.
+"""
+
+import argparse
+import re
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests/support"))
+import psutil
+from command_line import CommandLine
+from known_service import known_service
+
+QUIET = ("--no-sandbox", "--disable-background-networking", "--no-first-run")
+CAPACITY_RPS = 200.0
+TASK = """
+version: 2
+title: A long load
+subtasks:
+  - title: Logins
+    scenario: {{Authenticate.keystone: {{}}}}
+    runner: {{rps: {{rps: {rate:g}, times: {times}}}}}
+"""
+END_S = 300.0  # for the report after the load
+MB = 1e6
+
+
+def main() -> None:
+    """Print a row every few minutes, then what the page says at the end."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--minutes", type=float, default=120.0)
+    parser.add_argument("--rate", type=float, default=20.0, help="iterations per second")
+    parser.add_argument("--every", type=float, default=5.0, help="minutes between rows")
+    given = parser.parse_args()
+    from playwright.sync_api import sync_playwright
+
+    load_s = 60 * given.minutes
+    with (
+        tempfile.TemporaryDirectory() as name,
+        known_service(2, 2 / CAPACITY_RPS) as known,
+        sync_playwright() as playwright,
+    ):
+        home = Path(name)
+        task = home / "task.yaml"
+        task.write_text(TASK.format(rate=given.rate, times=int(given.rate * load_s)))
+        words = ("run", str(task), "--live", f"--budget={load_s + END_S:.0f}s", "--store=store")
+        browser = playwright.chromium.launch(
+            executable_path=shutil.which("chromium") or "/usr/bin/chromium", args=QUIET
+        )
+        with CommandLine(home).begun(*words, url=known.url) as process:
+            said = process.stderr.readline() if process.stderr else ""
+            if (found := re.match(r"live page: (\S+)", said)) is None:
+                raise SystemExit(said)
+            page = browser.new_page()
+            page.goto(found[1])
+            watch(process.pid, page, load_s, 60 * given.every)
+            page.locator("main#content").wait_for(timeout=1000 * END_S)
+            print(f"at the end: {page.locator('h1').first.inner_text()}")
+            process.communicate(timeout=END_S)
+        browser.close()
+
+
+def watch(pid: int, page: Any, load_s: float, every_s: float) -> None:
+    """Print memory until shortly before the load ends."""
+    devtools = page.context.new_cdp_session(page)
+    devtools.send("Performance.enable")
+    print("| minutes | command, MB | page's heap, MB | page's nodes |\n| --- | --- | --- | --- |")
+    started_s = time.monotonic()
+    while (passed_s := time.monotonic() - started_s) < load_s - 5:
+        devtools.send("HeapProfiler.collectGarbage")
+        metrics = {
+            m["name"]: m["value"] for m in devtools.send("Performance.getMetrics")["metrics"]
+        }
+        heap_mb, nodes = metrics["JSHeapUsedSize"] / MB, metrics["Nodes"]
+        row = f"{passed_s / 60:.0f} | {command_mb(pid):.0f} | {heap_mb:.1f} | {nodes:.0f}"
+        print(f"| {row} |", flush=True)
+        page.wait_for_timeout(1000 * min(every_s, max(load_s - 4 - passed_s, 1.0)))
+
+
+def command_mb(pid: int) -> float:
+    """Return the memory of a command and of the processes that it started."""
+    parent = psutil.Process(pid)
+    found = (parent, *parent.children(recursive=True))
+    return float(sum(one.memory_full_info().pss for one in found)) / MB
+
+
+if __name__ == "__main__":
+    main()
