@@ -58,8 +58,13 @@ def main() -> None:
         raise SystemExit(f"N was found in both searches of {len(logs)} pairs only")
     ratio = of_logs(logs)
     low, high = ratio.low or 0.0, ratio.high or math.inf
-    print(f"with / without = {ratio.mean:.4f} ({ratio.low:.4f} to {ratio.high:.4f})")
-    sys.exit(0 if ratio.low >= 1 - SAME and ratio.high <= 1 + SAME else 1)
+    print(f"with / without = {ratio.mean:.4f} ({low:.4f} to {high:.4f}), {ratio.count} pairs")
+    sys.exit(0 if low >= 1 - SAME and high <= 1 + SAME else 1)
+
+
+def shown(n_rps: float | None) -> str:
+    """Return N in a cell."""
+    return "not found" if n_rps is None else f"{n_rps:.2f}"
 
 
 def searched(home: Path, known: Known, budget: str, browser: Any) -> float | None:
