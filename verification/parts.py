@@ -8,14 +8,13 @@ from verification.part import Part
 ROOT = Path(__file__).parents[1]
 TESTS = "tests"
 TOPICS = {
-    "engine": "what a request costs the load generator, and how true its times are",
+    "engine": "what a request and the live page cost, and how true the times are",
     "search": "N of services whose capacity is known, simulated and on real sockets",
     "comparison": "answers of `compare` and `tune` for services whose difference is known",
     "diagnosis": "bottlenecks, predictions and sizings beside what was measured",
     "faults": "figures of known faults; everything undone after kills",
     "fuzz": "made-up input: HTTP, sample files, imports, task files, facts",
     "fleet": "one load from several hosts: counts, agreement, cost, losses",
-    "live": "what the live page costs, and its memory over hours",
     "lab": "starts of the lab, audits over ssh, proofs of audit rules",
     "studies": "the built-in studies in their quick forms",
     "release": "two builds with the same hashes; installation on systems with Python alone",
@@ -433,7 +432,7 @@ FLEET = (
 LIVE = (
     Part(
         "live-cost",
-        "live",
+        "engine",
         "N with and without the live page in Chromium, 20 pairs",
         25 * MINUTE_S,
         "{python} -m verification.live.cost --pairs 20",
@@ -442,10 +441,10 @@ LIVE = (
     ),
     Part(
         "live-memory",
-        "live",
-        "memory of the command and of the page over two hours",
-        125 * MINUTE_S,
-        "{python} -m verification.live.memory --minutes 120",
+        "engine",
+        "memory of the command and of the page over 45 minutes",
+        47 * MINUTE_S,
+        "{python} -m verification.live.memory --minutes 45",
         "{python} -m verification.live.memory --minutes 0.2 --every 0.1",
         ("chromium",),
     ),

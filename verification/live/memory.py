@@ -1,4 +1,4 @@
-"""Memory of a long run with its live page open: `python -m verification.live.memory --minutes 120`.
+"""Memory of a long run with its live page open: `python -m verification.live.memory --minutes 45`.
 
 `loadstone run --live` sends a constant rate to `loadstone serve` while Chromium shows the page.
 Prints the memory of the command (proportional set size of its processes) and of the page
@@ -30,14 +30,14 @@ subtasks:
     scenario: {{Authenticate.keystone: {{}}}}
     runner: {{rps: {{rps: {rate:g}, times: {times}}}}}
 """
-END_S = 300.0  # for the report after the load
+END_S = 300.0  # for the report after the load; with it, 50 minutes are the longest of a run
 MB = 1e6
 
 
 def main() -> None:
     """Print a row every few minutes, then what the page says at the end."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--minutes", type=float, default=120.0)
+    parser.add_argument("--minutes", type=float, default=45.0, help="at most 45")
     parser.add_argument("--rate", type=float, default=20.0, help="iterations per second")
     parser.add_argument("--every", type=float, default=5.0, help="minutes between rows")
     given = parser.parse_args()
