@@ -94,7 +94,7 @@ def refusals(trials: Sequence[Tried]) -> str:
     refused, early = sum(one.refused for one in trials), sum(one.early for one in trials)
     requests = sum(one.requests + one.left_out for one in trials)
     if not early:
-        return f"{refused or 'none'} of {requests:,} was refused"
+        return f"{refused or 'none'} of {requests:,} {'were' if refused > 1 else 'was'} refused"
     after = f"{refused} after it" if refused else "none after it"
     return (
         f"{refused + early} of {requests:,} were refused: {early} at its beginning, because of "
