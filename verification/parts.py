@@ -75,12 +75,9 @@ ENGINE = (
     ),
 )
 
+FAMILIES = "{python} -m verification.search.families --processes 2"
 SIMULATED = "{python} -m verification.search.simulated --processes 2"
 PLAIN = "deterministic,poisson,leak,bursts,gc,overflow,fsync,mix"
-REFUSING = (
-    "limiter,limiter-per-user,fixed-window,sliding-window,counting-window,lockout,"
-    "slowing-limiter,short-queue,queue-timeout,connection-limit,step,step-back,split"
-)
 FEW = "--services 2 --rival-services 2 --families deterministic"
 
 
@@ -101,16 +98,25 @@ def limits(
 
 
 SEARCH = (
-    simulated(
-        "families",
-        "error and coverage of N: 200 simulated services of each of 11 families",
-        10 * MINUTE_S,
-        f"--methods meter --budget 295 --first 90000 --families {PLAIN},thrash,batching,split",
-        f"--methods meter {FEW}",
+    Part(
+        "search-families",
+        "search",
+        "N and its interval of 46 families of simulated services, in four minutes and in one",
+        30 * MINUTE_S,
+        FAMILIES,
+        f"{FAMILIES} --services 1 --budgets 60",
+    ),
+    Part(
+        "search-slow",
+        "search",
+        "the same for ordinary services of 3 to 20 requests a second",
+        4 * MINUTE_S,
+        f"{FAMILIES} --groups ordinary --rates 3-20",
+        f"{FAMILIES} --groups ordinary --services 1 --budgets 60",
     ),
     simulated(
         "rivals",
-        "the same for bisect, mlrsearch and the closed-loop peak, 40 services each",
+        "N by bisect, mlrsearch and the closed-loop peak, 40 services of 8 families each",
         6 * MINUTE_S,
         "--methods bisect,mlrsearch,closed-loop-peak --rival-services 40 --first 30000"
         f" --families {PLAIN}",
@@ -123,50 +129,6 @@ SEARCH = (
         "--methods isp-ras-2015,isp-ras-2015-text --rival-services 40 --first 30000"
         f" --budget 7200 --families {PLAIN}",
         f"--methods isp-ras-2015 --budget 7200 {FEW}",
-    ),
-    simulated(
-        "refusals",
-        "the same for limiters, short queues and services that change, 600 s of load",
-        30 * MINUTE_S,
-        f"--methods meter --services 200 --first 60000 --budget 600 --families {REFUSING}",
-        "--methods meter --services 2 --families limiter,step",
-    ),
-    simulated(
-        "refusals-240",
-        "the same with 240 s of load",
-        10 * MINUTE_S,
-        f"--methods meter --services 60 --first 60000 --budget 240 --families {REFUSING}",
-        "--methods meter --services 2 --budget 240 --families limiter,step",
-    ),
-    simulated(
-        "minute",
-        "the same with 60 s of load",
-        5 * MINUTE_S,
-        "--methods meter --budget 60 --rates 50-180 --first 90000"
-        f" --services 200 --families {PLAIN}",
-        f"--methods meter --budget 60 --rates 50-180 {FEW}",
-    ),
-    simulated(
-        "slow",
-        "the same for services of 3 to 20 requests a second",
-        4 * MINUTE_S,
-        f"--methods meter --rates 3-20 --services 60 --first 90000 --families {PLAIN}",
-        f"--methods meter --rates 3-20 {FEW}",
-    ),
-    simulated(
-        "mix",
-        "the same for the noisiest family with 510 s of load",
-        3 * MINUTE_S,
-        "--methods meter --budget 510 --services 200 --first 90000 --families mix",
-        "--methods meter --budget 510 --services 2 --families mix",
-    ),
-    Part(
-        "search-kinds",
-        "search",
-        "numbers that are silently wrong, of services that vary, known to the search or not",
-        30 * MINUTE_S,
-        "{python} -m verification.search.kinds --processes 2",
-        "{python} -m verification.search.kinds --services 1 --groups unknown",
     ),
     Part(
         "search-real",
