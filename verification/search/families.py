@@ -3,7 +3,7 @@
 Each family is a kind of service whose parameters and phases are drawn at random; which services are
 drawn depends on their index only. Prints, per family and load time, how often there was a number,
 how far off it was (median and 95th percentile), how many were off by more than 3 %, how often an
-interval holds the truth, how often the kind of service was named rightly, and the load that was used.
+interval holds the truth, how often the kind of service was named rightly, and the load in seconds.
 
 What N is for a service that varies is written in docs/methodology.md.
 """
