@@ -9,7 +9,8 @@ from loadstone.analysis.interval import CONFIDENCE
 from loadstone.analysis.model import Cause, Trial, TrialState
 from loadstone.plan.load import OpenLoad
 from loadstone.search.blocks import blocks
-from loadstone.search.fit import chi_square
+from loadstone.search.fit import MISFIT, chi_square, contradictions, fit
+from loadstone.search.guard import CHANGED
 from loadstone.search.model import Capacity, TrialRequest
 from loadstone.search.posterior import posterior
 from loadstone.search.session import Refusals, Session
@@ -206,8 +207,14 @@ def checked(trials: Sequence[Trial], found: Capacity, allowed: float) -> Capacit
         note = (errors.note,) if errors.note and found.rate_rps is not None else ()
         return replace(found, words=(*found.words, *note))
     cause = Cause.ERRORS if errors.is_too_much else Cause.INCONSISTENT
-    words = (str(errors), *_without(trials, errors.every.share), *found.words)
-    return Capacity(None, None, None, 0.0, words, causes=(cause,))
+    facts = contradictions(fit(blocks(trials)))
+    if facts:
+        more: tuple[str, ...] = (f"{MISFIT}: {'; '.join(facts)}",)
+    else:
+        more = _without(trials, errors.every.share)
+    # What the search said of rates was said of rates that failed by these errors.
+    more += tuple(one for one in found.words if one.startswith(CHANGED))
+    return Capacity(None, None, None, 0.0, (str(errors), *more), causes=(cause,))
 
 
 def _without(trials: Sequence[Trial], share: float) -> tuple[str, ...]:

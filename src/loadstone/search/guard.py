@@ -16,6 +16,10 @@ from loadstone.search.session import (
 )
 
 CHANGED = "the capacity changed during the search"  # start of notes on a change
+OF_LATER = "N is that of the service as it was after the change"
+OF_EMPTY = "N is what it sustains when the bucket is empty"
+# Starts of notes on N: without N or an interval of it, they say nothing.
+ABOUT_N = (OF_LATER, OF_EMPTY, "known to within", "no rate above N", "no rate below N")
 
 
 def guarded(session: Session, body: Strategy) -> Strategy:
@@ -47,7 +51,10 @@ def guarded(session: Session, body: Strategy) -> Strategy:
         agreed = _met(session, session.evidence.agreed(fitting))
     is_noted = any(CHANGED in note for note in agreed.words)
     changes = () if is_noted else session.changes
-    return replace(agreed, words=(*agreed.words, *changes, *session.notes))
+    words = (*agreed.words, *changes, *session.notes)
+    if agreed.rate_rps is None and not agreed.is_range:
+        words = tuple(one for one in words if not one.startswith(ABOUT_N))
+    return replace(agreed, words=words)
 
 
 def _met(session: Session, found: Capacity) -> Capacity:

@@ -6,7 +6,7 @@ from loadstone.analysis.model import Cause
 from loadstone.search.bracket import Bracket, Flag
 from loadstone.search.change import LevelChange
 from loadstone.search.depth import DEEP, LEVELS, SHALLOW, Depths
-from loadstone.search.guard import no_more_than
+from loadstone.search.guard import CHANGED, OF_EMPTY, OF_LATER, no_more_than
 from loadstone.search.model import Capacity, CapacityKind
 from loadstone.search.pool import ThroughputEstimate, estimate
 from loadstone.search.posterior import Posterior
@@ -88,8 +88,8 @@ def changes(steps: list[LevelChange]) -> tuple[str, ...]:
         return ()
     before = ", ".join(f"{step.before_rps:.4g}/s until {step.instant} of load" for step in steps)
     return (
-        f"the capacity changed during the search: {before}, then {steps[-1].after_rps:.4g}/s; N is "
-        f"that of the service as it was after the change",
+        f"{CHANGED}: {before}, then {steps[-1].after_rps:.4g}/s",
+        OF_LATER,
     )
 
 
@@ -98,8 +98,8 @@ def _bucket_notes(depths: Depths) -> tuple[str, ...]:
     if step is None:
         return ()
     return (
-        f"{step.before_rps:.4g}/s complete after a rest, until a limiter's bucket is empty; N is "
-        f"what it sustains from then on",
+        f"{step.before_rps:.4g}/s complete after a rest, until a limiter's bucket is empty",
+        OF_EMPTY,
     )
 
 
