@@ -187,7 +187,6 @@ def watching(
     """
     from loadstone.cli.screen import ProgressStyle, Screen
     from loadstone.live.feed import Feed, Viewer
-    from loadstone.live.page import interrupt
 
     given = _given()
     style = ProgressStyle.QUIET if given.get("quiet") else ProgressStyle(given["progress"])
@@ -200,6 +199,9 @@ def watching(
         if push := _otlp(given["otlp"], given["otlp_headers"], feed.say):
             viewers.append(stack.enter_context(push))
         if given["live"] is not None:
+            # Only the page needs the templates of HTML.
+            from loadstone.live.page import interrupt
+
             page = live_page(reports or partial(_of_runs, feed, store), stop=interrupt)
             stack.callback(page.close)
             viewers.append(page)
