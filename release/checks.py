@@ -90,6 +90,7 @@ def write_sums(folder: Path, files: Sequence[Path]) -> Path:
 
 def write_notes(folder: Path) -> Path:
     """Write the release notes: the section of this version in CHANGELOG.md."""
+    folder.mkdir(parents=True, exist_ok=True)
     path = folder / NOTES
     path.write_text(notes((tree.ROOT / "CHANGELOG.md").read_text(), tree.version()))
     return path

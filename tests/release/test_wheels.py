@@ -197,3 +197,8 @@ def test_a_wheel_does_not_tell_the_folder_in_which_it_was_built(tmp_path):
     digest = base64.urlsafe_b64encode(hashlib.sha256(inside).digest()).decode().rstrip("=")
     assert record[0].split(",")[1:] == [f"sha256={digest}", str(len(inside))]
     assert record[1] == "loadstone/__init__.py,sha256=y,0"
+
+
+def test_the_notes_of_a_release_are_written_where_nothing_was_built_before(tmp_path):
+    path = checks.write_notes(tmp_path / "dist")
+    assert path.read_text().strip()
