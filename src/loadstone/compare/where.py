@@ -108,9 +108,7 @@ def sentence(found: Where) -> str:
         return f"A request takes {times}: the profile shows no difference."
     carrier = found.carrier
     if carrier is None:
-        return (
-            f"A request takes {times}; no single function of Keystone has most of the difference."
-        )
+        return f"A request takes {times}; no single function has most of the difference."
     return (
         f"A request takes {times}: {carrier.difference_ms:+.1f} of {whole.difference_ms:+.1f} ms "
         f"are in {carrier.name}."
