@@ -240,7 +240,7 @@ def _functions(found: Where) -> Table:
             Row((one.name, f"{one.a_ms:.2f}", f"{one.b_ms:.2f}", f"{one.difference_ms:+.2f}"))
             for one in rows
         ),
-        "Functions of the workers that differ by more than chance, with what they call and wait for.",
+        "Functions that differ by more than chance, with what they call and wait for.",
     )
 
 

@@ -58,6 +58,9 @@ DOUBTFUL = 0.2  # level at which stretches of such a wide interval must differ, 
 # Of either bound from N, over N: with more, the result is a range. An operator who plans with a
 # tenth in reserve is right even at the end of the interval.
 WIDEST = 0.08
+# The same for rates that were tried around N. A limiter's rate is known better than by these, so
+# only a bracket that says next to nothing is no number.
+WIDEST_REFUSED = 0.5
 LEAST_HALF_WIDTH = 0.01  # over N after a collapse, which depends on how deep the queue is
 
 
@@ -282,12 +285,14 @@ def _uneven(trials: Sequence[Trial], rate_rps: float) -> tuple[str, ...]:
     )
 
 
-def number(trials: Sequence[Trial], found: Capacity, since_s: float) -> Capacity:
+def number(
+    trials: Sequence[Trial], found: Capacity, since_s: float, widest: float = WIDEST
+) -> Capacity:
     """Return a capacity whose interval is too wide for a number as a range, and say why it is."""
     if found.rate_rps is None or found.low_rps is None or found.high_rps is None:
         return found
     reach_rps = max(found.high_rps - found.rate_rps, found.rate_rps - found.low_rps)
-    if reach_rps <= WIDEST * found.rate_rps:
+    if reach_rps <= widest * found.rate_rps:
         return found
     why = "four times the load time would halve that"
     one = fit(blocks(trials, since_s))

@@ -45,7 +45,7 @@ def guarded(session: Session, body: Strategy) -> Strategy:
         fitting = fit.number(session.trials, fitting, session.since_s)
     elif fitting.kind is CapacityKind.REFUSAL:
         # Its bounds are rates that were tried, and not a full service.
-        fitting = fit.number((), fitting, session.since_s)
+        fitting = fit.number((), fitting, session.since_s, fit.WIDEST_REFUSED)
     agreed = fitting
     if found.causes == fitting.causes and fitting.kind is not CapacityKind.COLLAPSE:
         agreed = _met(session, session.evidence.agreed(fitting))
