@@ -1,3 +1,6 @@
+import subprocess
+import sys
+
 import pytest
 import yaml
 from fake_keystone import PASSWORD
@@ -124,3 +127,26 @@ def test_aliases_that_expand_without_limit_are_refused(tmp_path, monkeypatch):
     monkeypatch.setenv("OS_CLIENT_CONFIG_FILE", str(tmp_path / "clouds.yaml"))
     with pytest.raises(InvalidInput, match=r"clouds\.yaml: its aliases expand"):
         from_clouds_yaml("mine")
+
+
+def test_openstacksdk_is_whole_for_those_who_import_it_after_a_cloud_was_read(url, tmp_path):
+    """The loader is imported without the clients of all services; a plugin may need them."""
+    program = """
+import sys
+from loadstone.cloud.read import from_environment
+from_environment({"OS_AUTH_URL": sys.argv[1], "OS_USERNAME": "a", "OS_PASSWORD": "b",
+                  "OS_USER_DOMAIN_ID": "default"})
+assert "openstack.connection" not in sys.modules
+from openstack.config import OpenStackConfig
+import openstack
+assert openstack.config.OpenStackConfig is OpenStackConfig
+assert openstack.connect and openstack.enable_logging and not hasattr(openstack, "nothing")
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", program, url],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert not ended.returncode, ended.stderr

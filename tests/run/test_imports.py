@@ -13,6 +13,9 @@ from loadstone.store.store import Store
 NEEDLESS = {
     "alembic",
     "numpy.ma",
+    "openstack.cloud",
+    "openstack.compute",
+    "openstack.connection",
     "multiprocessing",
     "loadstone.rally.export",
 }

@@ -6,10 +6,14 @@ OS_CLIENT_CONFIG_FILE is read in each call.
 
 import logging
 import os
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from importlib import import_module
+from importlib.util import find_spec, module_from_spec
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from loadstone.cloud.cloud import Cloud, Endpoint, TlsFiles
@@ -17,8 +21,6 @@ from loadstone.errors import InvalidInput
 from loadstone.system import yaml_file
 
 if TYPE_CHECKING:
-    from types import ModuleType
-
     from openstack.config import OpenStackConfig
     from openstack.config.cloud_region import CloudRegion
 
@@ -82,7 +84,7 @@ def from_clouds_yaml(name: str) -> Cloud:
         )
 
 
-def _files_of_clouds(loader: "ModuleType") -> Iterator[Path]:
+def _files_of_clouds(loader: ModuleType) -> Iterator[Path]:
     """Yield the files that the loader may read."""
     named = (os.environ.get(f"OS_CLIENT_{kind}_FILE") for kind in ("CONFIG", "SECURE", "VENDOR"))
     usual = (*loader.CONFIG_FILES, *loader.SECURE_FILES, *loader.VENDOR_FILES)
@@ -125,6 +127,7 @@ def _variable(field: str) -> str:
 @contextmanager
 def _reading(what: str) -> Iterator[list[str]]:
     """Turn the loader's errors into one line; yield the files that it skipped."""
+    _import_openstack()
     from keystoneauth1.exceptions import ClientException
     from openstack.exceptions import SDKException
 
@@ -143,6 +146,31 @@ def _reading(what: str) -> Iterator[list[str]]:
         raise InvalidInput(f"{what}: not in the form that OpenStack reads ({error!r})") from None
     finally:
         log.removeHandler(listener)
+
+
+class _Openstack(ModuleType):
+    """The package `openstack`, whose own code runs as soon as something needs what it defines.
+
+    It imports a client for every service of a cloud, 0.1 s of CPU and 11 MB, of which the loader
+    needs none.
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return import_module(f"{self.__name__}.{name}")
+        except ModuleNotFoundError:
+            object.__setattr__(self, "__class__", ModuleType)
+            if self.__spec__ is not None and self.__spec__.loader is not None:
+                self.__spec__.loader.exec_module(self)
+            return getattr(self, name)
+
+
+def _import_openstack() -> None:
+    spec = None if "openstack" in sys.modules else find_spec("openstack")
+    if spec is not None:
+        package = module_from_spec(spec)
+        package.__class__ = _Openstack
+        sys.modules["openstack"] = package
 
 
 class _Listener(logging.Handler):
