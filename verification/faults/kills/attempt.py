@@ -54,9 +54,7 @@ def attempts(times: int, users: int, seed: int, kinds: Sequence[str]) -> Iterato
 
 def trouble(attempt: Attempt, target: Target, folder: Path) -> list[str]:
     """Carry an attempt out in an empty folder; return what was not as it has to be."""
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        # As a shell's job in the background; what it starts would not hear Ctrl-C either.
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    _hear_signals()
     environment = environment_of(target.home, target.variables, secrets.token_hex(8))
     environment["LOADSTONE_STORE"] = str(folder / "store")
     for name, text in attempt.command.files:
@@ -75,6 +73,14 @@ def trouble(attempt: Attempt, target: Target, folder: Path) -> list[str]:
         running.process.wait()
     found = list(_wrong_end(attempt, code, running.printed(), folder, had_ended=had_ended))
     return [*found, *Traces(folder, environment, target.variables, target.lab).found()]
+
+
+def _hear_signals() -> None:
+    """Undo what a shell's job in the background or nohup has set: commands inherit it."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def _wait_for(attempt: Attempt, running: Running, folder: Path) -> None:
