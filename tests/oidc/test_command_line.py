@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 from command_line import CommandLine
+from documents import workloads
 from oidc_service import CLIENT_ID, SECRET, oidc_service
 
 from loadstone.cli import oidc
@@ -108,6 +109,69 @@ def test_a_fault_goes_with_a_provider(loadstone, service):
     done = loadstone("fault", *map(str, (*words, *fault)), "--dry-run")
     assert done.returncode == 0, done.stderr
     assert "overload 2x for 5 seconds, login with code and PKCE" in done.stdout
+
+
+TASK = """
+version: 2
+title: Logins
+subtasks:
+- title: Logins
+  scenario: {oidc-login: {}}
+  runner: {constant: {times: 12, concurrency: 3}}
+- title: Tokens and look-ups
+  scenario: {"mix:oidc-client-credentials=1,oidc-introspect=3": {}}
+  runner: {constant: {times: 20, concurrency: 2}}
+"""
+
+
+@pytest.fixture
+def task_file(tmp_path):
+    path = tmp_path / "logins.yaml"
+    path.write_text(TASK)
+    return path
+
+
+def test_a_task_loads_a_provider_as_its_file_says(loadstone, service, secret_file, task_file):
+    before = service.counts.get("grants", {})
+    words = ("--oidc", service.issuer, "--client-id", CLIENT_ID, "--oidc-users", service.users)
+    secret = ("--client-secret-file", secret_file, "--json", "-")
+    done = loadstone("run", str(task_file), *map(str, (*words, *secret)))
+    logins, mixed = workloads(json.loads(done.stdout))
+    assert logins["total"]["count"] == 12
+    assert mixed["total"]["count"] == 20
+    # Each workload's preparation tries its operations once more, and a token is looked up.
+    after = service.counts["grants"]
+    assert 12 <= after["login"] - before.get("login", 0) <= 14
+    assert SECRET not in f"{done.stdout}{done.stderr}"
+
+
+@pytest.mark.parametrize(
+    ("scenario", "words", "message"),
+    [
+        ("oidc-login", (), "logins.yaml:5: oidc-login: needs an OpenID provider: --oidc ISSUER"),
+        (
+            "oidc-login",
+            ("--oidc", "http://127.0.0.1:9", "--client-id", "x"),
+            "logins.yaml:5: oidc-login: needs users that can log in",
+        ),
+        (
+            "issue",
+            ("--oidc", "http://127.0.0.1:9", "--client-id", "x"),
+            "logins.yaml:5: issue: needs an OpenStack cloud, not an OpenID provider",
+        ),
+        (
+            "oidc-discover",
+            ("--oidc", "http://127.0.0.1:9", "--client-id", "x", "--rally-requests"),
+            "--rally-requests does not go with --oidc",
+        ),
+    ],
+)
+def test_a_task_of_another_service_than_the_target_is_refused(
+    loadstone, task_file, scenario, words, message
+):
+    task_file.write_text(TASK.replace("oidc-login", scenario))
+    done = loadstone("run", str(task_file), *words)
+    assert (done.returncode, message in done.stderr) == (2, True), done.stderr
 
 
 @pytest.fixture

@@ -26,7 +26,8 @@ _OF_OIDC = ("client_id", "secret_file", "users_file", "redirect_uri")
 _OF_OTHERS = {"lab": "--lab", "cloud": "--cloud", "users": "--users", "given": "--arg",
               "task": "--task", "labs": "--lab", "clouds": "--cloud", "base": "--base",
               "releases": "--release", "levels": "--with", "runs": "RUN",
-              "baseline": "--baseline"}  # fmt: skip
+              "baseline": "--baseline", "existing": "--existing-users",
+              "resumed": "--resume-users", "rally_requests": "--rally-requests"}  # fmt: skip
 
 
 def oidc_options(command: Command) -> Command:

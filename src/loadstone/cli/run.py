@@ -28,6 +28,7 @@ from loadstone.cli.generator import (
     fleet_options,
     generator_options,
 )
+from loadstone.cli.oidc import OIDC, oidc_options, provider_of
 from loadstone.cli.output import command_line, show
 from loadstone.cli.stdout import ReaderGone
 from loadstone.cli.stored import JSON, STORE, OutputFile, open_store, write, write_json
@@ -38,6 +39,7 @@ from loadstone.plan.model import Http
 from loadstone.system.crash import InternalError
 
 if TYPE_CHECKING:
+    from loadstone.oidc.target import OidcIssuer
     from loadstone.rally.task.checked import Checked
     from loadstone.result.model import Run
     from loadstone.run.backend import Backend
@@ -57,6 +59,11 @@ class RunOptions(TypedDict):
     args_file: str | None
     lab: str | None
     cloud: str | None
+    oidc: str | None
+    client_id: str | None
+    secret_file: Path | None
+    users_file: Path | None
+    redirect_uri: str | None
     yes: bool
     anyway: bool
     watched: tuple[str, ...]
@@ -154,6 +161,8 @@ def output_options(command: Command) -> Command:
 @click.argument("file", metavar="TASK")
 @template_options
 @target_options
+@OIDC
+@oidc_options
 @PERMISSION
 @ANYWAY
 @MONITOR
@@ -171,6 +180,8 @@ def output_options(command: Command) -> Command:
 def run(ctx: click.Context, **options: Unpack[RunOptions]) -> None:
     """Run TASK, a Rally task file for identity scenarios (-: stdin).
 
+    A scenario may also have a name that `loadstone capacity --scenario` takes.
+
     \b
     Exit codes:
       0  every SLA held
@@ -184,7 +195,8 @@ def run(ctx: click.Context, **options: Unpack[RunOptions]) -> None:
     with _in_style(options["style"]):
         file, raw, args_file = options["file"], options["raw"], options["args_file"]
         raw = arguments_text(raw, file)
-        config = _config(read(file, raw, args_file), options)
+        provider = provider_of(ctx, options["oidc"], options, options["watched"])
+        config = _config(read(file, raw, args_file), options, provider)
         if options["is_dry"]:
             from loadstone.workload.preview import preview
 
@@ -196,7 +208,7 @@ def run(ctx: click.Context, **options: Unpack[RunOptions]) -> None:
     ctx.exit(code)
 
 
-def _config(checked: "Checked", options: RunOptions) -> "RunConfig":
+def _config(checked: "Checked", options: RunOptions, provider: "OidcIssuer | None") -> "RunConfig":
     from loadstone.errors import InvalidInput
     from loadstone.plan.model import Placement
     from loadstone.rally.steps import rising_load
@@ -217,7 +229,8 @@ def _config(checked: "Checked", options: RunOptions) -> "RunConfig":
     )
     return RunConfig(
         kind="task",
-        target=NamedTarget(
+        target=provider
+        or NamedTarget(
             options["lab"],
             options["cloud"],
             options["yes"],
@@ -225,7 +238,7 @@ def _config(checked: "Checked", options: RunOptions) -> "RunConfig":
             options["existing"],
             options["watched"],
         ),
-        groups=task_groups(task, terms),
+        groups=task_groups(task, terms, provider),
         command=command_line(),
         title=task.title,
         max_rate_rps=options["max_rate_rps"],

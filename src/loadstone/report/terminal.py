@@ -141,7 +141,7 @@ def _in_full(section: Section, report: Report, width: int) -> Iterator[Renderabl
 
 
 def _heading(section: Section, report: Report) -> Text:
-    about = ", ".join(part for part in (section.subtitle, report.subject) if part)
+    about = ", ".join(part.rstrip(".") for part in (section.subtitle, report.subject) if part)
     return Text.assemble((section.title, "bold"), (f"   {about}", "dim"))
 
 

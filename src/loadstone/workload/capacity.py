@@ -20,6 +20,7 @@ from loadstone.plan.model import Limits, Placement
 from loadstone.rally.scenarios import DRY_RUN, is_data
 from loadstone.rally.scenarios import scenario as rally_scenario
 from loadstone.rally.task import messages
+from loadstone.rally.task.catalogue.own import OIDC_PLATFORM, entry_of
 from loadstone.rally.task.catalogue.scenarios import SCENARIOS as CATALOGUE
 from loadstone.rally.task.checked import Checked
 from loadstone.rally.task.model import Workload
@@ -42,6 +43,7 @@ from loadstone.workload.searchable import USUAL, Searchable, Sending
 
 ARG = "--arg"
 BY_ENGINE = "Authenticate.keystone, KeystoneBasic.*, HttpRequests.*"
+_FUNCTION = "a Python function"
 _FUNCTIONS = (
     f"N can be searched only for scenarios that the engine sends by itself ({BY_ENGINE}); "
     "`loadstone run` carries functions out"
@@ -157,10 +159,10 @@ def of_whole_task(checked: Checked) -> tuple[Searched, ...]:
     numbered = tuple(enumerate(workloads, 1))
     found = [number for number, one in numbered if is_data(one.scenario.name)]
     if not found:
-        raise InvalidInput(f"--all: all workloads are Python functions: {_FUNCTIONS}")
+        raise InvalidInput(f"--all: no workload can be searched: {_FUNCTIONS}")
     left_out = tuple(
-        f"workload {number} of {len(workloads)}, {one.scenario.name}, is left out: a Python "
-        "function, whose N cannot be searched"
+        f"workload {number} of {len(workloads)}, {one.scenario.name}, is left out: "
+        f"{_not_searched(one.scenario.name)}"
         for number, one in numbered
         if number not in found
     )
@@ -217,7 +219,15 @@ def _chosen(names: Sequence[str], selector: str | None) -> int:
 
 def _require_engine(name: str, place: str) -> None:
     if not is_data(name):
-        raise InvalidInput(f"{place} is a Python function: {_FUNCTIONS}")
+        why = _not_searched(name)
+        raise InvalidInput(f"{place} is {why}{f': {_FUNCTIONS}' if why == _FUNCTION else ''}")
+
+
+def _not_searched(name: str) -> str:
+    entry = entry_of(name)
+    if entry is not None and entry.platform == OIDC_PLATFORM:
+        return f"of an OpenID provider, whose N --oidc ISSUER --scenario {name} finds"
+    return _FUNCTION
 
 
 def _of_workload(workload: Workload, place: str) -> Searched:

@@ -37,6 +37,7 @@ class OidcRequests:
     limits: Limits = field(default_factory=Limits)
     placement: Placement = field(default_factory=Placement)
     sending: Sending = USUAL
+    place: str = ""  # in a task file: "task.yaml:3: "
 
     needs_actors = False  # users are given, and nothing is created
     can_use_fleet = True
@@ -81,7 +82,9 @@ class OidcRequests:
 
     def _provider(self, target: Target) -> Provider:
         if target.provider is None:
-            raise InvalidInput(f"{self.scenario.name}: needs an OpenID provider: --oidc ISSUER")
+            raise InvalidInput(
+                f"{self.place}{self.scenario.name}: needs an OpenID provider: --oidc ISSUER"
+            )
         return target.provider
 
 
@@ -113,13 +116,15 @@ def of_provider(name: str | None, target: OidcIssuer) -> OidcSearched:
     """
     count = len(target.users)
     scenario = named(name or ("oidc-login" if count else "oidc-client-credentials"))
-    if Need.USERS in scenario.needs and not count:
-        raise InvalidInput(
-            f"--scenario {scenario.name}: needs users that can log in; give a file with {OPTION}"
-        )
+    require_given(scenario, target, f"--scenario {scenario.name}")
+    return OidcSearched(scenario, str(count) if count else "none")
+
+
+def require_given(scenario: OidcScenario, target: OidcIssuer, who: str) -> None:
+    """Refuse a scenario whose users or secret are not given; `who` begins the message."""
+    if Need.USERS in scenario.needs and not target.users:
+        raise InvalidInput(f"{who}: needs users that can log in; give a file with {OPTION}")
     if Need.SECRET in scenario.needs and target.client.secret is None:
         raise InvalidInput(
-            f"--scenario {scenario.name}: needs the client's secret: --client-secret-file FILE, "
-            f"or {VARIABLE}"
+            f"{who}: needs the client's secret: --client-secret-file FILE, or {VARIABLE}"
         )
-    return OidcSearched(scenario, str(count) if count else "none")

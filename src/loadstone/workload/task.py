@@ -8,6 +8,8 @@ from functools import partial
 from typing import Any
 
 from loadstone.errors import InvalidInput
+from loadstone.oidc import scenarios as oidc
+from loadstone.oidc.target import OidcIssuer
 from loadstone.plan.hooks import has_faults
 from loadstone.plan.load import ClosedLoad, OpenLoop, peak_rps
 from loadstone.plan.model import Limits, Placement, Retries
@@ -15,13 +17,16 @@ from loadstone.rally.functions.catalogue import function_of, service_of
 from loadstone.rally.runner import Pacing, pacing
 from loadstone.rally.scenarios import DRY_RUN, is_data, needs_cloud, scenario
 from loadstone.rally.steps import MOST_STEPS, RisingLoad
+from loadstone.rally.task.catalogue.own import OIDC_PLATFORM, entry_of
 from loadstone.rally.task.model import Rps, Runner, Task, Workload
 from loadstone.result.model import Measurement
 from loadstone.search.model import TrialRequest
 from loadstone.workload.generator import LoadGenerator
 from loadstone.workload.model import MAX_RATE_RPS, MeasurementConfig, MeasurementGroup
+from loadstone.workload.oidc import OidcRequests, require_given
 from loadstone.workload.policy import Fixed, LoadPolicy, Steps
 from loadstone.workload.requests import Requests
+from loadstone.workload.searchable import Sending
 
 # Rally's openstack_client_http_timeout, which task files assume.
 REQUEST_TIMEOUT_S = 180.0
@@ -39,14 +44,19 @@ class TaskTerms:
     parameters: tuple[tuple[str, str], ...] = ()  # of the study that it is a part of: for reports
 
 
-def task_groups(task: Task, terms: TaskTerms) -> tuple[MeasurementGroup, ...]:
-    """Return a group for each workload; raise InvalidInput for an unsupported one."""
+def task_groups(
+    task: Task, terms: TaskTerms, provider: OidcIssuer | None = None
+) -> tuple[MeasurementGroup, ...]:
+    """Return a group for each workload; raise InvalidInput for an unsupported one.
+
+    `provider` is the target, if it is an OpenID provider and not a cloud.
+    """
     workloads = [
         (subtask.title, workload) for subtask in task.subtasks for workload in subtask.workloads
     ]
     return tuple(
         MeasurementGroup(
-            (_measurement(terms, title, workload, f"{number} of {len(workloads)}"),),
+            (_measurement(terms, title, workload, f"{number} of {len(workloads)}", provider),),
             contexts=workload.contexts,
         )
         for number, (title, workload) in enumerate(workloads, 1)
@@ -54,9 +64,10 @@ def task_groups(task: Task, terms: TaskTerms) -> tuple[MeasurementGroup, ...]:
 
 
 def _measurement(
-    terms: TaskTerms, title: str, workload: Workload, number: str
+    terms: TaskTerms, title: str, workload: Workload, number: str, provider: OidcIssuer | None
 ) -> MeasurementConfig:
     place = f"{workload.file}:{workload.line}: "
+    _require_service(workload.scenario.name, provider, place)
     found = _pacing(terms, workload.runner)
     if rate := _excess_rps(terms, found):
         raise InvalidInput(
@@ -90,15 +101,18 @@ def _measurement(
 
 def _generator(terms: TaskTerms, workload: Workload, pace: Pacing, place: str) -> LoadGenerator:
     name, arguments = workload.scenario.name, workload.scenario.arguments
+    limits = _limits(pace)
+    # A retried request hides a failure.
+    retries: Retries = "never" if has_faults(workload.hooks) else "unread"
+    if _platform(name) == OIDC_PLATFORM:
+        sending = Sending(retries=retries)
+        return OidcRequests(oidc.named(name), limits, terms.placement, sending, place)
     if is_data(name):
         as_rally = terms.requests_as_rally and needs_cloud(name)
         try:
             built = scenario(name, arguments, DRY_RUN, rally_requests=as_rally)
         except InvalidInput as refused:
             raise InvalidInput(f"{place}{name}: {refused}") from None
-        # A retried request hides a failure.
-        retries: Retries = "never" if has_faults(workload.hooks) else "unread"
-        limits = _limits(pace)
         return Requests(built, arguments, limits, terms.placement, as_rally, place, retries)
     function = function_of(name)
     if function is None:
@@ -117,6 +131,22 @@ def _generator(terms: TaskTerms, workload: Workload, pace: Pacing, place: str) -
     logs_in_anew = terms.requests_as_rally and service_of(name) is not None
     how = (pace.timeout_s, pace.max_in_flight, logs_in_anew)
     return Calls(name, place, function, arguments, *how)
+
+
+def _require_service(name: str, provider: OidcIssuer | None, place: str) -> None:
+    """Refuse a scenario of a service that the target is not, or for which it lacks something."""
+    platform = _platform(name)
+    if platform == OIDC_PLATFORM:
+        if provider is None:
+            raise InvalidInput(f"{place}{name}: needs an OpenID provider: --oidc ISSUER")
+        require_given(oidc.named(name), provider, f"{place}{name}")
+    elif platform == "openstack" and provider is not None:
+        raise InvalidInput(f"{place}{name}: needs an OpenStack cloud, not an OpenID provider")
+
+
+def _platform(name: str) -> str:
+    entry = entry_of(name)
+    return "default" if entry is None else entry.platform
 
 
 def _limits(pace: Pacing) -> Limits:

@@ -1,5 +1,7 @@
 """Every error of a file, each with its line and what was meant."""
 
+import json
+
 import pytest
 
 
@@ -173,6 +175,12 @@ def test_a_password_in_a_url_is_refused_and_not_shown(wrongs):
         ),
         ("Authenticate.keystone: {x: 1}", 'has no "x"; it takes no settings'),
         ("Authenticate.keystone:", "must be a mapping, not nothing"),
+        ("isue: {}", 'no scenario "isue"; did you mean "issue"?'),
+        ("oidc-logn: {}", 'did you mean "oidc-login"?'),
+        ("issue: {x: 1}", 'scenario issue has no "x"; it takes no settings'),
+        ("oidc-login@openstack: {}", "scenario oidc-login is of oidc, not of openstack"),
+        ("mix:issue=1,valdate=1: {}", "no scenario 'valdate'; did you mean 'validate'?"),
+        ("mix:issue=1,oidc-login=1: {}", "oidc-login is of OpenID Connect, and the others are not"),
     ],
 )
 def test_a_bad_scenario_is_refused_in_words(scenario, words, wrongs):
@@ -180,6 +188,21 @@ def test_a_bad_scenario_is_refused_in_words(scenario, words, wrongs):
     assert len(said) == 1
     assert words in said[0]
     assert said[0].startswith("task.yaml:6: ")
+
+
+@pytest.mark.parametrize(
+    "name", ["issue", "user-life@openstack", "mix:issue=1,validate=9", "oidc-login", "s3"]
+)
+def test_a_scenario_may_have_its_name_on_the_command_line(name, good):
+    checked = good(f"{json.dumps(name)}: [{{runner: {{type: constant, times: 3}}}}]")
+    (workload,) = (one for subtask in checked.task.subtasks for one in subtask.workloads)
+    assert workload.scenario.name == name.partition("@")[0]
+
+
+def test_contexts_do_not_go_with_scenarios_of_a_provider(wrongs):
+    text = "version: 2\ntitle: T\nsubtasks:\n- title: S\n  scenario: {oidc-login: {}}\n"
+    (said,) = wrongs(f"{text}  contexts: {{users: {{}}}}\n")
+    assert said.startswith("task.yaml:6: scenario oidc-login takes no context users")
 
 
 def test_roles_without_users_are_refused(wrongs):

@@ -1,9 +1,10 @@
-"""Rally's identity scenarios as data steps, by Rally's names."""
+"""Identity scenarios as data steps, by Rally's names and by ours."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from loadstone.errors import InvalidInput
+from loadstone.keystone.scenarios import is_named, named
 from loadstone.keystone.scenarios.authenticate import ISSUE_TOKEN
 from loadstone.keystone.scenarios.build_context import DRY_RUN, BuildContext, Finder
 from loadstone.keystone.scenarios.draft import Draft
@@ -18,6 +19,7 @@ from loadstone.rally.scenarios.requests import (
     describe,
     fetch_and_validate,
 )
+from loadstone.rally.task.catalogue.own import OIDC_PLATFORM, entry_of
 from loadstone.rally.task.catalogue.scenario import Argument
 from loadstone.rally.task.catalogue.scenarios import SCENARIOS as CATALOGUE
 
@@ -41,7 +43,14 @@ __all__ = [
 
 def is_data(name: str) -> bool:
     """Whether it consists of data steps; others are functions (Dummy, NovaServers, ...)."""
-    return name in FIXED or name in HTTP or name in BUILDS
+    return name in FIXED or name in HTTP or name in BUILDS or _is_own(name)
+
+
+def _is_own(name: str) -> bool:
+    if name in CATALOGUE or not is_named(name):
+        return False
+    entry = entry_of(name)
+    return entry is not None and entry.platform != OIDC_PLATFORM
 
 
 def has_look_ups(name: str) -> bool:
@@ -71,6 +80,10 @@ def scenario(
         return _fixed_as_rally_sends(FIXED[name]) if rally_requests else FIXED[name]
     if name in HTTP:
         return HTTP[name](arguments)
+    if _is_own(name):
+        if rally_requests:
+            raise InvalidInput("is not Rally's; leave out --rally-requests")
+        return named(name)
     if name not in BUILDS or context is None:
         raise InvalidInput(f"{name}: is not a scenario of data steps, or lacks its cloud")
     entry = CATALOGUE[name]

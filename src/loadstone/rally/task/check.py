@@ -1,12 +1,14 @@
 """Checks drafts against the catalogue: names, types and limits of all plugins and settings."""
 
+import difflib
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from loadstone.analysis.criteria import FailureRate, SlaRule
+from loadstone.errors import InvalidInput
 from loadstone.keystone.contexts.model import Cleanup, Context, Users
 from loadstone.plan.hooks import Hook
 from loadstone.rally.task import messages
@@ -14,6 +16,7 @@ from loadstone.rally.task.catalogue import foreign
 from loadstone.rally.task.catalogue.argument_form import form_of
 from loadstone.rally.task.catalogue.contexts import CONTEXTS, NEED_USERS
 from loadstone.rally.task.catalogue.hooks import ACTIONS, TRIGGERS
+from loadstone.rally.task.catalogue.own import OIDC_PLATFORM, OWN_NAMES, entry_of
 from loadstone.rally.task.catalogue.runners import RUNNERS
 from loadstone.rally.task.catalogue.scenario import CatalogueEntry
 from loadstone.rally.task.catalogue.scenarios import SCENARIOS
@@ -80,7 +83,11 @@ class _Checker:
 
     def _entry(self, part: NamedPlugin) -> CatalogueEntry | None:
         name, _, platform = part.name.partition("@")
-        entry = SCENARIOS.get(name)
+        try:
+            entry = entry_of(name)
+        except InvalidInput as wrong:
+            self._say(part, str(wrong))
+            return None
         if entry is not None and platform in ("", entry.platform):
             return entry
         if entry is not None:
@@ -89,7 +96,8 @@ class _Checker:
             there = messages.suggestion("", _siblings(name), "scenarios")
             self._say(part, f"scenario {name} is Rally's, but Loadstone does not run it; {there}")
         else:
-            hint = messages.suggestion(name, SCENARIOS, "arguments")
+            near = difflib.get_close_matches(name, OWN_NAMES, n=1, cutoff=messages.NEAR)
+            hint = messages.suggestion(name, (*SCENARIOS, *near), "arguments")
             self._say(part, f'no scenario "{name}"; {hint}')
         return None
 
@@ -142,6 +150,12 @@ class _Checker:
             for part in parts:
                 if part.name.partition("@")[0] in NEED_USERS and "users" not in contexts:
                     self._say(part, f"context {part.name} needs the context users, too")
+                if entry.platform == OIDC_PLATFORM:
+                    message = f"scenario {entry.name} takes no context {part.name}"
+                    self._say(part, f"{message}; --oidc-users gives a provider's users")
+            users = contexts.get("users")
+            if entry.needs_own_users and isinstance(users, Users):
+                contexts["users"] = replace(users, may_be_existing=False)
         return tuple(contexts[name] for name in CONTEXTS if name in contexts)
 
     def _sla(self, draft: WorkloadDraft) -> tuple[SlaRule, ...]:

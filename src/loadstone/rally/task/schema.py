@@ -6,16 +6,20 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
+from loadstone.plan.mix import MIX
 from loadstone.rally.task import shape
 from loadstone.rally.task.catalogue.argument_form import form_of
 from loadstone.rally.task.catalogue.contexts import CONTEXTS
 from loadstone.rally.task.catalogue.hooks import ACTIONS, TRIGGERS
+from loadstone.rally.task.catalogue.own import OWN_NAMES, entry_of
 from loadstone.rally.task.catalogue.runners import RUNNERS
 from loadstone.rally.task.catalogue.scenarios import SCENARIOS
 from loadstone.rally.task.catalogue.slas import SLAS
 
 Schema = dict[str, Any]
 Refs = Mapping[Any, Schema]  # by form
+MIX_PATTERN = f"^{MIX}"
+_NO_SETTINGS: Schema = {"type": "object", "maxProperties": 0}
 SHAPES: tuple[type[BaseModel], ...] = (
     shape.TaskShape,
     shape.SubtaskShape,
@@ -42,6 +46,9 @@ def schema() -> Schema:
         "action": _named(ACTIONS, refs, single=True),
         "trigger": _named(TRIGGERS, refs, single=True),
     }
+    own = {name: _of_own(name) for name in OWN_NAMES}
+    definitions["scenario"]["properties"] |= own
+    definitions["scenario"]["patternProperties"][MIX_PATTERN] = _NO_SETTINGS
     for name in ("WorkloadShape", "SimpleSubtaskShape"):
         _point(definitions[name], ("scenario", "runner", "contexts", "sla"))
     _point(definitions["HookShape"], ("action", "trigger"))
@@ -62,6 +69,11 @@ def schema() -> Schema:
         "else": _ref("OldTask"),
         "$defs": definitions,
     }
+
+
+def _of_own(name: str) -> Schema:
+    entry = entry_of(name)
+    return {**_NO_SETTINGS, "description": "" if entry is None else entry.about}
 
 
 def _ref(name: str) -> Schema:
@@ -103,7 +115,8 @@ def _old(workload: Schema, forms: Mapping[str, type[BaseModel]], refs: Refs) -> 
             for name, form in forms.items()
         },
         "patternProperties": {
-            "@(openstack|default)$": {"type": "array", "items": _ref("OldWorkloadShape")}
+            pattern: {"type": "array", "items": _ref("OldWorkloadShape")}
+            for pattern in ("@(openstack|default)$", MIX_PATTERN, f"^({'|'.join(OWN_NAMES)})$")
         },
         "additionalProperties": False,
     }

@@ -39,7 +39,7 @@ class Argument:
 class CatalogueEntry:
     """One scenario of the catalogue."""
 
-    name: str  # Rally's short name
+    name: str  # Rally's short name, or our own name of a scenario
     about: str
     arguments: tuple[Argument, ...] = ()
     takes_any: bool = False  # unknown arguments are passed on unchanged
@@ -49,6 +49,7 @@ class CatalogueEntry:
     cleanup: str | None = None  # the context that Rally adds implicitly: admin_cleanup or cleanup
     cleanup_of: tuple[str, ...] = ()
     needs_admin: bool = False
+    needs_own_users: bool = False  # what it makes is removed with the users of the run
     service: str | None = None  # another service that the cloud must have
 
     @property
