@@ -2,9 +2,8 @@
 
 import json
 import os
-import subprocess
-import sys
 
+import command_server
 import pytest
 from documents import workloads
 
@@ -44,15 +43,9 @@ def test_a_task_runs_on_a_real_keystone_and_leaves_nothing(exclusive_keystone, t
     variables = exclusive_keystone.environment_variables()
     before = names(variables)
     (tmp_path / "task.yaml").write_text(TASK)
-    ended = subprocess.run(
-        [sys.executable, "-m", "loadstone", "run", "task.yaml", "--json", "-"],
-        env={**os.environ, **variables, "LOADSTONE_HOME": str(tmp_path / "home")},
-        capture_output=True,
-        text=True,
-        timeout=500,
-        cwd=tmp_path,
-        check=False,
-    )
+    environment = {**os.environ, **variables, "LOADSTONE_HOME": str(tmp_path / "home")}
+    words = ("run", "task.yaml", "--json", "-")
+    ended = command_server.run(words, environment, tmp_path, timeout_s=500.0)
     assert ended.returncode == 0, ended.stderr + ended.stdout
     loads = workloads(json.loads(ended.stdout))
     assert [one["total"]["ok"] for one in loads] == [6, 4, 3, 2]

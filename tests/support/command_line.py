@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import command_server
+import quiet_machine
 
 PASSWORD = "pw-that-must-not-be-seen"
 
@@ -47,7 +48,8 @@ class CommandLine:
         )
 
     def words(self, *words: str) -> list[str]:
-        return [sys.executable, "-m", "loadstone", *words]
+        as_module = ("-m", "loadstone") if command_server.measures else (quiet_machine.__file__,)
+        return [sys.executable, *as_module, *words]
 
     @contextlib.contextmanager
     def begun(self, *words: str, url: str) -> Iterator[subprocess.Popen[str]]:
