@@ -26,6 +26,8 @@ from loadstone.system.redaction import MASK, is_secret_option, masked
 __all__ = ["Deployment", "LabSettings", "down", "every", "find", "requested", "up"]
 
 OLD_LOGS = "logs.before"
+# The watcher of a command that was killed stops the parts in this time.
+WAIT_S = 60.0
 
 
 def up(
@@ -36,7 +38,7 @@ def up(
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         busy = f"another loadstone is starting or stopping {name}; wait for it"
-        with locks.held(folder / watcher.LOCK, busy=busy):
+        with locks.held(folder / watcher.LOCK, busy=busy, wait_s=WAIT_S):
             before = state.read(folder)
             if before is not None and Deployment(folder, before).is_running:
                 return _same(Deployment(folder, before), settings, owned=owned)
@@ -57,9 +59,8 @@ def requested(name: str, pairs: Iterable[tuple[str, str]]) -> LabSettings:
 def down(name: str, *, purge: bool = False) -> None:
     """Stop a deployment and remove its password; `purge`: its data, keys and logs too."""
     folder = _existing(name)
-    with locks.held(
-        folder / watcher.LOCK, busy=f"another loadstone is starting or stopping {name}"
-    ):
+    busy = f"another loadstone is starting or stopping {name}; wait for it"
+    with locks.held(folder / watcher.LOCK, busy=busy, wait_s=WAIT_S):
         shut_down(folder)
         if folder in _guards:
             _guards.pop(folder).release()

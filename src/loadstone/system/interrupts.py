@@ -1,15 +1,18 @@
 """Signals that interrupt a command, and a context in which they are counted instead of raised."""
 
 import math
+import os
 import signal
+import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Any, Self
 
 _NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _BY_SIGNAL = 128  # exit codes in shells: 128 and the number of the signal
+_REPEATED_AFTER_S = 0.01
 _received: list[int] = []
 
 
@@ -27,6 +30,33 @@ def interrupt_on_signals() -> None:
     ):
         if signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, handler)
+    if sys.unraisablehook is not _repeat:
+        _repeat.others = sys.unraisablehook
+        sys.unraisablehook = _repeat
+
+
+class _Repeat:
+    """Sends a signal again whose KeyboardInterrupt Python has dropped.
+
+    Python does so where the signal comes while a destructor or a callback of a weak reference runs:
+    nobody can catch what these raise (`Exception ignored in`), and the command would go on.
+    """
+
+    others: Callable[["sys.UnraisableHookArgs"], Any] = staticmethod(sys.__unraisablehook__)
+
+    def __call__(self, dropped: "sys.UnraisableHookArgs") -> None:
+        if not issubclass(dropped.exc_type, KeyboardInterrupt):
+            self.others(dropped)
+            return
+        number = _received.pop() if _received else signal.SIGINT
+        if number == signal.SIGHUP:
+            signal.signal(number, hang_up)
+        # Later, when the callback has returned; a thread could need a lock that is held here.
+        signal.signal(signal.SIGALRM, lambda *_: os.kill(os.getpid(), number))
+        signal.setitimer(signal.ITIMER_REAL, _REPEATED_AFTER_S)
+
+
+_repeat = _Repeat()
 
 
 def terminate(number: int, frame: FrameType | None) -> None:  # noqa: ARG001

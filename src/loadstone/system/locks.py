@@ -2,22 +2,39 @@
 
 import fcntl
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from loadstone.errors import EnvironmentUnusable
 
+_POLL_S = 0.05
+
 
 @contextmanager
-def held(path: Path, *, busy: str | None = None) -> Iterator[None]:
-    """Hold the lock; if it is held elsewhere, raise `busy` if set, else wait."""
+def held(path: Path, *, busy: str | None = None, wait_s: float = 0.0) -> Iterator[None]:
+    """Hold the lock; if it is held elsewhere, wait, and raise `busy`, if set, after `wait_s`."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | (fcntl.LOCK_NB if busy else 0))
+        if busy is None:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        elif not _locked(handle, time.monotonic() + wait_s):
+            raise EnvironmentUnusable(busy)
         yield
-    except BlockingIOError:
-        raise EnvironmentUnusable(str(busy)) from None
     finally:
         os.close(handle)
+
+
+def _locked(handle: int, deadline_s: float) -> bool:
+    """Lock a file until the deadline, a monotonic time; return whether it was possible."""
+    while True:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= deadline_s:
+                return False
+            time.sleep(_POLL_S)
+        else:
+            return True

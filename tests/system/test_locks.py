@@ -1,0 +1,36 @@
+"""Locks between processes: who waits, and who is told that another one is at work."""
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from loadstone.errors import EnvironmentUnusable
+from loadstone.system import locks
+
+
+def test_a_lock_that_is_released_in_time_is_held(tmp_path: Path) -> None:
+    path, is_held, release = tmp_path / "lock", threading.Event(), threading.Event()
+
+    def other() -> None:
+        with locks.held(path):
+            is_held.set()
+            release.wait(60)
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    assert is_held.wait(60)
+    threading.Timer(0.2, release.set).start()
+    with locks.held(path, busy="busy", wait_s=60.0):
+        assert release.is_set()
+    thread.join()
+
+
+def test_a_lock_that_is_held_for_longer_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    with (
+        locks.held(path),
+        pytest.raises(EnvironmentUnusable, match="another is at work"),
+        locks.held(path, busy="another is at work", wait_s=0.1),
+    ):
+        pass
