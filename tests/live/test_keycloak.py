@@ -8,6 +8,9 @@ import pytest
 import requests
 from lab_client import quietly
 
+from loadstone.audit import lab as audited
+from loadstone.audit.extract import extract
+from loadstone.audit.transport import collect
 from loadstone.engine import gate
 from loadstone.engine.gate import Allowance
 from loadstone.engine.samples import Outcome
@@ -48,6 +51,14 @@ def lab(lab_home):  # noqa: ARG001 (it chooses the folder)
     assert not marked(started.folder)
     assert not (started.folder / "secret").exists()
     deployment.down(NAME, purge=True)
+
+
+def test_the_audit_reads_a_real_keycloak(lab):
+    (answer,) = collect([audited.host(lab)])
+    found = extract(NAME, answer.document, {}).facts
+    expected = {"command": "start", "db": "dev-file", "heap_mb": 512.0, "metrics_enabled": True}
+    assert {name: found.values[f"keycloak.{name}"] for name in expected} == expected
+    assert found.values["keycloak.java"] >= 17
 
 
 def counted(lab):

@@ -115,7 +115,7 @@ def test_what_measures_keystones_refuses_it(lab):
         connected(NamedTarget(lab.name), lambda _: None),
     ):
         pass
-    with pytest.raises(InvalidInput, match="the rules are Keystone's"):
+    with pytest.raises(InvalidInput, match="the rules are for Keystone and Keycloak"):
         audit_host(lab)
 
 

@@ -43,6 +43,8 @@ emit haproxy haproxy_files
 emit fernet fernet
 emit consumers consumers
 emit nova nova
+emit keycloak keycloak
+emit keycloak_conf keycloak_file
 emit cron cron
 emit rotation rotation
 emit rabbitmq rabbitmq
@@ -132,7 +134,7 @@ known_pids() {
             return 0
         }
         END { for (pid in name) {
-            is_server = name[pid] ~ /^(uwsgi|apache2|httpd|nginx|gunicorn|granian|haproxy|mariadbd|mysqld|postgres|memcached|redis-server|keystone|beam|python|\(wsgi|wsgi)/
+            is_server = name[pid] ~ /^(uwsgi|apache2|httpd|nginx|gunicorn|granian|haproxy|mariadbd|mysqld|postgres|memcached|redis-server|keystone|beam|java|python|\(wsgi|wsgi)/
             if (wanted(pid) && (is_server || only != "")) print pid, parent[pid] } }'
 }
 
@@ -165,6 +167,9 @@ processes() {
         /^S\t/ { split($0, field, "\t"); sub(/^S\t/, ""); known[field[2]] = $0; name[field[2]] = field[7]; next }
         { split($0, field, "\t"); pid = field[2]; sub(/^A\t[0-9]*\t/, ""); sub(/\t*$/, "")
           if (!(pid in known)) next
+          if (name[pid] == "java") {  # its arguments hold passwords of key stores, and options of any kind
+              if (!match($0, /-Dkc\.home\.dir=[^\t]*/)) next
+              $0 = substr($0, RSTART, RLENGTH) }
           if (name[pid] ~ /python/ && $0 !~ /keystone|gunicorn|granian|wsgi|single_server/) next
           print known[pid] "\t" $0 }'
 }
@@ -296,6 +301,70 @@ nova() {
     echo "@ $etc/nova/nova.conf"
     if [ ! -r "$etc/nova/nova.conf" ]; then echo "! cannot be read by uid $(id -u)"; return; fi
     awk '/^\[/ || /^(vif_plugging_is_fatal|vif_plugging_timeout|reserved_host_memory_mb|ram_allocation_ratio)[ \t]*=/ { print NR "\t" $0 }' "$etc/nova/nova.conf"
+}
+
+# The first Keycloak on this host.
+keycloak_process() {
+    printf '%s\n' "$table" | awk -F '\t' '$6 == "java" && /-Dkc\.home\.dir=/ { print $1; exit }'
+}
+
+# Its options of arguments, environment and build. Only those that the rules need: no addresses, no
+# names, no passwords.
+keycloak_options=' db db-pool-initial-size db-pool-min-size db-pool-max-size http-max-queued-requests log-level metrics-enabled tracing-enabled tracing-sampler-ratio '
+
+keycloak() {
+    pid=$(keycloak_process)
+    [ -n "$pid" ] || return
+    echo "pid=$pid"
+    if [ ! -r "/proc/$pid/environ" ]; then echo "problem=its options cannot be read by uid $(id -u)"; return; fi
+    home=/proc/$pid/root$(keycloak_home "$pid")
+    for file in "$home"/lib/lib/main/org.keycloak.keycloak-core-*.jar; do
+        file=${file##*-core-}
+        echo "version=${file%.jar}"
+    done
+    runtime=$(readlink "/proc/$pid/exe")
+    sed -n 's/^JAVA_VERSION="\(.*\)"/java=\1/p' "/proc/$pid/root${runtime%/bin/java}/release"
+    tr '\000' '\n' <"/proc/$pid/cmdline" | sed -n -e 's/^-Xmx\([0-9]*[kKmMgG]\{0,1\}\)$/heap=\1/p' \
+        -e 's/^-XX:MaxHeapSize=\([0-9]*[kKmMgG]\{0,1\}\)$/heap=\1/p' \
+        -e 's/^-XX:MaxRAMPercentage=\([0-9.]*\)$/heap_percent=\1/p' \
+        -e 's/^start$/command=start/p' -e 's/^start-dev$/command=start-dev/p'
+    built=$(
+        unzip -p "$home/lib/quarkus/generated-bytecode.jar" META-INF/keycloak-persisted.properties ||
+            python3 -c 'import sys, zipfile
+print(zipfile.ZipFile(sys.argv[1]).read("META-INF/keycloak-persisted.properties").decode())' \
+                "$home/lib/quarkus/generated-bytecode.jar"
+    )
+    [ -n "$built" ] && echo built=known
+    printf '%s\n' "$built" | sed -n 's/^kc\.\([a-z-]*=\)/built.\1/p' | keycloak_known
+    tr '\000' '\n' <"/proc/$pid/environ" | awk '/^KC_[A-Z0-9_]*=/ {
+        name = tolower(substr($0, 4, index($0, "=") - 4)); gsub(/_/, "-", name)
+        print "environment." name substr($0, index($0, "=")) }' | keycloak_known
+    tr '\000' '\n' <"/proc/$pid/cmdline" | awk '
+        name != "" { print "argument." name "=" $0; name = ""; next }
+        /^--[a-z-]*=/ { print "argument." substr($0, 3); next }
+        /^--[a-z-]*$/ { name = substr($0, 3) }' | keycloak_known
+}
+
+# Lines SOURCE.NAME=VALUE whose name is one of the options.
+keycloak_known() {
+    awk -v known="$keycloak_options" '{ name = $0; sub(/=.*/, "", name); sub(/^[a-z]*\./, "", name) }
+        index(known, " " name " ")'
+}
+
+keycloak_home() {
+    tr '\000' '\n' <"/proc/$1/cmdline" | sed -n 's/^-Dkc\.home\.dir=//p' | head -n 1
+}
+
+keycloak_file() {
+    pid=$(keycloak_process)
+    [ -n "$pid" ] && [ -r "/proc/$pid/environ" ] || return
+    path=$(tr '\000' '\n' <"/proc/$pid/environ" | sed -n 's/^KC_CONFIG_FILE=//p')
+    path=${path:-$(keycloak_home "$pid")/conf/keycloak.conf}
+    echo "@ $path"
+    if [ ! -r "/proc/$pid/root$path" ]; then echo "! cannot be read by uid $(id -u)"; return; fi
+    awk -v known="$keycloak_options" '/^[ \t]*#/ { next }
+        { name = $0; sub(/[ \t]*=.*/, "", name); sub(/^[ \t]*/, "", name) }
+        index(known, " " name " ") { print NR "\t" $0 }' "/proc/$pid/root$path"
 }
 
 cron() {

@@ -11,12 +11,13 @@ from loadstone.audit.readers import (
     capacity,
     database,
     host,
+    keycloak,
     keystone,
     others,
     web,
 )
 
-READERS = (host, web, keystone, database, cache, balancer, others)
+READERS = (host, web, keystone, keycloak, database, cache, balancer, others)
 MOST = 1e18  # above any size, count or time of a real host
 # Errors of readers on a document that no collector has printed.
 NOT_UNDERSTOOD = (

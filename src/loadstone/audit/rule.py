@@ -170,6 +170,7 @@ _GROUPS = (
     "host",
     "web server",
     "keystone",
+    "keycloak",
     "database",
     "cache and balancer",
     "capacity",

@@ -1,0 +1,124 @@
+"""Facts of a Keycloak: its options, from where they are set, and its Java."""
+
+import re
+
+from loadstone.audit.document import Document
+from loadstone.audit.facts import Facts, SettingOrigin, Value
+from loadstone.audit.readers import processes, sections
+from loadstone.audit.readers.sections import number
+
+ROLE = "keycloak"
+# As "All configuration" of Keycloak 26 says. Without a size of its own, the pool begins with the
+# fewest connections.
+DEFAULTS: dict[str, Value] = {
+    "db": "dev-file",
+    "db-pool-min-size": 0,
+    "db-pool-max-size": 100,
+    "http-max-queued-requests": 0,  # no limit
+    "log-level": "info",
+    "metrics-enabled": False,
+    "tracing-enabled": False,
+    "tracing-sampler-ratio": 1.0,
+}
+# Options that only `kc.sh build` sets, which `kc.sh start` calls unless it is given --optimized.
+BUILT = ("db", "metrics-enabled", "tracing-enabled")
+SOURCES = ("file", "environment", "argument")  # of all other options; the last one wins
+VERBOSE = ("debug", "trace", "all")
+_MB = {"": 1 / 2**20, "k": 1 / 2**10, "m": 1.0, "g": 2.0**10}
+
+
+def read(document: Document) -> Facts:
+    """Return the facts of the host's Keycloak; of several, the first."""
+    found = document.pairs("keycloak")
+    if "pid" not in found:
+        return Facts(missing={"keycloak.": "no Keycloak runs on this host"})
+    roles = frozenset({ROLE})
+    if "problem" in found:
+        return Facts(missing={"keycloak.": found["problem"]}, roles=roles)
+    file = sections.files(document.text("keycloak_conf"))
+    options = _options(found, file)
+    values: dict[str, Value] = {_name(option): value for option, value in options.items()}
+    values["keycloak.db_pool_initial_size"] = options.get(
+        "db-pool-initial-size", options["db-pool-min-size"]
+    )
+    levels = (part.strip() for part in str(options["log-level"]).split(","))
+    values["keycloak.verbose_logs"] = tuple(
+        level for level in levels if level.rpartition(":")[2].lower() in VERBOSE
+    )
+    values |= _of_process(document, found)
+    origins = {
+        _name(option): origin
+        for option, origin in _origins(file).items()
+        if not {f"environment.{option}", f"argument.{option}"} & found.keys()
+    }
+    why = sections.problem(file) or "the running server does not tell it"
+    return Facts(values, {"keycloak.": why}, origins, roles)
+
+
+def _options(found: dict[str, str], files: tuple[sections.File, ...]) -> dict[str, Value]:
+    texts = {
+        option: value
+        for source in SOURCES
+        for option, value in (
+            _of_file(files) if source == "file" else _of_source(found, source)
+        ).items()
+        if option not in BUILT
+    } | _of_source(found, "built")
+    defaults = {
+        option: value
+        for option, value in DEFAULTS.items()
+        if option not in BUILT or "built" in found
+    }
+    return defaults | {
+        option: sections.typed(text, DEFAULTS.get(option, 0)) for option, text in texts.items()
+    }
+
+
+def _of_source(found: dict[str, str], source: str) -> dict[str, str]:
+    return {
+        name.partition(".")[2]: value
+        for name, value in found.items()
+        if name.startswith(f"{source}.")
+    }
+
+
+def _of_file(files: tuple[sections.File, ...]) -> dict[str, str]:
+    found = sections.settings(files).values
+    return {option: value for (_, option), value in found.items()}
+
+
+def _origins(files: tuple[sections.File, ...]) -> dict[str, SettingOrigin]:
+    found = sections.settings(files).origins
+    return {option: origin for (_, option), origin in found.items()}
+
+
+def _name(option: str) -> str:
+    return f"keycloak.{option.replace('-', '_')}"
+
+
+def _of_process(document: Document, found: dict[str, str]) -> dict[str, Value]:
+    values: dict[str, Value] = {
+        f"keycloak.{name}": found[name] for name in ("version", "command") if name in found
+    }
+    if java := number(found.get("java", "").partition(".")[0]):
+        values["keycloak.java"] = java
+    if heap_mb := _heap_mb(found, document):
+        values["keycloak.heap_mb"] = heap_mb
+    pid = number(found["pid"])
+    for process in processes.read(document):
+        if process.pid == pid and process.open_files:
+            values["keycloak.open_files"] = process.open_files
+    return values
+
+
+def _heap_mb(found: dict[str, str], document: Document) -> float | None:
+    """Return the largest heap; a share of the memory is that of the host, not of a container."""
+    size = re.fullmatch(r"(\d+)([kmg]?)", found.get("heap", "").lower())
+    if size:
+        return int(size[1]) * _MB[size[2]]
+    percent = number(found.get("heap_percent"))
+    memory = re.search(r"MemTotal:\s+(\d+) kB", document.text("memory"))
+    is_container = document.pairs("meta").get("container") == "1"
+    if percent is None or memory is None or is_container:
+        return None
+    return percent / 100 * int(memory[1]) / 1024
