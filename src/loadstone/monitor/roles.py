@@ -45,12 +45,9 @@ def role_of(part: str, command: str = "") -> Role:
     return _OF_PART.get(kind, Role.OTHER)
 
 
-# Programs on other machines, by words of their command lines; the first match counts.
-_OF_COMMAND = (
-    (WSGI_DAEMON, Role.KEYSTONE),
+# Programs on other machines, by words of the programs' names; the first match counts.
+_OF_PROGRAM = (
     ("keystone", Role.KEYSTONE),
-    ("uwsgi", Role.KEYSTONE),
-    ("gunicorn", Role.KEYSTONE),
     ("mariadbd", Role.DATABASE),
     ("mysqld", Role.DATABASE),
     ("postgres", Role.DATABASE),
@@ -61,6 +58,11 @@ _OF_COMMAND = (
     ("httpd", Role.WEB),
     ("slapd", Role.DIRECTORY),
 )
+# These run any service of a cloud (Nova, Placement, Glance): Keystone if the command names it, in
+# a path, a module or the name of a process group.
+_APPLICATION_SERVERS = ("uwsgi", "gunicorn", "granian", WSGI_DAEMON)
+# An argument of every Keycloak, which is a Java program.
+_KEYCLOAK = "-Dkc.home.dir="
 
 
 def role_of_command(command: str) -> Role:
@@ -68,6 +70,9 @@ def role_of_command(command: str) -> Role:
     arguments = command.split()
     # Of a script the interpreter comes first; PostgreSQL's backends are named "postgres: ...".
     is_script = bool(arguments) and "python" in arguments[0]
-    program = " ".join(arguments[:3]) if is_script else " ".join(arguments[:1])
-    program = program if not command.startswith(WSGI_DAEMON) else WSGI_DAEMON
-    return next((role for word, role in _OF_COMMAND if word in program), Role.OTHER)
+    program = " ".join(arguments[: 3 if is_script else 1]).lower()
+    if any(server in program for server in _APPLICATION_SERVERS):
+        return Role.KEYSTONE if "keystone" in command.lower() else Role.OTHER
+    if program.endswith("java"):
+        return Role.KEYSTONE if _KEYCLOAK in command else Role.OTHER
+    return next((role for word, role in _OF_PROGRAM if word in program), Role.OTHER)
