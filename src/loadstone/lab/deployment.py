@@ -3,8 +3,8 @@
 import re
 import secrets
 import shutil
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -38,7 +38,7 @@ def up(
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         busy = f"another loadstone is starting or stopping {name}; wait for it"
-        with locks.held(folder / watcher.LOCK, busy=busy, wait_s=WAIT_S):
+        with locks.held(folder / watcher.LOCK, busy=busy, wait_s=WAIT_S), _kept_if_begun(folder):
             before = state.read(folder)
             if before is not None and Deployment(folder, before).is_running:
                 return _same(Deployment(folder, before), settings, owned=owned)
@@ -46,6 +46,17 @@ def up(
             return _guarded(folder, settings, before, say, owned=owned)
     except OSError as problem:
         raise EnvironmentUnusable(f"cannot start {name} in {folder}: {problem}") from problem
+
+
+@contextmanager
+def _kept_if_begun(folder: Path) -> Iterator[None]:
+    """Remove the folder after an error or an interrupt that came before anything was in it."""
+    try:
+        yield
+    except BaseException:
+        if folder.exists() and {path.name for path in folder.iterdir()} <= {watcher.LOCK}:
+            _purge(folder)
+        raise
 
 
 def requested(name: str, pairs: Iterable[tuple[str, str]]) -> LabSettings:
