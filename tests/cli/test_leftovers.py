@@ -49,3 +49,12 @@ def test_clean_of_a_run_that_left_nothing_says_so(loadstone, left_behind, tmp_pa
     assert ended.returncode == 0
     assert "left nothing" in ended.stdout
     assert loadstone("results", "delete", left_behind).returncode == 0
+
+
+def test_clean_of_a_run_whose_lab_is_gone_says_what_that_means(loadstone, left_behind, tmp_path):
+    journal = tmp_path / "results" / "runs" / left_behind / JOURNAL
+    journal.write_text(journal.read_text().replace("OS_*", "--lab gone"))
+    ended = loadstone("results", "clean", left_behind)
+    assert ended.returncode == 2
+    assert "lab gone does not exist; if it was removed with --purge, what run" in ended.stderr
+    assert len(ended.stderr.splitlines()) == 1

@@ -7,7 +7,7 @@ import click
 
 from loadstone.cli.choose import UNDONE_ANYWAY, connected_target, target_options
 from loadstone.cli.stored import STORE, open_to_read
-from loadstone.errors import FELL_SHORT, EnvironmentUnusable
+from loadstone.errors import FELL_SHORT, EnvironmentUnusable, InvalidInput
 
 if TYPE_CHECKING:
     from loadstone.keystone.journal import JournalContents
@@ -50,6 +50,8 @@ def clean(
         return
     if lab is None and cloud is None:
         lab, cloud = as_before(record)
+        if lab is not None:
+            require_lab(lab, run_id)
     with open_to_read(location) as store:
         require_run_undone(store, run_id, anyway=anyway)
     # Removal is no load, so it needs no permission to load.
@@ -57,6 +59,17 @@ def clean(
         leftovers = clean_up(subject.access, journal, click.echo)
     list_leftovers(read(journal), journal, leftovers, click.echo)
     ctx.exit(FELL_SHORT if leftovers else 0)
+
+
+def require_lab(name: str, run_id: str) -> None:
+    """Refuse if the run's lab is not on this machine; it may have been removed with its data."""
+    from loadstone.lab import deployment
+
+    if not deployment.is_known(name):
+        raise InvalidInput(
+            f"lab {name} does not exist; if it was removed with --purge, what run {run_id} made "
+            "there went with it"
+        )
 
 
 def require_run_undone(store: "Store", run_id: str, *, anyway: bool) -> None:

@@ -23,7 +23,7 @@ from loadstone.lab.state import DeploymentState, Phase
 from loadstone.system import locks, paths
 from loadstone.system.redaction import MASK, is_secret_option, masked
 
-__all__ = ["Deployment", "LabSettings", "down", "every", "find", "requested", "up"]
+__all__ = ["Deployment", "LabSettings", "down", "every", "find", "is_known", "requested", "up"]
 
 OLD_LOGS = "logs.before"
 # The watcher of a command that was killed stops the parts in this time.
@@ -290,6 +290,11 @@ def folder_of(name: str) -> Path:
             f"lab name {name!r}: 1 to 32 of a-z 0-9 _ -, with a letter or digit first"
         )
     return _deployments() / name
+
+
+def is_known(name: str) -> bool:
+    """Return whether a deployment of this name exists, here or on another host, or its data."""
+    return name in _names() or (elsewhere() / f"{name}.json").exists()
 
 
 def _existing(name: str) -> Path:

@@ -116,7 +116,8 @@ class Traces:
             if kept < trials.get(run_id, 0):
                 yield f"{kept} of {trials[run_id]} ended trials kept"
             cleaned = self._ask("results", "clean", run_id)
-            if cleaned.returncode != 0:
+            is_purged = "if it was removed with --purge" in cleaned.stderr  # above
+            if cleaned.returncode != 0 and not is_purged:
                 yield f"results clean: {cleaned.returncode} {cleaned.stdout}{cleaned.stderr}"
 
     def _cloud(self) -> Iterator[str]:
