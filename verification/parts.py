@@ -453,6 +453,7 @@ STUDIES = {
     "uuid-or-fernet": ("UUID and Fernet on Keystone 13.0.2", 4),
     "wiki-sequential": ("100 requests one after the other, SQL and LDAP", 5),
     "wiki-memcached": ("local and memcached, one after the other and 8 at once", 4),
+    "ldap-pool": ("logins of users in LDAP, with and without pools of connections", 6),
     "wiki-hosts": ("1 to 4 Apaches behind haproxy", 7),
     "wiki-user-creation": ("creation of 100 users, 1 to 32 at once", 8),
     "sql-per-request": ("SQL statements and cache operations per request", 3),
