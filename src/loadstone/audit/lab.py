@@ -9,7 +9,7 @@ from loadstone.lab.state import secret_folder
 
 def host(deployment: Deployment) -> Host:
     """Return this machine, limited to the deployment's processes and files."""
-    if deployment.service not in (Service.KEYSTONE, Service.KEYCLOAK):
+    if deployment.service is Service.OIDC_PROVIDER:
         what = f"lab {deployment.name} is an {deployment.service}"
         raise InvalidInput(f"{what}, and the rules are for Keystone and Keycloak")
     leaders = (record.process for record in deployment.state.records)
@@ -20,7 +20,7 @@ def host(deployment: Deployment) -> Host:
         "AUDIT_PIDS": " ".join(pids),
         "AUDIT_ETC": str(folder / "etc"),  # not that of this machine
     }
-    if deployment.service is Service.KEYSTONE:
+    if deployment.service is not Service.KEYCLOAK:
         files = (folder / "keystone.conf", secret_folder(folder) / "keystone.conf")
         variables |= {
             "AUDIT_PYTHON": str(deployment.python),
