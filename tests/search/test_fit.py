@@ -67,6 +67,14 @@ def test_a_collapse_is_named_with_the_rate_that_is_left(sticks: bool) -> None:
     assert not any("bucket" in word or "changed" in word for word in capacity.words)
 
 
+def test_a_pause_in_which_a_queue_forms_is_no_collapse() -> None:
+    index = 1_300_000  # for 3.6 s in every 30 s nothing completes
+    service = draw("checkpoint", index, 20.0, 180.0)
+    capacity, _ = found(service, index, budget_s=240.0)
+    assert capacity.kind is not CapacityKind.COLLAPSE
+    assert not any("collapses" in word for word in capacity.words)
+
+
 def test_a_service_that_is_slower_the_more_is_inside_has_no_number() -> None:
     capacity, _ = found(paced(Contention(0.005), 100.0))
     assert capacity.rate_rps is None

@@ -172,7 +172,9 @@ class Fit:
         few, many = float(rates[step == 0].mean()), float(rates[step == 1].mean())
         is_clear = left < EXPLAINED * float(((rates - rates.mean()) ** 2).sum())
         is_single = (is_by_queue or left < CLEARER * others) and GRADUAL * left < line
-        return is_clear and is_single and many <= (1 - LEAST_DEPTH) * few
+        # A pause also makes a queue, but nothing completes in it.
+        is_pause = not np.median(rates[step == 1])
+        return is_clear and is_single and not is_pause and many <= (1 - LEAST_DEPTH) * few
 
     def _by_trial(self) -> list[Floats]:
         trials = np.array([block.trial for block in self.blocks])
