@@ -245,3 +245,38 @@ def ends_at(known: Known) -> int:
         seen = now
         time.sleep(1.0)
     raise AssertionError("the load goes on")
+
+
+INTERRUPTED = """
+import os, signal, sys
+import distributed
+from loadstone.engine.fleet.address import LocalFleet
+from loadstone.engine.fleet.client import opened
+from loadstone.system import interrupts
+
+class Cluster(distributed.LocalCluster):
+    def _correct_state(self):
+        # Once: its workers are about to start.
+        if not sent:
+            sent.append(os.kill(os.getpid(), signal.SIGTERM))
+        return super()._correct_state()
+
+if __name__ == "__main__":
+    sent = []
+    interrupts.interrupt_on_signals()
+    distributed.LocalCluster = Cluster
+    try:
+        with opened(LocalFleet(1)):
+            pass
+    except KeyboardInterrupt:
+        sys.exit(interrupts.exit_code())
+"""
+
+
+def test_a_fleet_whose_start_is_interrupted_ends_without_a_traceback(tmp_path: Path) -> None:
+    script = tmp_path / "interrupted.py"
+    script.write_text(INTERRUPTED)
+    ended = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, text=True, timeout=100, check=False
+    )
+    assert (ended.returncode, ended.stderr) == (143, "")

@@ -4,7 +4,7 @@ import logging
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from multiprocessing import resource_tracker
 from typing import TYPE_CHECKING, Any, cast
@@ -25,7 +25,7 @@ from loadstone.engine.fleet.hosts_file import LAB, LOAD, ROLES, WATCH, SshFleet
 from loadstone.engine.fleet.remote import RemoteMember
 from loadstone.engine.version import version
 from loadstone.errors import EnvironmentUnusable, LoadstoneError
-from loadstone.system.interrupts import kept_from_children
+from loadstone.system.interrupts import Interrupts, kept_from_children
 
 if TYPE_CHECKING:
     from distributed import Client, Security
@@ -91,29 +91,19 @@ def located(address: SchedulerAddress | SshFleet) -> Iterator[SchedulerAddress]:
 def _by_ssh(fleet: SshFleet) -> Iterator[SchedulerAddress]:
     """Start a scheduler in this process and workers on the hosts, until the context exits."""
     require_installed()
-    from distributed import Client, LocalCluster
+    from distributed import Client
 
     _configure_dask()
     pem = certificates.create()
-    try:
-        cluster = LocalCluster(
-            n_workers=0,
-            host=fleet.address,
-            protocol="tls",
-            security=_of_pem(pem),
-            dashboard_address=None,
-            scheduler_kwargs={"dashboard_address": dask_settings.HTTP_ADDRESS},
-            silence_logs=logging.CRITICAL,
-        )
-    except OSError as error:
-        raise EnvironmentUnusable(
-            f"{fleet}: address: {fleet.address} is none of this machine's ({error})"
-        ) from None
-    with (
-        cluster,
-        Client(cluster, timeout=CONNECT_S) as client,
-        ssh.started(fleet, cluster.scheduler_address, pem) as hosts,
-    ):
+    with ExitStack() as stack:
+        try:
+            cluster = stack.enter_context(_cluster(fleet.address, _of_pem(pem), n_workers=0))
+        except OSError as error:
+            raise EnvironmentUnusable(
+                f"{fleet}: address: {fleet.address} is none of this machine's ({error})"
+            ) from None
+        client = stack.enter_context(Client(cluster, timeout=CONNECT_S))
+        hosts = stack.enter_context(ssh.started(fleet, cluster.scheduler_address, pem))
         _await_workers(client, hosts, cluster.scheduler_address)
         yield SchedulerAddress(cluster.scheduler_address, pem, title=str(fleet))
 
@@ -139,24 +129,39 @@ def _await_workers(client: "Client", hosts: Sequence[ssh.StartedHost], scheduler
 @contextmanager
 def _processes(count: int) -> Iterator[Any]:
     """Start workers on this machine, until the context exits."""
-    from distributed import LocalCluster, Security
+    from distributed import Security
 
     # Dask ends the workers; their own traceback after Ctrl-C would say nothing. The tracker, which
     # starts before the first process, unblocks signals of the thread that starts it.
     resource_tracker.ensure_running()
-    with kept_from_children():
+    security = Security.temporary()
+    workers = {"n_workers": count, "threads_per_worker": 1, "processes": True}
+    with _cluster("127.0.0.1", security, **workers) as cluster:
+        yield cluster
+
+
+@contextmanager
+def _cluster(host: str, security: "Security", **workers: object) -> Iterator[Any]:
+    """Start a scheduler in this process, and its workers, until the context exits.
+
+    Dask cannot close a cluster whose start was interrupted. So an interrupt counts once the cluster
+    has started, and a second one at once.
+    """
+    from distributed import LocalCluster
+
+    with Interrupts(tolerated=1) as interrupts, kept_from_children():
         cluster = LocalCluster(
-            n_workers=count,
-            threads_per_worker=1,
-            processes=True,
-            host="127.0.0.1",
+            host=host,
             protocol="tls",
-            security=Security.temporary(),
+            security=security,
             dashboard_address=None,
             scheduler_kwargs={"dashboard_address": dask_settings.HTTP_ADDRESS},
             silence_logs=logging.CRITICAL,
+            **workers,
         )
     with cluster:
+        if interrupts.count:
+            raise KeyboardInterrupt
         yield cluster
 
 
