@@ -56,8 +56,12 @@ LEAST_STRETCHES = 4
 ORDINARY = 0.05  # standard deviation by slow noise: a neighbour that takes a tenth half the time
 DOUBTFUL = 0.2  # level at which stretches of such a wide interval must differ, too
 # Of either bound from N, over N: with more, the result is a range. An operator who plans with a
-# tenth in reserve is right even at the end of the interval.
-WIDEST = 0.08
+# tenth in reserve is right even at the end of the interval. In minutes, services of the kinds that
+# the search knows are known better, and of the others' numbers the wide ones are the wrong ones
+# (docs/methodology.md).
+WIDEST_IN_A_MINUTE = 0.08
+WIDEST = 0.06
+MINUTES_S = 120.0  # budget
 # The same for rates that were tried around N. A limiter's rate is known better than by these, so
 # only a bracket that says next to nothing is no number.
 WIDEST_REFUSED = 0.5
@@ -287,14 +291,17 @@ def _uneven(trials: Sequence[Trial], rate_rps: float) -> tuple[str, ...]:
     )
 
 
-def number(
-    trials: Sequence[Trial], found: Capacity, since_s: float, widest: float = WIDEST
-) -> Capacity:
+def widest(budget_s: float) -> float:
+    """Return how far a bound may be from N, over N, so that N is stated as a number."""
+    return WIDEST if budget_s >= MINUTES_S else WIDEST_IN_A_MINUTE
+
+
+def number(trials: Sequence[Trial], found: Capacity, since_s: float, most: float) -> Capacity:
     """Return a capacity whose interval is too wide for a number as a range, and say why it is."""
     if found.rate_rps is None or found.low_rps is None or found.high_rps is None:
         return found
     reach_rps = max(found.high_rps - found.rate_rps, found.rate_rps - found.low_rps)
-    if reach_rps <= widest * found.rate_rps:
+    if reach_rps <= most * found.rate_rps:
         return found
     why = "four times the load time would halve that"
     one = fit(blocks(trials, since_s))

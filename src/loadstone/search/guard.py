@@ -42,7 +42,8 @@ def guarded(session: Session, body: Strategy) -> Strategy:
         session.trials, found, session.since_s, is_by_queue=session.is_slowed_by_queue
     )
     if session.is_metered and fitting.kind in (CapacityKind.SATURATION, CapacityKind.COLLAPSE):
-        fitting = fit.number(session.trials, fitting, session.since_s)
+        widest = fit.widest(session.settings.budget_s)
+        fitting = fit.number(session.trials, fitting, session.since_s, widest)
     elif fitting.kind is CapacityKind.REFUSAL:
         # Its bounds are rates that were tried, and not a full service.
         fitting = fit.number((), fitting, session.since_s, fit.WIDEST_REFUSED)
