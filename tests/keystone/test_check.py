@@ -1,6 +1,8 @@
 """`loadstone doctor --cloud NAME`: what stands against a measurement of a target."""
 
 import json
+import time
+from email.utils import formatdate
 
 import pytest
 import yaml
@@ -10,6 +12,7 @@ from fake_keystone import PASSWORD
 from loadstone.cli import loadstone
 from loadstone.cloud.cloud import Endpoint
 from loadstone.errors import InvalidInput
+from loadstone.target.check import clock_of
 from loadstone.target.reservation import reserved
 
 pytestmark = pytest.mark.processes
@@ -43,13 +46,36 @@ def doctor(*words):
     return done.return_value, {row["name"]: row for row in json.loads(done.stdout)}
 
 
+@pytest.mark.parametrize(
+    ("off_s", "is_sound", "words"),
+    [
+        (0.0, True, "this machine's, to within"),
+        (3.0, True, "ahead of this machine's"),
+        (-3.5, True, "behind this machine's"),
+        (40.0, False, "ahead of this machine's"),
+        (-40.0, False, "behind this machine's"),
+    ],
+)
+def test_the_clock_is_compared_by_the_date_of_an_answer(off_s, is_sound, words):
+    check = clock_of(lambda: formatdate(time.time() + off_s, usegmt=True))
+    assert check.is_sound is is_sound
+    assert words in check.found
+
+
+@pytest.mark.parametrize("date", ["", "yesterday"])
+def test_a_clock_without_a_date_is_not_compared(date):
+    assert clock_of(lambda: date).is_sound
+
+
 @pytest.mark.usefixtures("named")
 def test_a_sound_target_is_logged_in_to_and_nothing_is_created(fake, home):
     before = dict(fake.calls)
     code, rows = doctor()
     assert code in (None, 0)
     assert all(row["is_there"] for row in rows.values()), rows
-    assert set(rows) == {"address", "login", "rights", "role", "leftovers", "other runs", "faults"}
+    others = {"leftovers", "other runs", "faults"}
+    assert set(rows) == {"address", "login", "clock", "rights", "role", *others}
+    assert "this machine's, to within" in rows["clock"]["found"]
     assert rows["login"]["found"].count(",") == 2  # three logins
     written = {method for method, path in fake.calls if path != "/v3/auth/tokens"} - {"GET"}
     assert not written, (before, fake.calls)

@@ -23,6 +23,7 @@ class HttpAnswer:
     text: str = field(repr=False)
     location: str = field(default="", repr=False)
     set_cookies: tuple[str, ...] = field(default=(), repr=False)
+    date: str = ""  # as the header has it
 
     @property
     def json(self) -> Mapping[str, Any]:
@@ -115,6 +116,7 @@ class Http:
             text,
             answer.headers.get("Location", ""),
             tuple(answer.raw.headers.getlist("Set-Cookie")),
+            answer.headers.get("Date", ""),
         )
 
     def close(self) -> None:

@@ -3,9 +3,10 @@
 import socket
 import ssl
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 
 from loadstone.cloud import Access, Cloud, connect
 from loadstone.cloud.cloud import Endpoint
@@ -18,6 +19,8 @@ from loadstone.target.reservation import measured_by
 LOGINS = 3
 SOON_DAYS = 14.0  # a certificate that is valid for less is named
 CONNECT_S = 10.0
+DATE_S = 1.0  # a Date header has whole seconds, rounded down (RFC 9110, section 5.6.7)
+MOST_APART_S = 5.0  # clocks that are set by NTP differ by milliseconds
 OURS = "loadstone-"  # how the names of what runs create begin
 NEVER_S = 1e9  # no token is valid for so long: each is issued anew
 MEMBER = "member"
@@ -55,6 +58,7 @@ def check_target(cloud: Cloud) -> Iterator[TargetCheck]:
     with access:
         yield _login(access)
         identity = Identity(access)
+        yield clock_of(lambda: identity.call("/", "GET").headers.get("Date", ""))
         yield _rights(identity)
         yield from _role(identity)
         yield from _leftovers(identity)
@@ -81,10 +85,11 @@ def certificate_of(cloud: Cloud) -> TargetCheck:
     if tls.cert_file is not None:
         context.load_cert_chain(tls.cert_file, tls.key_file)
     try:
-        with (
-            socket.create_connection((endpoint.host, endpoint.port), CONNECT_S) as link,
-            context.wrap_socket(link, server_hostname=endpoint.host) as secured,
-        ):
+        with socket.create_connection((endpoint.host, endpoint.port), CONNECT_S) as link:
+            began_s = time.monotonic()
+            secured = context.wrap_socket(link, server_hostname=endpoint.host)
+            took_ms = 1e3 * (time.monotonic() - began_s)
+        with secured:
             until = str((secured.getpeercert() or {})["notAfter"])
             version = secured.version()
     except (OSError, KeyError) as problem:
@@ -92,10 +97,34 @@ def certificate_of(cloud: Cloud) -> TargetCheck:
         return TargetCheck("certificate", False, why, "see below", is_needed=False)
     days = (ssl.cert_time_to_seconds(until) - time.time()) / 86_400
     ends = datetime.fromtimestamp(ssl.cert_time_to_seconds(until), UTC)
-    found = f"{version}, trusted, valid until {ends:%Y-%m-%d} ({days:.0f} days)"
+    found = (
+        f"{version}, handshake {took_ms:.0f} ms, trusted, valid until {ends:%Y-%m-%d} "
+        f"({days:.0f} days)"
+    )
     return TargetCheck(
         "certificate", days >= SOON_DAYS, found, "renew it before it ends", is_needed=False
     )
+
+
+def clock_of(ask: Callable[[], str]) -> TargetCheck:
+    """Compare the clock with this machine's; `ask` returns the Date of an answer, or nothing."""
+    sent_s = time.time()
+    date = ask()
+    received_s = time.time()
+    try:
+        told_s = parsedate_to_datetime(date).timestamp()
+    except ValueError:
+        return TargetCheck("clock", True, "not compared: answers have no Date", is_needed=False)
+    # It was `told_s`, or up to a second later, at some moment between the two.
+    ahead_s, behind_s = told_s - received_s, sent_s - told_s - DATE_S
+    apart_s = max(ahead_s, behind_s)
+    if apart_s <= 0:
+        found = f"this machine's, to within {-ahead_s - behind_s:.1f} s"
+    else:
+        way = "ahead of" if ahead_s > 0 else "behind"
+        found = f"at least {apart_s:.1f} s {way} this machine's"
+    mend = "set both clocks by NTP: tokens expire by the service's"
+    return TargetCheck("clock", apart_s <= MOST_APART_S, found, mend, is_needed=False)
 
 
 def _login(access: Access) -> TargetCheck:
