@@ -129,6 +129,32 @@ LOAD = (
         "From the due time until the generator took it up, in the loads that have ended, since "
         "the command began.",
     ),
+    Chart(
+        "Rates of each host of a fleet",
+        tuple(
+            Query(
+                f"sum by (host) ({_own(f'host_{name}_iterations_per_second')})",
+                f"{{{{host}}}} {name}",
+            )
+            for name in ("offered", "completed")
+        ),
+        PER_SECOND,
+    ),
+    Chart(
+        "Lateness of each host of a fleet",
+        (Query(f"max by (host) ({_own('host_send_lag_p99_seconds')})", "{{host}}"),),
+        SECONDS,
+        "99 % of the iterations of the present load were taken up within this time.",
+    ),
+    Chart(
+        "CPU of the load generator on each host of a fleet",
+        (Query(f"max by (host) ({_own('host_cpu_cores')})", "{{host}}"),),
+        description="In cores.",
+    ),
+    Chart(
+        "Hosts of a fleet that can send load",
+        (Query(f"sum({_own('host_up')})", "hosts"),),
+    ),
 )
 HOSTS = (
     Chart(

@@ -15,7 +15,7 @@ from grafana_foundation_sdk.models.dashboard import Dashboard
 from made_runs import runs
 
 from loadstone.live import metrics, state
-from loadstone.live.state import FaultSpan, LiveState
+from loadstone.live.state import FaultSpan, HostPoint, LiveState
 from loadstone.plan.load import OpenLoad
 from loadstone.search.model import Capacity, TrialRequest
 
@@ -43,7 +43,9 @@ def everything():
     for trial in runs()["search"].measurements[0].trials:
         now = state.ended(now, "r1", trial, None)
     now = replace(now, totals=replace(now.totals, errors=(("status 503", 3),)))
-    return state.began(now, "r1", TrialRequest(OpenLoad(5.0, 1.0), "probe"))
+    now = state.began(now, "r1", TrialRequest(OpenLoad(5.0, 1.0), "probe"))
+    host = HostPoint("load1", 60.0, 58.0, 0.25, 1, 2, 1.5, "")
+    return replace(now, loads=tuple(replace(one, hosts=(host,)) for one in now.loads))
 
 
 def test_the_file_is_what_the_script_writes():

@@ -6,6 +6,7 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -18,8 +19,9 @@ from loadstone.errors import EnvironmentUnusable
 from loadstone.live import metrics, state
 from loadstone.live.metrics import Metrics
 from loadstone.live.site import LOOPBACK, Address
-from loadstone.live.state import LiveState
-from loadstone.search.model import Capacity
+from loadstone.live.state import NO_PROGRESS, HostPoint, LiveState, LoadState
+from loadstone.plan.load import OpenLoad
+from loadstone.search.model import Capacity, TrialRequest
 from loadstone.store.store import Store
 
 PROMTOOL = shutil.which("promtool")
@@ -47,6 +49,37 @@ def ended():
     for trial in runs()["search"].measurements[0].trials:
         now = state.ended(now, "r1", trial, (0,) * 80 + (trial.stats.ok,) + (0,) * 151)
     return now
+
+
+def of_fleet():
+    """The state while two hosts send a load, of which one is lost."""
+    hosts = (
+        HostPoint("load1", 60.0, 58.0, 0.25, 1, 2, 1.5, ""),
+        HostPoint("load2", 0.0, 0.0, 0.0, 0, 9, None, "no answer for 10 s"),
+    )
+    request = TrialRequest(OpenLoad(120.0, 30.0), "a trial")
+    return replace(ended(), loads=(LoadState("r1", request, 0.0, NO_PROGRESS, hosts=hosts),))
+
+
+def test_each_host_of_a_fleet_has_its_own_figures():
+    found = values(metrics.render(of_fleet()))
+    of_host = {
+        (name, labels[0][1]): value
+        for (name, labels), value in found.items()
+        if name.startswith("host_")
+    }
+    assert of_host == {
+        ("host_up", "load1"): 1,
+        ("host_up", "load2"): 0,
+        ("host_offered_iterations_per_second", "load1"): 60,
+        ("host_offered_iterations_per_second", "load2"): 0,
+        ("host_completed_iterations_per_second", "load1"): 58,
+        ("host_completed_iterations_per_second", "load2"): 0,
+        ("host_cpu_cores", "load1"): 0.25,
+        ("host_cpu_cores", "load2"): 0,
+        ("host_send_lag_p99_seconds", "load1"): 0.0015,
+    }
+    assert not [name for name, _ in values(metrics.render(ended())) if name.startswith("host_")]
 
 
 def test_sums_are_those_of_the_trials():
@@ -89,7 +122,7 @@ def test_n_so_far_and_the_run_are_named():
 @pytest.mark.skipif(PROMTOOL is None, reason="apt-get install prometheus")
 def test_prometheus_accepts_names_and_types():
     # promtool reads the older format, which has no EOF, units and type "info".
-    lines = metrics.render(ended()).splitlines()
+    lines = metrics.render(of_fleet()).splitlines()
     text = "\n".join(one for one in lines if not one.startswith(("# UNIT", "# EOF"))) + "\n"
     text = text.replace("run info\n", "run gauge\n")
     done = subprocess.run(

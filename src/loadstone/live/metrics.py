@@ -6,7 +6,7 @@ while it ran as soon as it has ended, so that sums are those of the stored trial
 Format: https://prometheus.io/docs/specs/om/open_metrics_spec/
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
 from threading import Event
 from time import monotonic
@@ -17,7 +17,7 @@ from loadstone.engine.histogram import Histogram
 from loadstone.engine.progress import BUCKETS, bucket_end_ms
 from loadstone.live.feed import Viewer
 from loadstone.live.site import NOT_FOUND, Address, Request, Response, Routes, Site
-from loadstone.live.state import LiveState
+from loadstone.live.state import HostPoint, LiveState
 from loadstone.plan.load import OpenLoad
 
 if TYPE_CHECKING:
@@ -159,6 +159,7 @@ def families(state: LiveState) -> "Iterator[Metric]":
         if value is not None:
             yield GaugeMetricFamily(PREFIX + name, meaning, value=value)
     yield _capacity(state)
+    yield from _hosts(state)
     if state.run_ids:
         run = {"run_id": state.run_ids[-1], "kind": state.kind}
         yield InfoMetricFamily(f"{PREFIX}run", "The run that is measured.", value=run)
@@ -179,6 +180,39 @@ def _capacity(state: LiveState) -> "Metric":
             if rate_rps is not None:
                 gauge.add_metric((bound,), rate_rps)
     return gauge
+
+
+def _hosts(state: LiveState) -> "Iterator[Metric]":
+    """Yield what each host of a fleet does in the present load; nothing without a fleet."""
+    from prometheus_client.metrics_core import GaugeMetricFamily
+
+    hosts = [host for load in state.loads for host in load.hosts]
+    figures: tuple[tuple[str, str, Callable[[HostPoint], float | None]], ...] = (
+        ("up", "1 while the host can send load, else 0.", lambda host: not host.lost),
+        (
+            "offered_iterations_per_second",
+            "Rate that the host offers.",
+            lambda host: host.offered_rps,
+        ),
+        (
+            "completed_iterations_per_second",
+            "Iterations of the host that end well.",
+            lambda host: host.completed_rps,
+        ),
+        ("cpu_cores", "CPU that the host's load generator uses.", lambda host: host.cpu_cores),
+        (
+            "send_lag_p99_seconds",
+            "Time within which 99 % of the host's iterations were taken up, in this load.",
+            lambda host: None if host.lag_p99_ms is None else host.lag_p99_ms / 1000,
+        ),
+    )
+    for name, meaning, figure in figures if hosts else ():
+        gauge = GaugeMetricFamily(f"{PREFIX}host_{name}", meaning, labels=("host",))
+        for host in hosts:
+            value = figure(host)
+            if value is not None:
+                gauge.add_metric((host.name,), value)
+        yield gauge
 
 
 def _offered(state: LiveState) -> float | None:
