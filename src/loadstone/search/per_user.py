@@ -64,5 +64,5 @@ class FewerUsers:
             return NOT_KNOWN
         return (
             f"the limit is not for each user: {half} none of {requests:,} was refused at "
-            f"{self.rate_rps:.4g}/s"
+            f"{self.rate_rps:.4g}/s; it is for all clients, or for each address or connection"
         )
