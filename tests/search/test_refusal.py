@@ -27,6 +27,16 @@ def found(service: Service, seed: int = 1) -> tuple[Capacity, tuple[Trial, ...]]
     return search(STRATEGIES["meter"](settings), Simulator(service, seed).measure)
 
 
+def test_a_rate_that_a_full_bucket_may_have_let_pass_is_no_lower_bound() -> None:
+    # In a minute, 157 requests from rest held at 7 % above N: 11 more than it lasts for.
+    index = 1_400_007
+    service = draw("lockout", index, 20.0, 180.0)
+    settings = SearchSettings(budget_s=60.0)
+    capacity, _ = search(STRATEGIES["meter"](settings), Simulator(service, index).measure)
+    assert capacity.low_rps is not None
+    assert capacity.low_rps <= sustained_rps(service)
+
+
 @pytest.mark.parametrize("burst_s", [0.1, 2.0])
 def test_a_rate_limiter_is_found_and_named_with_its_kind(burst_s: float) -> None:
     service = Service(workers=8, capacity_rps=400.0, limiter=Limiter(90.0, burst_s))

@@ -64,6 +64,7 @@ CHANCE = 0.1  # probability of so many refusals at the allowed share
 LEAST_RESTED = 8.0  # requests
 SURE_RESTED = 3.0  # windows, to detect one request more than a window accepts
 SURE_AT_LOW = 200.0  # requests
+SHORTEST_WINDOW_S = 0.9  # limiters that count requests in windows do so in whole seconds
 ROOMS = 10.0  # times as many as filled a limiter
 LEAST_FLOW = 0.9  # of the highest sustained rate
 MOST_WIDTH = 0.05
@@ -435,6 +436,14 @@ class _Refusal:
         most = LONGEST_S * (rate_rps or 0.0)
         return max(SURE_AT_LOW, min(ROOMS * self._room, most))
 
+    def _unsure_at(self, rate_rps: float) -> float:
+        """Return by how much of a rate that held from rest N may be lower."""
+        count = self._count_at(rate_rps)
+        is_bucket = self._room < SHORTEST_WINDOW_S * rate_rps
+        if is_bucket and count < self._sure_at(rate_rps):
+            return max(1.0, self._room) / count  # so many may have been in it
+        return 1.0 / count
+
     def _count_at(self, rate_rps: float | None) -> int:
         return sum(one.requests for one in self._tried if one.rate_rps == rate_rps)
 
@@ -531,7 +540,7 @@ class _Refusal:
             if self._is_even:
                 above = min(bad, middle * (1 + self._grain))
         elif self._remembers:
-            below, above = low * (1 - max(WIDTH, 1 / self._count_at(low))), bad
+            below, above = low * (1 - max(WIDTH, self._unsure_at(low))), bad
             middle = (low + above) / 2
             flows = self._bucket()
             if flows is not None:  # which may have held `low` for a while
