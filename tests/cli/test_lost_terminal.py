@@ -110,6 +110,21 @@ def test_a_terminal_that_goes_away_does_not_end_a_run(cloud, tmp_path):
     assert fake.names("users") == fake.names("domains") == []
 
 
+def test_a_terminal_that_was_gone_before_the_start_does_not_end_a_run(cloud, tmp_path):
+    fake, variables = cloud
+    (tmp_path / "task.yaml").write_text(TASK)
+    master, slave = pty.openpty()
+    os.close(master)
+    lost = {"stdin": slave, "stdout": slave, "stderr": slave}
+    ended = subprocess.run(
+        command("run", "task.yaml"), env=variables, cwd=tmp_path, check=False, timeout=500, **lost
+    )
+    os.close(slave)
+    assert ended.returncode == 0
+    assert kept(variables)["status"] == "finished"
+    assert fake.names("users") == fake.names("domains") == []
+
+
 def drain(master, until):
     """Read a terminal until an event is set."""
     while not until.is_set():

@@ -7,6 +7,7 @@ import codecs
 import errno
 import io
 import os
+import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -35,7 +36,8 @@ class _Descriptor(io.FileIO):
 
     def __init__(self, descriptor: int) -> None:
         super().__init__(descriptor, "wb", closefd=False)
-        self._is_terminal = self.isatty()
+        # Not `isatty`: a terminal that was closed before is none any more, but still this.
+        self._is_device = stat.S_ISCHR(os.fstat(descriptor).st_mode)
 
     def write(self, data: "ReadableBuffer", /) -> int:
         try:
@@ -45,7 +47,7 @@ class _Descriptor(io.FileIO):
             raise ReaderGone from None
         except OSError as problem:
             self._discard_the_rest()
-            if self._is_terminal and problem.errno == errno.EIO:
+            if self._is_device and problem.errno == errno.EIO:
                 return memoryview(data).nbytes  # the terminal was closed; nobody reads on
             raise EnvironmentUnusable(
                 f"cannot write to standard output: {problem.strerror}"
