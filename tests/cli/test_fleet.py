@@ -54,6 +54,15 @@ def home(tmp_path: Path) -> Iterator[Path]:
     loadstone(tmp_path, "fleet", "down")
 
 
+@pytest.mark.parametrize("address", ["203.0.113.5", "no-such-host.invalid"])
+def test_an_address_that_is_not_this_machines_is_one_line(home: Path, address: str) -> None:
+    (home / "fleet.yaml").write_text(f"address: {address}\nhosts: [127.0.0.1]\n")
+    ended = loadstone(home, "hit", "http://127.0.0.1:9/", "--for=1s", "--fleet=fleet.yaml")
+    assert ended.returncode == 3
+    assert f"fleet.yaml: address: {address} is none of this machine's" in ended.stderr
+    assert len(ended.stderr.splitlines()) == 1
+
+
 def test_a_fleet_is_started_shown_loaded_from_and_ended(home: Path) -> None:
     port = reserve_port()
     url = f"tls://127.0.0.1:{port}"

@@ -2,9 +2,10 @@
 
 import logging
 import secrets
+import socket
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import resource_tracker
 from typing import TYPE_CHECKING, Any, cast
@@ -95,17 +96,28 @@ def _by_ssh(fleet: SshFleet) -> Iterator[SchedulerAddress]:
 
     _configure_dask()
     pem = certificates.create()
-    with ExitStack() as stack:
-        try:
-            cluster = stack.enter_context(_cluster(fleet.address, _of_pem(pem), n_workers=0))
-        except OSError as error:
-            raise EnvironmentUnusable(
-                f"{fleet}: address: {fleet.address} is none of this machine's ({error})"
-            ) from None
-        client = stack.enter_context(Client(cluster, timeout=CONNECT_S))
-        hosts = stack.enter_context(ssh.started(fleet, cluster.scheduler_address, pem))
+    _require_own_address(fleet)
+    with (
+        _cluster(fleet.address, _of_pem(pem), n_workers=0) as cluster,
+        Client(cluster, timeout=CONNECT_S) as client,
+        ssh.started(fleet, cluster.scheduler_address, pem) as hosts,
+    ):
         _await_workers(client, hosts, cluster.scheduler_address)
         yield SchedulerAddress(cluster.scheduler_address, pem, title=str(fleet))
+
+
+def _require_own_address(fleet: SshFleet) -> None:
+    """Raise EnvironmentUnusable if no scheduler can listen at the fleet's address."""
+    try:
+        found = socket.getaddrinfo(fleet.address, 0, type=socket.SOCK_STREAM)
+        family, kind, protocol, _, where = found[0]
+        with socket.socket(family, kind, protocol) as probe:
+            probe.bind(where)
+    except OSError as error:
+        raise EnvironmentUnusable(
+            f"{fleet}: address: {fleet.address} is none of this machine's ({error.strerror}); "
+            "write the one at which the hosts reach it"
+        ) from None
 
 
 def _await_workers(client: "Client", hosts: Sequence[ssh.StartedHost], scheduler: str) -> None:
