@@ -1,6 +1,12 @@
 """Bad input: one clear line, the right exit code, no traceback."""
 
+from collections.abc import Iterator
+
+import click
 import pytest
+
+from loadstone.cli import loadstone as whole
+from loadstone.cli.duration import Number
 
 
 @pytest.mark.processes
@@ -174,3 +180,24 @@ def test_a_method_that_heeds_no_latency_refuses_objectives(at_once):
     assert ended.returncode == 2
     assert "--method closed-loop-peak ignores latency objectives" in ended.stderr
     assert "use meter or bisect" in ended.stderr
+
+
+def options(command: click.Command) -> Iterator[click.Parameter]:
+    """Yield the parameters of a command and of the commands below it."""
+    yield from command.params
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            below = command.get_command(context, name)
+            assert below is not None
+            yield from options(below)
+
+
+def test_no_option_takes_nan() -> None:
+    taken = [
+        one.name
+        for one in options(whole)
+        if isinstance(one.type, click.types.FloatParamType | click.FloatRange)
+        and not isinstance(one.type, Number)
+    ]
+    assert taken == []

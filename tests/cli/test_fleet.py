@@ -61,6 +61,9 @@ def test_an_address_that_is_not_this_machines_is_one_line(home: Path, address: s
     assert ended.returncode == 3
     assert f"fleet.yaml: address: {address} is none of this machine's" in ended.stderr
     assert len(ended.stderr.splitlines()) == 1
+    ended = loadstone(home, "fleet", "up", f"--host={address}")
+    assert ended.returncode == 3
+    assert f"--host {address} is none of this machine's" in ended.stderr
 
 
 def test_a_fleet_is_started_shown_loaded_from_and_ended(home: Path) -> None:

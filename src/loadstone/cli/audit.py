@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from loadstone.cli.audit_options import AuditRequest, host_options, run_audit
+from loadstone.cli.duration import Number
 from loadstone.cli.stored import JSON, STORE, OutputFile, write, write_json
 
 if TYPE_CHECKING:
@@ -96,10 +97,8 @@ def _outputs(command: Any) -> Any:
 @click.option(
     "--waivers", type=click.Path(path_type=Path), help="File with findings that you accept."
 )
-@click.option("--rate", type=click.FloatRange(min=0), default=0.0, help="Planned load, requests/s.")
-@click.option(
-    "--logins-per-s", type=click.FloatRange(min=0), default=0.0, help="Planned load, logins/s."
-)
+@click.option("--rate", type=Number(min=0), default=0.0, help="Planned load, requests/s.")
+@click.option("--logins-per-s", type=Number(min=0), default=0.0, help="Planned load, logins/s.")
 @click.option("--result", metavar="RUN", help="Run whose service time is used with --rate.")
 @click.option(
     "--all", "all_states", is_flag=True, help="Also show rules that passed or do not apply."

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from loadstone.cli.duration import Number
+
 if TYPE_CHECKING:
     from loadstone.audit.evaluate import Audit
     from loadstone.audit.transport import Collected, Host
@@ -46,7 +48,7 @@ _OPTIONS = (
     click.option(
         "--timeout",
         "timeout_s",
-        type=click.FloatRange(min=1, max=600),
+        type=Number(min=1, max=600),
         default=60.0,
         show_default=True,
         help="Time limit for each host, seconds. A host that takes longer is reported as unknown.",

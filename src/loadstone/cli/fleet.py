@@ -83,6 +83,7 @@ def up(
             raise InvalidInput(f"--join {url}: write tls://HOST:PORT of a scheduler")
         address.read(url, folder)
     else:
+        address.require_own(host, f"--host {host}")
         if not (folder / address.KEY).exists():
             pem.make(folder)
         daemons.start_scheduler(folder, host, port)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
+from loadstone.cli.duration import Number
 from loadstone.cli.output import show_rows
 from loadstone.cli.stored import JSON, write_json
 from loadstone.errors import InvalidInput
@@ -34,14 +35,14 @@ MEGABYTES = re.compile(r"([^=]+)=(\d+(?:\.\d+)?)(?::(-?\d+(?:\.\d+)?))?")
 )
 @click.option(
     "--reserved-mb",
-    type=click.FloatRange(min=0),
+    type=Number(min=0),
     default=512.0,
     show_default=True,
     help="Memory that a node reserves for itself. FACTS contain their own value.",
 )
 @click.option(
     "--overcommit",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Number(min=0, min_open=True),
     default=1.0,
     show_default=True,
     help="Ratio of guest memory to node memory (ram_allocation_ratio). FACTS contain their own.",

@@ -1,6 +1,7 @@
 """Address of a fleet: `local:4`, a Dask scheduler, or a file of ssh hosts."""
 
 import re
+import socket
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
@@ -102,3 +103,17 @@ def _complete(folder: Path) -> Path:
                 "--fleet-certificates names another folder"
             )
     return folder
+
+
+def require_own(address: str, where: str) -> None:
+    """Raise EnvironmentUnusable, beginning with `where`, if no server can listen at an address."""
+    try:
+        found = socket.getaddrinfo(address, 0, type=socket.SOCK_STREAM)
+        family, kind, protocol, _, at = found[0]
+        with socket.socket(family, kind, protocol) as probe:
+            probe.bind(at)
+    except OSError as error:
+        raise EnvironmentUnusable(
+            f"{where} is none of this machine's addresses ({error.strerror}); write the one at "
+            "which the hosts reach it"
+        ) from None

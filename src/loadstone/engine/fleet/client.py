@@ -2,7 +2,6 @@
 
 import logging
 import secrets
-import socket
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,6 +20,7 @@ from loadstone.engine.fleet.address import (
     LocalFleet,
     SchedulerAddress,
     require_installed,
+    require_own,
 )
 from loadstone.engine.fleet.hosts_file import LAB, LOAD, ROLES, WATCH, SshFleet
 from loadstone.engine.fleet.remote import RemoteMember
@@ -96,7 +96,7 @@ def _by_ssh(fleet: SshFleet) -> Iterator[SchedulerAddress]:
 
     _configure_dask()
     pem = certificates.create()
-    _require_own_address(fleet)
+    require_own(fleet.address, f"{fleet}: address: {fleet.address}")
     with (
         _cluster(fleet.address, _of_pem(pem), n_workers=0) as cluster,
         Client(cluster, timeout=CONNECT_S) as client,
@@ -104,20 +104,6 @@ def _by_ssh(fleet: SshFleet) -> Iterator[SchedulerAddress]:
     ):
         _await_workers(client, hosts, cluster.scheduler_address)
         yield SchedulerAddress(cluster.scheduler_address, pem, title=str(fleet))
-
-
-def _require_own_address(fleet: SshFleet) -> None:
-    """Raise EnvironmentUnusable if no scheduler can listen at the fleet's address."""
-    try:
-        found = socket.getaddrinfo(fleet.address, 0, type=socket.SOCK_STREAM)
-        family, kind, protocol, _, where = found[0]
-        with socket.socket(family, kind, protocol) as probe:
-            probe.bind(where)
-    except OSError as error:
-        raise EnvironmentUnusable(
-            f"{fleet}: address: {fleet.address} is none of this machine's ({error.strerror}); "
-            "write the one at which the hosts reach it"
-        ) from None
 
 
 def _await_workers(client: "Client", hosts: Sequence[ssh.StartedHost], scheduler: str) -> None:
