@@ -54,8 +54,8 @@ def home(tmp_path: Path) -> Iterator[Path]:
     loadstone(tmp_path, "fleet", "down")
 
 
-@pytest.mark.parametrize("address", ["203.0.113.5", "no-such-host.invalid"])
-def test_an_address_that_is_not_this_machines_is_one_line(home: Path, address: str) -> None:
+def test_an_address_that_is_not_this_machines_is_one_line(home: Path) -> None:
+    address = "203.0.113.5"  # for documentation (RFC 5737)
     (home / "fleet.yaml").write_text(f"address: {address}\nhosts: [127.0.0.1]\n")
     ended = loadstone(home, "hit", "http://127.0.0.1:9/", "--for=1s", "--fleet=fleet.yaml")
     assert ended.returncode == 3
