@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import click
 import pytest
 
-from loadstone.cli import loadstone as whole
+from loadstone.cli import loadstone as program
 from loadstone.cli.duration import Number
 
 
@@ -196,7 +196,7 @@ def options(command: click.Command) -> Iterator[click.Parameter]:
 def test_no_option_takes_nan() -> None:
     taken = [
         one.name
-        for one in options(whole)
+        for one in options(program)
         if isinstance(one.type, click.types.FloatParamType | click.FloatRange)
         and not isinstance(one.type, Number)
     ]

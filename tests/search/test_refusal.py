@@ -28,7 +28,7 @@ def found(service: Service, seed: int = 1) -> tuple[Capacity, tuple[Trial, ...]]
 
 
 def test_a_rate_that_a_full_bucket_may_have_let_pass_is_no_lower_bound() -> None:
-    # In a minute, 157 requests from rest held at 7 % above N: 11 more than it lasts for.
+    # In a minute, 157 requests from rest are accepted at 7 % above N: the bucket covers the rest.
     index = 1_400_007
     service = draw("lockout", index, 20.0, 180.0)
     settings = SearchSettings(budget_s=60.0)

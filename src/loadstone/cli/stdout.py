@@ -36,7 +36,7 @@ class _Descriptor(io.FileIO):
 
     def __init__(self, descriptor: int) -> None:
         super().__init__(descriptor, "wb", closefd=False)
-        # Not `isatty`: a terminal that was closed before is none any more, but still this.
+        # Not `isatty`, which is false for a terminal that has gone away already.
         self._is_device = stat.S_ISCHR(os.fstat(descriptor).st_mode)
 
     def write(self, data: "ReadableBuffer", /) -> int:

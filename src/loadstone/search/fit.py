@@ -56,12 +56,11 @@ LEAST_STRETCHES = 4
 ORDINARY = 0.05  # standard deviation by slow noise: a neighbour that takes a tenth half the time
 DOUBTFUL = 0.2  # level at which stretches of such a wide interval must differ, too
 # Of either bound from N, over N: with more, the result is a range. An operator who plans with a
-# tenth in reserve is right even at the end of the interval. In minutes, services of the kinds that
-# the search knows are known better, and of the others' numbers the wide ones are the wrong ones
-# (docs/methodology.md).
+# tenth in reserve is right even at the end of the interval. With a long budget, the services that
+# the search knows have narrower intervals, and most wrong numbers of others have wider ones.
 WIDEST_IN_A_MINUTE = 0.08
 WIDEST = 0.06
-MINUTES_S = 120.0  # budget
+LONG_BUDGET_S = 120.0
 # The same for rates that were tried around N. A limiter's rate is known better than by these, so
 # only a bracket that says next to nothing is no number.
 WIDEST_REFUSED = 0.5
@@ -293,7 +292,7 @@ def _uneven(trials: Sequence[Trial], rate_rps: float) -> tuple[str, ...]:
 
 def widest(budget_s: float) -> float:
     """Return how far a bound may be from N, over N, so that N is stated as a number."""
-    return WIDEST if budget_s >= MINUTES_S else WIDEST_IN_A_MINUTE
+    return WIDEST if budget_s >= LONG_BUDGET_S else WIDEST_IN_A_MINUTE
 
 
 def number(trials: Sequence[Trial], found: Capacity, since_s: float, most: float) -> Capacity:

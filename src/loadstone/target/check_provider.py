@@ -47,17 +47,13 @@ def _checks(choice: OidcIssuer) -> Iterator[TargetCheck]:
         with connected(replace(choice, beyond_loopback=True)) as provider:
             took_ms = 1e3 * (time.monotonic() - began_s)
             yield TargetCheck("discovery", True, f"{WELL_KNOWN}: {took_ms:.0f} ms")
-            yield _clock(provider)
+            yield clock_of(lambda: provider.http.get(provider.metadata.discovery).date)
             yield from _keys(provider)
             yield from _scenarios(provider)
     except LoadstoneError as refused:
         yield TargetCheck("discovery", False, str(refused))
         return
     yield other_runs(cloud)
-
-
-def _clock(provider: Provider) -> TargetCheck:
-    return clock_of(lambda: provider.http.get(provider.metadata.discovery).date)
 
 
 def _keys(provider: Provider) -> Iterator[TargetCheck]:

@@ -142,8 +142,8 @@ def _processes(count: int) -> Iterator[Any]:
 def _cluster(host: str, security: "Security", **workers: object) -> Iterator[Any]:
     """Start a scheduler in this process, and its workers, until the context exits.
 
-    Dask cannot close a cluster whose start was interrupted. So an interrupt counts once the cluster
-    has started, and a second one at once.
+    Dask cannot close a cluster whose start was interrupted. So an interrupt takes effect
+    once the cluster has started, and a second one at once.
     """
     from distributed import LocalCluster
 
