@@ -17,18 +17,18 @@ VARIATION = {"exponential": 1.0, "fixed": 0.0}
 
 @dataclass(frozen=True, slots=True)
 class Commands:
-    """Lines for a shell; the last one ends with `code`."""
+    """Lines for a shell; the last one ends with one of `codes`."""
 
     lines: tuple[str, ...]
-    code: int
+    codes: tuple[int, ...]
 
     @property
-    def loadstone(self) -> Iterator[tuple[tuple[str, ...], int]]:
-        """The arguments of each `loadstone` command, with its exit code."""
+    def loadstone(self) -> Iterator[tuple[tuple[str, ...], tuple[int, ...]]]:
+        """The arguments of each `loadstone` command, with its possible exit codes."""
         for line in self.lines:
             words = shlex.split(line.partition(" > ")[0].removesuffix("&"))
             if words[:1] == ["loadstone"]:
-                yield tuple(words[1:]), self.code if line == self.lines[-1] else 0
+                yield tuple(words[1:]), self.codes if line == self.lines[-1] else (0,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +51,13 @@ def steps(name: str) -> tuple[Step, ...]:
             found.append(WrittenFile(more, text))
         else:
             whole = text.replace("\\\n", " ")
-            code = int(more.removeprefix("exit=") or 0)
-            found.append(Commands(tuple(whole.splitlines()), code))
+            codes = tuple(int(code) for code in (more.removeprefix("exit=") or "0").split(","))
+            found.append(Commands(tuple(whole.splitlines()), codes))
     return tuple(found)
 
 
-def commands(name: str) -> tuple[tuple[tuple[str, ...], int], ...]:
-    """Return the arguments of every `loadstone` command of a lesson, with its exit code."""
+def commands(name: str) -> tuple[tuple[tuple[str, ...], tuple[int, ...]], ...]:
+    """Return the arguments of every `loadstone` command of a lesson, with its exit codes."""
     return tuple(
         one for step in steps(name) if isinstance(step, Commands) for one in step.loadstone
     )
@@ -71,9 +71,8 @@ def script(name: str) -> str:
             lines += [f"cat > {step.name} <<'END'", step.text.rstrip("\n"), "END"]
             continue
         lines += step.lines
-        lines.append(
-            f'c=$?; [ $c = {step.code} ] || {{ echo "block {number}: exit $c"; exit 99; }}'
-        )
+        wrong = " && ".join(f"[ $c != {code} ]" for code in step.codes)
+        lines.append(f'c=$?; {wrong} && {{ echo "block {number}: exit $c"; exit 99; }}')
     return "\n".join([*lines, ""])
 
 

@@ -11,21 +11,21 @@ from virtual import VirtualCommandLine
 @pytest.mark.parametrize("name", ["first", "latency", "limits"])
 def test_the_searches_of_a_lesson_end_as_it_says(name: str, loadstone: VirtualCommandLine) -> None:
     service = None
-    for words, code in lessons.commands(name):
+    for words, codes in lessons.commands(name):
         if words[0] == "serve":
             service = lessons.served(words)
         elif words[0] == "capacity":
             assert service is not None
             ended = loadstone(*words, service=service)
-            assert ended.code == code, (words, ended.stdout)
+            assert ended.code in codes, (words, ended.stdout)
         elif words[:2] in (("results", "list"), ("results", "show")):
-            assert loadstone(*words).code == code
+            assert loadstone(*words).code in codes
 
 
 def test_the_comparisons_of_a_lesson_end_as_it_says(loadstone: VirtualCommandLine) -> None:
     found = lessons.commands("faster")
     a, b = (lessons.served(words) for words, _ in found if words[0] == "serve")
-    compared = [(words, code) for words, code in found if words[0] == "compare"]
+    compared = [(words, codes) for words, codes in found if words[0] == "compare"]
     assert len(compared) == 3
-    for words, code in compared:
-        assert loadstone(*words, clouds={"a": a, "b": b}).code == code
+    for words, codes in compared:
+        assert loadstone(*words, clouds={"a": a, "b": b}).code in codes
