@@ -404,11 +404,11 @@ LIVE = (
     Part(
         "live-memory",
         "engine",
-        "memory of the command and of the page over 45 minutes",
-        47 * MINUTE_S,
-        "{python} -m verification.live.memory --minutes 45",
-        "{python} -m verification.live.memory --minutes 0.2 --every 0.1",
-        ("chromium",),
+        "memory of the command and of the page over two hours",
+        2.1 * HOUR_S,
+        "{python} -m verification.live.memory --turns 3 --minutes 40",
+        "{python} -m verification.live.memory --turns 2 --minutes 0.2 --every 0.1",
+        ("chromium", "memcached"),
     ),
 )
 

@@ -10,7 +10,7 @@ from loadstone.keystone.contexts.users import UsersSettings, users
 from loadstone.keystone.resources import User
 from loadstone.keystone.scenarios import SCENARIOS
 from loadstone.plan.load import ClosedLoad, OpenLoad
-from loadstone.plan.script import Captured, Column, Text, text
+from loadstone.plan.script import Captured, Column, OneTimeCode, Text, text
 
 RUN = "20261121-0931-ab12cd"
 LOAD = OpenLoad(rate_rps=5.0, duration_s=10.0)
@@ -31,6 +31,8 @@ def fill(plan, template, row=0):
                 out += plan.columns[column][row % len(plan.columns[column])]
             case Captured():
                 out += "captured"
+            case OneTimeCode():
+                out += "123456"
     return out
 
 

@@ -26,6 +26,11 @@ def test_a_name_is_the_scenario_itself() -> None:
     assert named("issue") is SCENARIOS["issue"]
 
 
+def test_users_with_a_second_factor_do_nothing_else():
+    with pytest.raises(InvalidInput, match="login-totp cannot be mixed"):
+        named("mix:login-totp=1,validate=9")
+
+
 @pytest.mark.parametrize(
     ("name", "words"),
     [

@@ -112,6 +112,7 @@ def test_a_home_that_cannot_be_written_is_said_in_one_line(monkeypatch: pytest.M
         (("release=13.0.2", "users=5"), "started without users, projects, groups"),
         (("service=flask-reference", "users=5"), "has no users"),
         (("maxconn=4",), r"maxconn needs nodes=2 or more"),
+        (("memcached-servers=3",), "memcached-servers=3 needs cache=memcached or"),
     ],
 )
 def test_what_a_release_cannot_do_is_refused_with_the_reason(

@@ -37,7 +37,7 @@ def test_a_costlier_password_hash_is_slower(exclusive_keystone: Deployment, tmp_
     assert done.returncode == 0, done.stderr
     found = json.loads((tmp_path / "out.json").read_text())
     differ = {one["name"] for one in found["settings"]}
-    assert differ == {"hash rounds", "conf.identity.password_hash_rounds"}
+    assert differ == {"password hash", "conf.identity.password_hash_rounds"}
     rows = only(found)["metrics"]
     assert rows["throughput"]["answer"] == "slower"
     assert rows["CPU per request"]["ratio"] > 1.2

@@ -48,7 +48,7 @@ def test_the_facts_say_what_is_measured(lab_keystone: Deployment) -> None:
     facts = dict(lab_keystone.facts())
     assert facts["release"] == "keystone 30.0.0"
     assert facts["workers"] == "2"
-    assert facts["hash rounds"] == "4"
+    assert facts["password hash"] == "bcrypt, 4 rounds (read from a stored credential)"
     assert facts["url"] == lab_keystone.url
     assert facts["token"] == "fernet"
     assert {"web server", "threads", "database", "storage", "cache", "python"} <= set(facts)

@@ -59,7 +59,7 @@ def test_apache_serves_with_a_cache_in_memory(apache_keystone: Deployment) -> No
             ("web=single",), {"web server": "wsgiref", "workers": "1"}, marks=pytest.mark.verify
         ),
         pytest.param(
-            ("workers=1", "cache=memcached", "database=mariadb"),
+            ("workers=1", "cache=memcached", "memcached-servers=3", "database=mariadb"),
             {"cache": "memcached", "database": "MariaDB"},
             marks=pytest.mark.verify,
         ),

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pytest
 from loadstone.cloud import connect, from_environment
 from loadstone.engine import local
 from loadstone.engine.samples import Outcome
+from loadstone.errors import EnvironmentUnusable
 from loadstone.keystone.clean import clean, remaining
 from loadstone.keystone.compile import compile_plan
 from loadstone.keystone.contexts.credentials import with_credentials
@@ -188,8 +190,11 @@ def test_a_kill_leaves_no_password_behind(exclusive_keystone, access, journal):
 def test_every_scenario_is_answered_as_expected(access, journal):
     with users(access, RUN, UsersSettings(1, 2), journal, print) as people:
         load = ClosedLoad(workers=1, iterations=2)
-        actors = with_credentials(access, people, Need)
+        # With a second factor, users could not log in for the others.
+        actors = with_credentials(access, people, set(Need) - {Need.SECOND_FACTOR})
         for name, scenario in SCENARIOS.items():
+            if Need.SECOND_FACTOR in scenario.needs:
+                continue
             announce(Journal(journal, RUN), scenario)
             columns = scenario.token_columns
             tokens = {column: issue_tokens(access, actors, column=column) for column in columns}
@@ -199,3 +204,26 @@ def test_every_scenario_is_answered_as_expected(access, journal):
             if name == "group-life":
                 # Leaving a group revokes the user's tokens, those of the rest of the second, too.
                 time.sleep(1.0 - time.time() % 1.0)
+
+
+def test_a_login_with_a_second_factor_needs_both(balanced_keystone, journal):
+    variables = balanced_keystone.environment_variables()
+    scenario = SCENARIOS["login-totp"]
+    with (
+        connect(from_environment(variables, "--lab test")) as access,
+        users(access, RUN, UsersSettings(1, 2), journal, print) as people,
+    ):
+        actors = with_credentials(access, people, scenario.needs)
+        load = ClosedLoad(workers=2, iterations=6)
+        plan = compile_plan(scenario, access, actors, {}, load)
+        assert Counter(outcomes(plan)) == {("OK", 401): 6, ("OK", 201): 6}
+        issue = compile_plan(SCENARIOS["issue"], access, actors, {}, load)
+        assert {status for _, status in outcomes(issue)} == {401}
+
+
+def test_a_service_without_second_factors_is_named_before_any_load(access, journal):
+    with (
+        users(access, RUN, UsersSettings(1, 1), journal, print) as people,
+        pytest.raises(EnvironmentUnusable, match=r"totp is missing in \[auth\] methods"),
+    ):
+        with_credentials(access, people, (Need.SECOND_FACTOR,))

@@ -5,12 +5,16 @@ from study_files import STEPS, TWO_BY_TWO
 
 from loadstone.errors import InvalidInput
 from loadstone.study import read
-from loadstone.study.cell import steps_group
+from loadstone.study.cell import groups_of, steps_group
 from loadstone.study.estimate import estimate_s
 from loadstone.study.model import FaultMeasurement
 from loadstone.study.read import StudySource
 
-QUICK_AT_MOST_S = {"isp-ras-2015": 40 * 60}
+QUICK_AT_MOST_S = {
+    "identity-servers": 25 * 60,
+    "isp-ras-2015": 40 * 60,
+    "rackspace-2016": 20 * 60,
+}
 
 
 def study(text=TWO_BY_TWO, *, quick=False):
@@ -67,8 +71,8 @@ def test_the_quick_form_leaves_out_what_it_says():
         ("{web: nginx-uwsgi}", "{webs: nginx-uwsgi}",
          "mine.yaml:5: --with webs: no such key; the keys are release, workers, "
          "threads, port, address, web, nodes, balance, maxconn, tls, database, storage, "
-         "token, identity, cache, hash-rounds, listen, db-connections, db-buffer-mb, "
-         "fernet-keys, revocation-events, expired-tokens, users, projects, groups, "
+         "token, identity, cache, memcached-servers, hash-rounds, listen, db-connections, "
+         "db-buffer-mb, fernet-keys, revocation-events, expired-tokens, users, projects, groups, "
          "roles-per-user, compute, middleware-cache, service-tokens, service, scrypt-n, "
          "java, heap-mb, java-options, db-pool, hash, hash-iterations, realm-users, "
          "conf.SECTION.OPTION"),
@@ -223,3 +227,59 @@ def test_the_study_in_the_documentation_can_be_read():
     example = text.partition("```yaml\n")[2].partition("```")[0]
     assert len(study(example).cells) == 8
     assert len(study(example, quick=True).cells) == 4
+
+
+SERVERS = """\
+title: Servers
+factors:
+  server:
+    Keystone: {}
+    Keycloak: {service: keycloak, expect: {password hash: argon2}}
+  operation:
+    login:
+      scenario: {keystone: issue, keycloak: oidc-login}
+    validation:
+      scenario: {keystone: validate, keycloak: oidc-introspect}
+measurement: {budget_s: 20, warm_up_s: 15}
+"""
+
+
+def test_a_level_may_have_a_scenario_for_each_service():
+    found = study(SERVERS)
+    assert [(str(cell), cell.scenario) for cell in found.cells] == [
+        ("server Keystone, operation login", "issue"),
+        ("server Keystone, operation validation", "validate"),
+        ("server Keycloak, operation login", "oidc-login"),
+        ("server Keycloak, operation validation", "oidc-introspect"),
+    ]
+    assert [cell.expected for cell in found.cells] == [
+        *((), ()),
+        *((("password hash", "argon2"),),) * 2,
+    ]
+    warm_ups = [groups_of(found.measurement, cell, 100.0)[0].measurements for cell in found.cells]
+    assert {tuple(one.record.policy for one in group) for group in warm_ups} == {
+        ("fixed", "search")
+    }
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line"),
+    [
+        ("keycloak: oidc-login", "keycloak: oidc-logn",
+         "mine.yaml:8: no scenario 'oidc-logn' of OpenID Connect; did you mean 'oidc-login'?"),
+        ("keycloak: oidc-login", "keycloack: oidc-login",
+         'mine.yaml:8: there is no service "keycloack"; did you mean "keycloak"?'),
+        ("keycloak: oidc-login", "keycloak: issue",
+         "mine.yaml:2: server Keycloak, operation login: service=keycloak is measured by a search "
+         '(kind: capacity) of an oidc-* scenario, not by scenario "issue"'),
+        ("keystone: issue", "keystone: oidc-login",
+         'mine.yaml:2: server Keystone, operation login: scenario "oidc-login" needs '
+         "service=keycloak or service=oidc-provider"),
+        ("expect: {password hash: argon2}", "expect: argon2",
+         'mine.yaml:5: "expect" must be a mapping of facts to their values'),
+    ],
+)  # fmt: skip
+def test_a_scenario_that_its_service_lacks_is_one_line(old, new, line):
+    assert old in SERVERS
+    lines = said(SERVERS.replace(old, new))
+    assert any(one.startswith(line) for one in lines), lines

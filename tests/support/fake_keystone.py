@@ -121,6 +121,8 @@ class FakeKeystone:
                 done = 200, {plural: found[: self.page]}
             case ["GET", plural, identity] if identity in self.things.get(plural, {}):
                 done = 200, {PLURAL[plural]: self.things[plural][identity]}
+            case ["POST", "credentials"]:
+                done = 201, {"credential": {"id": uuid.uuid4().hex}}
             case ["POST", plural]:
                 done = self.make(plural, body[PLURAL[plural]])
             case ["PUT", *place, "users", user, "roles", role]:
@@ -175,7 +177,8 @@ class FakeKeystone:
         known = [
             thing["password"]
             for thing in self.things["users"].values()
-            if thing["id"] == given.get("id") or thing["name"] == given.get("name")
+            if (thing["id"] == given.get("id") or thing["name"] == given.get("name"))
+            and not thing.get("options", {}).get("multi_factor_auth_enabled")
         ]
         if given.get("name") == "admin":
             known = [PASSWORD]

@@ -167,3 +167,26 @@ def test_the_reference_service_is_a_cell(loadstone: VirtualCommandLine) -> None:
     values = [row["value"] for row in ended.data["measurements"]]
     assert sorted(values) == pytest.approx([20.0, 80.0], rel=0.05)
     assert json.loads(ended.stdout)["missing"] == 0
+
+
+def test_a_deployment_that_is_not_as_expected_is_not_measured(
+    loadstone: VirtualCommandLine,
+) -> None:
+    text = REFERENCE.replace("{workers: [1]}", "{server: {one: {expect: {password hash: bcrypt}}}}")
+    ended = loadstone(*begin(loadstone, text.partition("reference:")[0]), lab=by_workers)
+    assert ended.code == 3
+    [row] = ended.data["measurements"]
+    assert row["failures"] == ["password hash: expected bcrypt, and the target does not state it"]
+
+
+def test_a_search_after_a_warm_up_is_the_figure(loadstone: VirtualCommandLine) -> None:
+    text = STUDY.replace("budget_s: 40", "budget_s: 40, warm_up_s: 20").replace("repeats: 3", "")
+    text = f"{text}costs: true\n"
+    ended = loadstone(*begin(loadstone, text), lab=by_workers)
+    assert ended.code == 0
+    one, two = ended.data["measurements"]
+    assert one["value"] == pytest.approx(20.0, rel=0.05)
+    assert two["value"] == pytest.approx(40.0, rel=0.05)
+    assert (one["cpu_ms"], one["memory_mb"]) == (None, None)  # nothing is watched here
+    shown = loadstone("study", "show", ended.data["study_id"])
+    assert "CPU ms" in shown.stdout

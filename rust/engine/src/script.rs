@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::Error;
 use crate::check::positive;
 use crate::clock::nanos;
 use crate::cookies::CookieJar;
 use crate::links::LinkOrigin;
+use crate::one_time_code::{Code, OneTimeCodes};
 use crate::plan::{Plan, Trace};
 use crate::random::uniform;
 use crate::trace::{HeaderLine, header};
@@ -30,6 +32,7 @@ pub(crate) struct Script {
     /// For each capture, the strictest position that it is used in.
     positions: Vec<Position>,
     columns: Vec<Column>,
+    codes: Vec<OneTimeCodes>,
     chains: Vec<Chain>,
     pub has_cookies: bool,
     seed: u64,
@@ -81,6 +84,7 @@ impl Script {
             captures: BTreeMap::new(),
             actions: BTreeMap::new(),
             positions: Vec::new(),
+            codes: Vec::new(),
             reuse: plan.connection,
             http: plan.placement.http,
             origin: LinkOrigin::new(&plan.origin),
@@ -109,6 +113,7 @@ impl Script {
             scripts,
             positions: context.positions,
             columns,
+            codes: context.codes,
             chains,
             has_cookies: plan.cookies,
             seed: plan.seed,
@@ -163,6 +168,17 @@ impl Script {
         request.has_fixed_head && self.trace_header(request, iteration).is_none()
     }
 
+    /// Returns the one-time code of this moment, if a request has one.
+    fn code(&self, request: &Template, iteration: u32) -> Option<Code> {
+        let mut pieces = request.head.iter().chain(&request.body);
+        let codes = pieces.find_map(|piece| match piece {
+            &Piece::OneTimeCode(codes) => Some(codes),
+            _ => None,
+        })?;
+        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Some(self.codes[codes].at(iteration, since_1970.as_secs()))
+    }
+
     /// Renders a request into `out`, unless it is the same in every iteration.
     pub(crate) fn render<'a>(
         &'a self,
@@ -184,12 +200,14 @@ impl Script {
         }
         let mut digits = DecimalBuffer::default();
         let number = digits.format(iteration as usize);
+        let code = self.code(request, iteration);
         let value = |piece| -> Option<&[u8]> {
             match piece {
                 &Piece::Column(column) => Some(self.columns[column].row(iteration)),
                 Piece::Bytes(bytes) => Some(bytes),
                 Piece::Capture(capture) => Some(&captured[*capture]),
                 Piece::Iteration => Some(number),
+                Piece::OneTimeCode(_) => code.as_ref().map(Code::as_slice),
                 Piece::BodyLength | Piece::Cookies | Piece::Trace => None,
             }
         };

@@ -171,6 +171,7 @@ class _View:
         yield from self.waits_for_cores()
         yield from self.database_figures()
         yield from self.queue_figures()
+        yield "service_memory_bytes", self.means(self.heads(Role.KEYSTONE.value), "memory_bytes")
 
     def heads(self, kind: str) -> tuple[str, ...]:
         """Return the sources of a kind: "machine", "machine@host", "uwsgi-2"."""

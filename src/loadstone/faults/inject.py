@@ -6,7 +6,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -415,9 +415,9 @@ class _ActiveFault:
 
     def _flush(self) -> None:
         if self.fault.service == "memcached":
-            self.targets = ("memcached",)
-            port = _memcached(self.folder)
-            self._act("flushed memcached", lambda: _flush_memcached(port))
+            ports = _memcached(self.folder)
+            self.targets = tuple(ports)
+            self._act("flushed memcached", lambda: _flush_memcached(ports.values()))
         else:
             self.targets = ("keystone",)
             self._act("flushed tokens", lambda: _manage(self.folder, "token_flush"))
@@ -478,12 +478,14 @@ def _family(record: Record) -> tuple[processes.Process, ...]:
     return () if record.process is None else processes.family(record.process)
 
 
-def _memcached(folder: Path) -> int:
-    """Return the port of memcached."""
-    port = parts.read_state(folder).port("memcached")
-    if port is None:
+def _memcached(folder: Path) -> dict[str, int]:
+    """Return the ports of the memcached servers by part."""
+    names = [one.part for one in parts.read_state(folder).records]
+    ports = dict(parts.read_state(folder).ports)
+    found = {name: ports[name] for name in names if parts.kind_of(name) == "memcached"}
+    if not found:
         raise InvalidInput(f"lab {folder.name} has no memcached; it needs --with cache=memcached")
-    return port
+    return found
 
 
 def _require_kept_tokens(folder: Path, fault: Fault) -> None:
@@ -495,13 +497,14 @@ def _require_kept_tokens(folder: Path, fault: Fault) -> None:
         )
 
 
-def _flush_memcached(port: int) -> None:
-    try:
-        with socket.create_connection((HOST, port), timeout=ANSWER_S) as link:
-            link.sendall(b"flush_all\r\n")
-            link.recv(64)
-    except OSError as problem:
-        raise EnvironmentUnusable(f"memcached on port {port}: {problem}") from None
+def _flush_memcached(ports: Iterable[int]) -> None:
+    for port in ports:
+        try:
+            with socket.create_connection((HOST, port), timeout=ANSWER_S) as link:
+                link.sendall(b"flush_all\r\n")
+                link.recv(64)
+        except OSError as problem:
+            raise EnvironmentUnusable(f"memcached on port {port}: {problem}") from None
 
 
 def _manage(folder: Path, command: str) -> None:

@@ -204,6 +204,34 @@ class Identity:
         )
         return str(key), str(secret)
 
+    def require_second_factor(self, user: User, secret: str) -> None:
+        """From now on, accept the user's password only together with a one-time code.
+
+        `secret` is in base32 (RFC 4648). Raises EnvironmentUnusable if the service then still
+        accepts the password alone: it ignores rules with methods that it does not have.
+        """
+        what = "create a TOTP credential"
+        credential = {"type": "totp", "blob": secret, "user_id": user.id}
+        response = self.call("/credentials", "POST", {"credential": credential})
+        if response.status_code != _CREATED:
+            raise self._refused(what, response)
+        options = {
+            "multi_factor_auth_enabled": True,
+            "multi_factor_auth_rules": [["password", "totp"]],
+        }
+        path = f"/users/{_quoted(user.id)}"
+        response = self.call(path, "PATCH", {"user": {"options": options}})
+        if not response.ok:
+            raise self._refused("require a second factor", response)
+        auth = {**password_method(user), **project_scope(user)}
+        response = self.call("/auth/tokens", "POST", {"auth": auth}, whom="nobody")
+        if response.status_code == _CREATED:
+            raise EnvironmentUnusable(
+                f"{self.access.identity_url}: does not ask for a second factor: totp is missing "
+                "in [auth] methods of keystone.conf; for a lab: lab up --with "
+                "conf.auth.methods=external,password,token,mapped,application_credential,totp"
+            )
+
     def grant_on(self, place: str, user_id: str, role_id: str) -> None:
         """Assign a role to a user; `place` is the path of a project or domain, or /system."""
         path = f"{place}/users/{_quoted(user_id)}/roles/{_quoted(role_id)}"

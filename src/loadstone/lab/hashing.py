@@ -1,5 +1,6 @@
 """Measures the cost of a password check, which only one setting of Keystone changes."""
 
+import re
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ from loadstone.result.model import Measurement
 # Keystone's default for bcrypt: `password_hash_rounds` unset (keystone/conf/identity.py).
 DEFAULT_ROUNDS = 12
 TIMEOUT_S = 60.0
+FACT = "password hash"  # of a deployment
 # CPU time of the process, so that other load on the machine does not count.
 CODE = """
 import sys, time, bcrypt
@@ -62,6 +64,10 @@ def describe(hashing: Hashing, measurement: Measurement) -> tuple[str, ...]:
     )
 
 
-def explain(python: Path, rounds: int, measurement: Measurement) -> tuple[str, ...]:
-    """Time a password check, and describe its share of what was measured."""
-    return describe(measure(python, rounds), measurement)
+def explain(python: Path, stored: str, measurement: Measurement) -> tuple[str, ...]:
+    """Time a password check, and describe its share of what was measured.
+
+    `stored` is the fact about the stored hash; of other hashes than bcrypt nothing is said.
+    """
+    found = re.match(r"bcrypt, (\d+) rounds", stored)
+    return describe(measure(python, int(found[1])), measurement) if found else ()

@@ -15,7 +15,7 @@ from loadstone.engine.fleet.member import network
 from loadstone.engine.version import version
 from loadstone.errors import EnvironmentUnusable, LoadstoneError
 from loadstone.lab import deployment
-from loadstone.lab.hashing import DEFAULT_ROUNDS, explain
+from loadstone.lab.hashing import FACT, explain
 from loadstone.lab.keystone.deployment import Deployment, DeploymentSummary
 from loadstone.lab.measurement import measuring
 from loadstone.monitor import machine
@@ -171,8 +171,7 @@ class LabHost:
         if self._measured is None:
             return ()
         measured = deployment.load(self._measured)
-        rounds = int(dict(measured.state.settings).get("hash-rounds", DEFAULT_ROUNDS))
-        return explain(measured.python, rounds, measurement)
+        return explain(measured.python, dict(measured.facts()).get(FACT, ""), measurement)
 
     def summaries(self) -> tuple[DeploymentSummary, ...]:
         """Return the rows of all deployments of this host."""

@@ -38,7 +38,17 @@ class Iteration:
     iteration: str
 
 
-Part = Text | Column | Captured | Iteration
+@dataclass(frozen=True, slots=True)
+class OneTimeCode:
+    """A placeholder for the code of this moment (RFC 6238: SHA-1, six digits, 30 seconds).
+
+    The column has secrets in base32 (RFC 4648).
+    """
+
+    one_time_code: str
+
+
+Part = Text | Column | Captured | Iteration | OneTimeCode
 Template = tuple[Part, ...]
 
 

@@ -400,6 +400,8 @@ class CellData(_Measured):
     failures: list[str]
     run_ids: list[str]
     saturates: list[str] | None
+    cpu_ms: float | None = Field(description="CPU time per request, if the study shows costs")
+    memory_mb: float | None = Field(description="of the service's own processes, likewise")
 
 
 class SizingData(_Measured):

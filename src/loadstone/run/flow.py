@@ -100,6 +100,7 @@ class _Flow:
     def carry_out(self) -> None:
         """Make all measurements, and store how the run ended."""
         config, run_id, access = self.config, self.config.run_id, self.target.access
+        _require_facts(config, self.target)
         for one in config.measurements:
             one.generator.require_permitted(self.target)
             if one.is_predicted:
@@ -290,6 +291,16 @@ class _Flow:
         self.present = replace(self.present, **changes)
         plain = replace(self.present, trials=())
         self.store.keep_measurement(self.config.run_id, self.index, plain)
+
+
+def _require_facts(config: RunConfig, target: Target) -> None:
+    """Refuse a target that is not what the configuration says, such as with another hash."""
+    stated = dict(target.facts)
+    for name, expected in config.expected_facts:
+        found = stated.get(name)
+        if found is None or not found.startswith(expected):
+            has = "does not state it" if found is None else f"has {found}"
+            raise EnvironmentUnusable(f"{name}: expected {expected}, and the target {has}")
 
 
 def _require_observable(choice: TargetChoice, target: Target) -> None:

@@ -8,8 +8,9 @@ from loadstone.keystone.contexts.workload import evenly
 from loadstone.keystone.scenarios import named
 from loadstone.lab.keystone import settings
 from loadstone.lab.keystone.settings import Service
+from loadstone.oidc.scenarios import named as named_of_provider
 from loadstone.plan.load import ClosedLoad
-from loadstone.plan.model import Limits
+from loadstone.plan.model import Limits, Placement
 from loadstone.rally.task.model import Task
 from loadstone.rally.task.read import check_tree
 from loadstone.rally.task.tree import parse
@@ -30,14 +31,17 @@ from loadstone.target.choice import OwnLab, ReferenceService, TargetChoice
 from loadstone.workload.capacity import SearchTerms, by_name, search_group
 from loadstone.workload.fault import fault_groups
 from loadstone.workload.model import MeasurementConfig, MeasurementGroup, RunConfig
+from loadstone.workload.oidc import OidcSearched
 from loadstone.workload.policy import Fixed
 from loadstone.workload.requests import Requests
+from loadstone.workload.searchable import Searchable
 from loadstone.workload.task import TaskTerms, task_groups
 
 # max_rate_rps of the study file applies to Keystone, not to the reference service.
 REFERENCE_MAX_RATE_RPS = 100_000.0
 DEFAULT_MAX_RATE_RPS = 5000.0
 TASK_BUDGET_S = 3000.0
+WARM_UP_CLIENTS = 8
 
 
 def config_of(study: Study, study_id: str, turn: Turn, command: str) -> RunConfig:
@@ -54,6 +58,7 @@ def config_of(study: Study, study_id: str, turn: Turn, command: str) -> RunConfi
         command=command,
         title=task_of(study.measurement).title if isinstance(study.measurement, Tasks) else "",
         max_rate_rps=max_rate_rps,
+        expected_facts=turn.cell.expected,
         goes_on_after_failure=is_task,
         ends_at_broken_criteria=until_failure,
         secrets=study.secrets,
@@ -77,13 +82,44 @@ def groups_of(
                 max_rate_rps=max_rate_rps,
                 objectives=measurement.objectives,
             )
-            # The plain service in Flask has one user.
-            is_plain = ("service", Service.FLASK_REFERENCE) in cell.settings
-            users = 0 if is_plain else measurement.users
-            return (search_group((by_name(cell.scenario, users),), terms),)
+            searched = _searched(measurement, cell)
+            group = search_group((searched,), terms)
+            if measurement.warm_up_s:
+                warm_up = _warm_up(searched, measurement.warm_up_s)
+                group = replace(group, measurements=(warm_up, *group.measurements))
+            return (group,)
         case FaultMeasurement():
             searched = by_name(measurement.scenario, measurement.users)
             return fault_groups(searched, replace(measurement.terms, max_rate_rps=max_rate_rps))
+
+
+def _searched(measurement: SearchMeasurement, cell: Cell) -> Searchable:
+    service = settings.read(cell.settings).service
+    if service.is_provider:
+        return OidcSearched(named_of_provider(cell.scenario), "the lab's")
+    # The plain service in Flask has one user.
+    users = 0 if service is Service.FLASK_REFERENCE else measurement.users
+    return by_name(cell.scenario, users)
+
+
+def _warm_up(searched: Searchable, seconds: float) -> MeasurementConfig:
+    """Return a closed loop before a search, for services that compile what is called often."""
+    scenario = searched.scenario
+    limits = Limits(max_connections=WARM_UP_CLIENTS)
+    return MeasurementConfig(
+        record=Record(
+            scenario=scenario.name,
+            title=f"{scenario.title}, warm-up",
+            request=scenario.request,
+            policy="fixed",
+            parameters=(("at once", str(WARM_UP_CLIENTS)), ("load time", f"{seconds:g} s")),
+        ),
+        generator=searched.generator(limits, Placement()),
+        policy=Fixed(TrialRequest(ClosedLoad(WARM_UP_CLIENTS, seconds), "warm-up")),
+        heading=f"{scenario.title}, warm-up: {scenario.request}",
+        goal=Goal(),
+        budget_s=seconds,
+    )
 
 
 def steps_group(measurement: StepsMeasurement) -> MeasurementGroup:

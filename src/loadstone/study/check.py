@@ -10,10 +10,11 @@ from pydantic import ValidationError
 
 from loadstone.errors import InvalidInput
 from loadstone.lab.keystone import settings as lab
+from loadstone.oidc.scenarios import PREFIX as PROVIDER_SCENARIO
 from loadstone.rally.task import messages
 from loadstone.rally.task.problem import Problem, TaskInvalid
 from loadstone.rally.task.tree import Path, Tree
-from loadstone.study.measurement import Reader, require_scenario
+from loadstone.study.measurement import Reader, require_searchable
 from loadstone.study.model import (
     Cell,
     Comparison,
@@ -29,6 +30,7 @@ from loadstone.study.shape import QuickShape, StudyShape
 
 MOST_CELLS = 500
 SCENARIO = "scenario"
+EXPECT = "expect"  # facts that the deployment of a level must state
 REFERENCE, NO_LEVEL = "reference", "none"  # the levels of the reference service's cell
 
 
@@ -83,6 +85,7 @@ class _StudyReader:
             published=(*self._published(all_factors, measurement), *self._of_reference(reference)),
             quick=quick.words if quick else None,
             names_limits=self.shape.which_saturates,
+            shows_costs=self.shape.costs,
         )
 
     def _wrong(self, path: Path, message: str) -> None:
@@ -110,11 +113,34 @@ class _StudyReader:
         if not isinstance(value, dict):
             self._wrong(path, f'level "{name}" must be a mapping of settings, as {{workers: 2}}')
             return Level(name, (), None)
-        pairs = self._pairs(value, path)
+        expected = value.get(EXPECT, {})
+        if not isinstance(expected, dict):
+            self._wrong((*path, EXPECT), f'"{EXPECT}" must be a mapping of facts to their values')
+            expected = {}
+        by_service = value.get(SCENARIO)
+        apart = {EXPECT, SCENARIO} if isinstance(by_service, dict) else {EXPECT}
+        pairs = self._pairs({k: v for k, v in value.items() if k not in apart}, path)
         scenario = dict(pairs).get(SCENARIO)
         if scenario is not None:
-            require_scenario(scenario, self.tree, path, self.problems)
-        return Level(name, tuple(p for p in pairs if p[0] != SCENARIO), scenario)
+            require_searchable(scenario, self.tree, path, self.problems)
+        return Level(
+            name,
+            tuple(p for p in pairs if p[0] != SCENARIO),
+            scenario,
+            self._by_service(by_service, path) if isinstance(by_service, dict) else (),
+            tuple((str(fact), str(one)) for fact, one in expected.items()),
+        )
+
+    def _by_service(self, scenarios: dict[Any, Any], path: Path) -> Pairs:
+        """Read a level's scenario for each service of the lab."""
+        services = [one.value for one in lab.Service]
+        for service, scenario in scenarios.items():
+            where = (*path, SCENARIO, service)
+            if service not in services:
+                known = messages.suggestion(str(service), services, "services")
+                self._wrong(where, f'there is no service "{service}"; {known}')
+            require_searchable(str(scenario), self.tree, where, self.problems)
+        return tuple((str(service), str(one)) for service, one in scenarios.items())
 
     def _pairs(self, settings: dict[Any, Any], path: Path) -> Pairs:
         """Read settings; each is checked alone, so that problems name its line."""
@@ -220,13 +246,37 @@ class _StudyReader:
 
     def _cell(self, levels: Pairs, common: Pairs, chosen: tuple[Level, ...], scenario: str) -> Cell:
         settings = dict(common) | dict(pair for level in chosen for pair in level.settings)
-        scenarios = [level.scenario for level in chosen if level.scenario is not None]
+        service = settings.get("service", lab.Service.KEYSTONE.value)
+        of_levels = (level.scenario or dict(level.by_service).get(service) for level in chosen)
+        scenarios = [one for one in of_levels if one is not None]
         if scenarios and not scenario:
             self._wrong(("factors",), "a step names its scenario itself: no level can choose one")
-        cell = Cell(levels, tuple(settings.items()), (scenarios or [scenario])[0])
+        expected = tuple(pair for level in chosen for pair in level.expected)
+        of_cell = (scenarios or [scenario])[0]
+        cell = Cell(levels, tuple(settings.items()), of_cell, expected=expected)
         if not self.problems:  # the settings are valid one by one; check the combination
             self._lab(lab.read, list(cell.settings), ("factors",))
+        if not self.problems:
+            self._fits(cell)
         return cell
+
+    def _fits(self, cell: Cell) -> None:
+        """Refuse a scenario of one kind of service on another."""
+        is_of_provider = PROVIDER_SCENARIO in cell.scenario
+        service = lab.read(cell.settings).service
+        if service.is_provider and not is_of_provider:
+            what = f'scenario "{cell.scenario}"' if cell.scenario else "this kind of measurement"
+            self._wrong(
+                ("factors",),
+                f"{cell}: service={service} is measured by a search (kind: capacity) of an oidc-* "
+                f"scenario, not by {what}",
+            )
+        elif is_of_provider and not service.is_provider:
+            self._wrong(
+                ("factors",),
+                f'{cell}: scenario "{cell.scenario}" needs service=keycloak or '
+                "service=oidc-provider",
+            )
 
     def _comparisons(
         self, all_factors: tuple[Factor, ...], factors: tuple[Factor, ...]
@@ -260,4 +310,5 @@ def _word(value: object) -> str:
 
 def _keys(factor: Factor) -> set[str]:
     keys = {key for level in factor.levels for key, _ in level.settings}
-    return keys | ({SCENARIO} if any(level.scenario for level in factor.levels) else set())
+    has_scenario = any(level.scenario or level.by_service for level in factor.levels)
+    return keys | ({SCENARIO} if has_scenario else set())

@@ -4,7 +4,7 @@ from typing import assert_never
 
 from loadstone.keystone.scenarios import named
 from loadstone.lab.hashing import DEFAULT_ROUNDS
-from loadstone.lab.keystone.settings import MiddlewareCache
+from loadstone.lab.keystone.settings import OF_PROVIDERS, MiddlewareCache
 from loadstone.plan.load import BandLoad, ClosedLoad, OpenLoad, ReplayLoad, StagedLoad
 from loadstone.rally.runner import pacing
 from loadstone.rally.task.model import Workload
@@ -59,8 +59,8 @@ def about(seconds: float) -> str:
 
 def _load_s(measurement: Measurement, cell: Cell) -> float:
     match measurement:
-        case SearchMeasurement(budget_s=budget_s, users=users):
-            return _users_s(users, cell) + budget_s
+        case SearchMeasurement(budget_s=budget_s, users=users, warm_up_s=warm_up_s):
+            return _users_s(users, cell) + budget_s + warm_up_s
         case StepsMeasurement(users=users, steps=steps):
             return _users_s(users, cell) + sum(_step_s(step, users, cell) for step in steps)
         case Tasks():
@@ -114,9 +114,8 @@ def _request_s(cell: Cell) -> float:
 
 def _check_s(cell: Cell) -> float:
     settings = dict(cell.settings)
-    if (
-        settings.get("identity") == "ldap"
-    ):  # slapd has the users already, and its password hash is cheap
+    # A provider of the lab has its users already; slapd, too, with a cheap password hash.
+    if settings.get("identity") == "ldap" or settings.get("service") in OF_PROVIDERS:
         return 0.0
     rounds = int(settings.get("hash-rounds", DEFAULT_ROUNDS))
     return CHECK_S * float(2.0 ** (rounds - DEFAULT_ROUNDS))

@@ -54,6 +54,8 @@ class TurnFigure:
     is_valid: bool | None  # whether the generator was not the limit; None: nothing was measured
     shortcoming: str | None = None  # why there is no figure, or why it is doubtful
     limit: str | None = None  # ids of the findings that name the limit
+    cpu_ms: float | None = None  # of the whole service, per request
+    memory_mb: float | None = None  # of the service's own processes, without its database
 
 
 def of_turn(
@@ -63,7 +65,7 @@ def of_turn(
     match measurement:
         case SearchMeasurement():
             of_one = _of_reference if is_reference else _of_search
-            return dict(of_one(one) for one in run.measurements[:1])
+            return dict(of_one(one) for one in _searches(run)[:1])
         case StepsMeasurement(figure=figure, steps=steps):
             pairs = zip(steps, run.measurements, strict=False)
             return {
@@ -84,10 +86,17 @@ def timed(run: Run, measurement: Measurement) -> tuple[Measured, ...]:
     """Return the measurements of a turn without those that only prepare."""
     if isinstance(measurement, Tasks):
         return run.measurements[measurement.warm_ups :]
+    if isinstance(measurement, SearchMeasurement):
+        return _searches(run)
     if not isinstance(measurement, StepsMeasurement):
         return run.measurements
     pairs = zip(measurement.steps, run.measurements, strict=False)
     return tuple(one for step, one in pairs if step.timed)
+
+
+def _searches(run: Run) -> tuple[Measured, ...]:
+    """Return the measurements without warm-ups."""
+    return tuple(one for one in run.measurements if one.policy == "search")
 
 
 def unsteady(run: Run, measurement: Measurement) -> dict[str, str]:
@@ -154,10 +163,24 @@ def _of_step(step: ClosedLoopStep, trial: Trial, one: Measured, figure: Figure) 
 
 
 def _found(estimate: Estimate | None, one: Measured, why: str | None) -> TurnFigure:
-    generator, gave_way = generator_of(one), _gave_way(one)
+    generator = generator_of(one)
+    cpu_s, memory = one.cpu_per_request_s, _memory_bytes(one)
+    found = TurnFigure(
+        estimate,
+        None if generator is None else generator.is_valid,
+        why,
+        _gave_way(one),
+        None if cpu_s is None else 1000.0 * cpu_s,
+        None if memory is None else memory / 1e6,
+    )
     if generator is None or generator.is_valid:
-        return TurnFigure(estimate, None if generator is None else True, why, gave_way)
-    return TurnFigure(estimate, False, why or _limit(generator.reasons), gave_way)
+        return found
+    return replace(found, shortcoming=why or _limit(generator.reasons))
+
+
+def _memory_bytes(one: Measured) -> float | None:
+    watched = one.resources
+    return watched.observation.figure("service_memory_bytes") if watched else None
 
 
 def _gave_way(one: Measured) -> str | None:

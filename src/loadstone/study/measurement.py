@@ -10,6 +10,8 @@ from pydantic import ValidationError
 from loadstone.analysis.goal import goal
 from loadstone.errors import InvalidInput
 from loadstone.keystone.scenarios import MIX, SCENARIOS, named
+from loadstone.oidc.scenarios import PREFIX as OIDC
+from loadstone.oidc.scenarios import named as oidc_named
 from loadstone.rally.task import messages
 from loadstone.rally.task.model import Task, Workload
 from loadstone.rally.task.problem import Problem, TaskInvalid
@@ -59,6 +61,17 @@ def require_scenario(name: str, tree: Tree, path: Path, problems: list[Problem])
         problems.append(tree.problem(path, f'there is no scenario "{name}"; {known}'))
 
 
+def require_searchable(name: str, tree: Tree, path: Path, problems: list[Problem]) -> None:
+    """Add a problem if there is no such scenario, of Keystone or of OpenID Connect."""
+    if OIDC not in name:
+        require_scenario(name, tree, path, problems)
+        return
+    try:
+        oidc_named(name)
+    except InvalidInput as wrong:
+        problems.append(tree.problem(path, str(wrong)))
+
+
 @dataclass(frozen=True, slots=True)
 class Reader:
     """Reads the measurement of a file; errors are added to `problems`."""
@@ -100,7 +113,7 @@ class Reader:
         self.problems.append(self.tree.problem((*PATH, *path), message))
 
     def _search(self, shape: SearchShape, quick: QuickShape | None) -> SearchMeasurement:
-        require_scenario(shape.scenario, self.tree, (*PATH, "scenario"), self.problems)
+        require_searchable(shape.scenario, self.tree, (*PATH, "scenario"), self.problems)
         self._refuse(quick, "iterations", "a search has no iterations: budget_s makes it shorter")
         self._try("objectives", lambda: goal(tuple(shape.objectives)))
         budget_s = (quick.budget_s if quick else None) or shape.budget_s
@@ -113,6 +126,7 @@ class Reader:
             max_rate_rps=shape.max_rate_rps,
             users=shape.users,
             objectives=tuple(shape.objectives),
+            warm_up_s=shape.warm_up_s,
         )
 
     def _refuse(self, quick: QuickShape | None, key: str, message: str) -> None:

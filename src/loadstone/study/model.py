@@ -16,6 +16,8 @@ class Level:
     name: str
     settings: Pairs
     scenario: str | None
+    by_service: Pairs = ()  # the scenario that it chooses for each service instead
+    expected: Pairs = ()  # facts that the deployment must state
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,7 @@ class Cell:
     settings: Pairs  # KEY, VALUE as `lab up --with` takes them
     scenario: str  # empty if the steps have their own
     is_reference: bool = False  # without settings: `loadstone serve` in place of a Keystone
+    expected: Pairs = ()  # facts that the deployment must state before it is measured
 
     def __str__(self) -> str:
         return ", ".join(f"{factor} {level}" for factor, level in self.levels)
@@ -81,6 +84,7 @@ class SearchMeasurement:
     max_rate_rps: float
     users: int
     objectives: tuple[str, ...]
+    warm_up_s: float = 0.0  # of load before the search, which counts for nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +192,7 @@ class Study:
     published: tuple[Published, ...]
     quick: str | None  # description of the quick form; None: this is the full study
     names_limits: bool = False  # whether a column names the limit
+    shows_costs: bool = False  # whether columns show CPU per request and memory
 
     @property
     def figure(self) -> tuple[str, str]:

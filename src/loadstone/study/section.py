@@ -265,6 +265,8 @@ def _row(row: TableRow) -> dict[str, Any]:
         "failures": list(row.failures),
         "run_ids": list(row.run_ids),
         "saturates": None if row.limits is None else list(row.limits),
+        "cpu_ms": row.costs[0] if row.costs else None,
+        "memory_mb": row.costs[1] if row.costs else None,
     }
 
 

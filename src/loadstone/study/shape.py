@@ -26,6 +26,7 @@ class SearchShape(Form):
     max_rate_rps: Annotated[float, Field(ge=0.1, le=100_000)] = 5000.0
     users: Users = 10
     objectives: list[str] = Field(default_factory=list)
+    warm_up_s: Annotated[float, Field(ge=0, le=600)] = 0.0  # before each search, not counted
 
 
 class StepShape(Form):
@@ -124,6 +125,7 @@ class StudyShape(Form):
     repeats: Repeats = 1
     pause_s: Pause = 0.0
     which_saturates: bool = False  # whether a column names the limit
+    costs: bool = False  # whether columns show CPU per request and memory
     measurement: dict[str, Any] = Field(default_factory=dict)  # its fields depend on its kind
     compare: list[ComparisonShape] = Field(default_factory=list)
     published: list[PublishedShape] = Field(default_factory=list)

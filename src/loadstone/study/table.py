@@ -73,6 +73,7 @@ class TableRow:
     run_ids: tuple[str, ...]
     limits: tuple[str, ...] | None = None  # the limit in each repeat; None: not requested
     is_left_out: bool = False  # its turns ended before this step
+    costs: tuple[float | None, float | None] | None = None  # CPU ms, MB; None: not requested
 
     @property
     def found(self) -> int:
@@ -154,7 +155,15 @@ def _row(study: Study, cell: Cell, step: str | None, outcomes: list[TurnOutcome]
         if study.names_limits
         else None,
         is_left_out=bool(measured) and all(one is None for one in found),
+        costs=_costs([one for one in found if one is not None]) if study.shows_costs else None,
     )
+
+
+def _costs(found: Sequence[TurnFigure]) -> tuple[float | None, float | None]:
+    """Return the means of CPU per request (ms) and memory (MB)."""
+    cpu_ms = [one.cpu_ms for one in found if one.cpu_ms is not None]
+    memory_mb = [one.memory_mb for one in found if one.memory_mb is not None]
+    return fmean(cpu_ms) if cpu_ms else None, fmean(memory_mb) if memory_mb else None
 
 
 def _over_repeats(estimates: list[Estimate]) -> Estimate | None:

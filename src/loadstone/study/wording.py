@@ -42,9 +42,11 @@ def heads(study: Study) -> tuple[tuple[str, ...], tuple[str, ...]]:
     step = ("step",) if study.steps != (None,) else ()
     factors = tuple(factor.name for factor in study.factors)
     limit = ("which saturates?",) if study.names_limits else ()
+    costs = ("CPU ms", "memory MB") if study.shows_costs else ()
     return (*factors, *step, *limit), (
         " ".join(study.figure).strip(),
         "interval",
+        *costs,
         "found",
         "published",
         "valid",
@@ -69,6 +71,7 @@ def cells(row: TableRow) -> tuple[str, ...]:
         *limit,
         failed or (figures.n(shown) if row.run_ids else figures.MISSING),
         interval,
+        *map(figures.rate, row.costs or ()),
         f"{row.found}/{row.repeats}",
         _published(row),
         valid,

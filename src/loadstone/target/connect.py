@@ -106,18 +106,18 @@ def connected_lab(
     lab: "Deployment", say: Say, *, beyond_loopback: bool = False
 ) -> Iterator[Target]:
     """Connect to a lab, whose processes can be monitored."""
-    from loadstone.lab.hashing import DEFAULT_ROUNDS, explain
+    from loadstone.lab.hashing import FACT, explain
 
     if lab.is_provider:
         raise InvalidInput(
             f"lab {lab.name} is an OpenID provider, which capacity, compare and fault measure"
         )
-    rounds = int(dict(lab.state.settings).get("hash-rounds", DEFAULT_ROUNDS))
+    stored = dict(lab.facts()).get(FACT, "")
     cloud = from_environment(lab.environment_variables(), f"--lab {lab.name}")
     entries = lab.directory_users()
     with connect(cloud, say, beyond_loopback=beyond_loopback) as access:
         target = replace(
-            of_lab(Target(access), lab), explain=of_logins(partial(explain, lab.python, rounds))
+            of_lab(Target(access), lab), explain=of_logins(partial(explain, lab.python, stored))
         )
         yield (
             replace(target, users=partial(directory_users, access, entries)) if entries else target

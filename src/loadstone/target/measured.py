@@ -30,6 +30,7 @@ from loadstone.target.choice import (
 from loadstone.target.connect import (
     connected,
     connected_lab,
+    issuer_of_lab,
     of_lab,
     of_logins,
     oidc_target,
@@ -101,7 +102,7 @@ def measured_target(choice: TargetChoice, say: Say) -> Iterator[Target]:
             with (
                 own_lab(choice, say) as started,
                 measuring(started.folder, started.place) as reservation,
-                connected_lab(started, say) as target,
+                _connected_own(started, say) as target,
                 watching(started, say) as watch,
             ):
                 yield replace(
@@ -126,6 +127,18 @@ def measured_target(choice: TargetChoice, say: Say) -> Iterator[Target]:
                 yield replace(target, watch=watch)
         case _:
             assert_never(choice)
+
+
+@contextmanager
+def _connected_own(lab: "Deployment", say: Say) -> Iterator[Target]:
+    """Connect to a lab that this process has started."""
+    provider = issuer_of_lab(lab.name)
+    if provider is None:
+        with connected_lab(lab, say) as target:
+            yield target
+        return
+    with oidc_target(provider, say) as target:
+        yield of_lab(target, lab)
 
 
 @contextmanager

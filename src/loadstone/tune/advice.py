@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from loadstone.lab.keystone.cache import BACKENDS
 from loadstone.lab.keystone.settings import Cache, DatabaseBackend
 from loadstone.lab.keystone.web import Web
 from loadstone.tune.space import Pairs
@@ -103,15 +104,9 @@ def _cache(level: Cache) -> tuple[ConfigLine, ...]:
             return (on,)
         case Cache.MEMORY:
             return (on, _keystone("cache", "backend", "dogpile.cache.memory"))
-        case Cache.MEMCACHED:
+        case Cache.MEMCACHED | Cache.MEMCACHED_POOL:
             return (
                 on,
-                _keystone("cache", "backend", "dogpile.cache.pymemcache"),
-                _keystone("cache", "backend_argument", f"url:{MEMCACHED}"),
-            )
-        case Cache.MEMCACHED_POOL:
-            return (
-                on,
-                _keystone("cache", "backend", "oslo_cache.memcache_pool"),
+                _keystone("cache", "backend", BACKENDS[level]),
                 _keystone("cache", "memcache_servers", MEMCACHED),
             )

@@ -85,6 +85,8 @@ class RunConfig:
     warnings: tuple[str, ...] = ()  # are shown first
     fleet: FleetAddress | None = None  # the hosts that send the load; None: this machine
     tags: Tags = ()  # stored with the run, to find it again
+    # Facts that the target must state before any load, or the beginning of their values.
+    expected_facts: tuple[tuple[str, str], ...] = ()
     trace_share: float = 0.0  # of the requests, that carry a `traceparent`
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
     run_id: str = field(default_factory=new_run_id)

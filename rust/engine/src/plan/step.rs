@@ -14,6 +14,8 @@ pub enum Part {
     Capture(String),
     /// This prefix and the number of the iteration.
     Iteration(String),
+    /// One-time code of this moment (RFC 6238) for a secret of a column, in base32.
+    OneTimeCode(String),
 }
 
 /// Value of a response that later steps use: from a header, a JSON body, a link in a header, or a

@@ -7,6 +7,7 @@ use crate::Error;
 use crate::capture::{CaptureRule, Pointer, Source};
 use crate::check::seconds;
 use crate::links::LinkOrigin;
+use crate::one_time_code::OneTimeCodes;
 use crate::plan::{self, Http, Origin, Part, Reuse, Scheme, StatusCondition};
 
 /// Names that placeholders may refer to, and settings of the plan.
@@ -17,6 +18,7 @@ pub(super) struct LayoutContext<'a> {
     pub actions: BTreeMap<String, usize>,
     /// For each capture, the strictest position that it is used in.
     pub positions: Vec<Position>,
+    pub codes: Vec<OneTimeCodes>,
     pub reuse: Reuse,
     pub http: Http,
     /// Origin that captured links must lead to.
@@ -206,6 +208,19 @@ impl LayoutContext<'_> {
                     None => Ok(Piece::Column(index)),
                 }
             }
+            Part::OneTimeCode(name) => {
+                let Some(secrets) = self.columns.get(name).filter(|rows| !rows.is_empty()) else {
+                    return refuse(format!("needs the column {name:?}, which the plan lacks"));
+                };
+                match OneTimeCodes::new(secrets) {
+                    Ok(codes) => {
+                        self.codes.push(codes);
+                        Ok(Piece::OneTimeCode(self.codes.len() - 1))
+                    }
+                    // The message omits the value, which is a secret.
+                    Err(row) => refuse(format!("needs base32 in row {row} of the column {name:?}")),
+                }
+            }
             Part::Capture(name) => match self.captures.get(name) {
                 Some(&capture) => {
                     self.positions[capture] = self.positions[capture].min(position);
@@ -327,9 +342,11 @@ fn concat_fixed(head: &[Piece], body: &[Piece]) -> Option<Vec<u8>> {
             Piece::Bytes(bytes) => whole.extend_from_slice(bytes),
             Piece::BodyLength => whole.extend_from_slice(DecimalBuffer::default().format(length)),
             Piece::Trace => {}
-            Piece::Column(_) | Piece::Capture(_) | Piece::Iteration | Piece::Cookies => {
-                return None;
-            }
+            Piece::Column(_)
+            | Piece::Capture(_)
+            | Piece::Iteration
+            | Piece::OneTimeCode(_)
+            | Piece::Cookies => return None,
         }
     }
     Some(whole)

@@ -54,6 +54,8 @@ pub(crate) enum Piece {
     Column(usize),
     Capture(usize),
     Iteration,
+    /// Code of a list of `Script::codes`.
+    OneTimeCode(usize),
     BodyLength,
     /// Cookie header of the iteration.
     Cookies,

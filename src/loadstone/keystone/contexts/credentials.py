@@ -81,6 +81,12 @@ def _system_role(identity: Identity, user: User) -> Mapping[str, str]:
     return {}
 
 
+def _second_factor(identity: Identity, user: User) -> Mapping[str, str]:
+    secret = base64.b32encode(secrets.token_bytes(20)).decode()  # RFC 4226: 160 bits
+    identity.require_second_factor(user, secret)
+    return {"totp_secret": secret}
+
+
 _MAKERS: dict[Need, Callable[[Identity, User], Mapping[str, str]]] = {
     Need.APPLICATION_CREDENTIAL: _application_credential,
     Need.ACCESS_RULES: _restricted_credential,
@@ -88,6 +94,7 @@ _MAKERS: dict[Need, Callable[[Identity, User], Mapping[str, str]]] = {
     Need.EC2_CREDENTIAL: _ec2,
     Need.DOMAIN_ROLE: _domain_role,
     Need.SYSTEM_ROLE: _system_role,
+    Need.SECOND_FACTOR: _second_factor,
 }
 
 

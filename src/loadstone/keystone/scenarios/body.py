@@ -3,7 +3,15 @@
 import json
 from collections.abc import Mapping, Sequence
 
-from loadstone.plan.script import Captured, Column, Iteration, Part, Template, Text
+from loadstone.plan.script import (
+    Captured,
+    Column,
+    Iteration,
+    OneTimeCode,
+    Part,
+    Template,
+    Text,
+)
 
 # A template stands for a string; the values of its holes are already JSON-escaped.
 Tree = None | bool | int | float | str | Template | Sequence["Tree"] | Mapping[str, "Tree"]
@@ -19,7 +27,7 @@ def _parts(tree: Tree) -> list[Part]:
         case Mapping():
             inner = [(Text(f"{json.dumps(key)}:"), *_parts(value)) for key, value in tree.items()]
             return [Text("{"), *_separated(inner), Text("}")]
-        case (Text() | Column() | Captured() | Iteration(), *_):
+        case (Text() | Column() | Captured() | Iteration() | OneTimeCode(), *_):
             return [Text('"'), *(_escaped(part) for part in tree), Text('"')]  # type: ignore[arg-type]  # a template
         case str() | None | bool() | int() | float():
             return [Text(json.dumps(tree))]

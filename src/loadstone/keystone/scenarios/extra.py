@@ -201,6 +201,7 @@ EXTRA_SCENARIOS = {
     "domain-life": _domain(),
     "endpoint-list": _listed("endpoints"),
     "group-life": _group(),
+    "project-list": _listed("projects"),
     "project-tags": _project_tags(),
     "project-tree": _project_tree(),
     "service-list": _listed("services"),

@@ -1,6 +1,7 @@
 """Other ways to log in: with another scope, as an OAuth2 client, by a signature, or in vain."""
 
 import base64
+from dataclasses import replace
 
 from loadstone.keystone.scenarios.body import Tree, json_body
 from loadstone.keystone.scenarios.model import (
@@ -12,7 +13,7 @@ from loadstone.keystone.scenarios.model import (
     Need,
     Scenario,
 )
-from loadstone.plan.script import Column, Step, text
+from loadstone.plan.script import Captured, Column, HeaderCapture, OneTimeCode, Step, text
 
 # No password that Loadstone makes has a space.
 _WRONG_PASSWORD = "not the password"  # noqa: S105
@@ -23,10 +24,15 @@ _USER: dict[str, Tree] = {
 
 
 def _login(action: str, password: Tree, scope: Tree = None, status: int = 201) -> Step:
-    identity: Tree = {
-        "methods": ["password"],
-        "password": {"user": {**_USER, "password": password}},
-    }
+    return _asked(action, _by_password(password), scope, status)
+
+
+def _by_password(password: Tree) -> Tree:
+    return {"methods": ["password"], "password": {"user": {**_USER, "password": password}}}
+
+
+def _asked(action: str, identity: Tree, scope: Tree = None, status: int = 201) -> Step:
+    """Ask for a token."""
     auth = {"identity": identity} if scope is None else {"identity": identity, "scope": scope}
     return Step(
         action=f"keystone_v3.{action}",
@@ -112,6 +118,37 @@ OAUTH2 = Scenario(
 )
 
 
+# Keystone's guide, "Multi-factor authentication": the password alone gives a receipt, with which
+# the code is sent. Keystone accepts a code more than once.
+_RECEIPT = "Openstack-Auth-Receipt"
+_PROJECT: Tree = {
+    "project": {
+        "name": (Column("project_name"),),
+        "domain": {"name": (Column("project_domain_name"),)},
+    }
+}
+_BY_CODE: Tree = {
+    "methods": ["totp"],
+    "totp": {"user": {**_USER, "passcode": (OneTimeCode("totp_secret"),)}},
+}
+LOGIN_WITH_TOTP = Scenario(
+    name="Keystone.log_in_with_totp",
+    title="login with a second factor",
+    request="POST /v3/auth/tokens twice (password, then one-time code with the receipt)",
+    steps=(
+        replace(
+            _asked("get_receipt", _by_password(_PASSWORD), _PROJECT, status=401),
+            captures=(HeaderCapture("receipt", _RECEIPT),),
+        ),
+        replace(
+            _asked("issue_token", _BY_CODE, _PROJECT),
+            headers=(*JSON_HEADERS, (_RECEIPT, (Captured("receipt"),))),
+        ),
+    ),
+    needs=(Need.SECOND_FACTOR,),
+)
+
+
 def _signed(kind: str, path: str, credentials: Tree) -> Scenario:
     as_service = (*JSON_HEADERS, ("X-Auth-Token", (ADMIN_TOKEN,)))
     return Scenario(
@@ -159,6 +196,7 @@ LOGINS = {
     "ec2": EC2,
     "issue-domain": ISSUE_FOR_DOMAIN,
     "issue-system": ISSUE_FOR_SYSTEM,
+    "login-totp": LOGIN_WITH_TOTP,
     "oauth2": OAUTH2,
     "rescope-refused": RESCOPE_REFUSED,
     "s3": S3,

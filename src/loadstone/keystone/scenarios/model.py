@@ -11,6 +11,7 @@ from loadstone.plan.script import (
     Captured,
     Column,
     Iteration,
+    OneTimeCode,
     Part,
     Step,
     Steps,
@@ -74,6 +75,7 @@ class Need(StrEnum):
     EC2_CREDENTIAL = "EC2 credentials"
     DOMAIN_ROLE = "roles in their domain"
     SYSTEM_ROLE = "roles on the system"
+    SECOND_FACTOR = "second factors (TOTP)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,16 +101,16 @@ class Scenario:
     @property
     def columns(self) -> frozenset[str]:
         """Columns that the steps use, except the scenario's own."""
-        return frozenset(
-            part.column
+        parts = [
+            part
             for step in self.steps
             if isinstance(step, Step)
             for template in step.templates
             for part in template
-            if isinstance(part, Column)
-            and part not in {MADE, ROOT}
-            and part.column not in self.values
-        )
+        ]
+        used = {part.column for part in parts if isinstance(part, Column)}
+        used |= {part.one_time_code for part in parts if isinstance(part, OneTimeCode)}
+        return frozenset(used - {MADE.column, ROOT.column, *self.values})
 
     def of_run(self, run_id: str) -> Self:
         """Return a copy for one phase of load, with unique names for what it creates."""

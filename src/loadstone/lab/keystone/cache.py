@@ -1,4 +1,4 @@
-"""Keystone's cache settings, and the server that they need."""
+"""Keystone's cache settings, and the servers that they need."""
 
 from pathlib import Path
 from typing import assert_never
@@ -9,11 +9,17 @@ from loadstone.lab.parts.part import Part
 from loadstone.lab.parts.server import Site
 from loadstone.lab.ports import HOST, Ports
 
+BACKENDS = {
+    Cache.MEMCACHED: "dogpile.cache.pymemcache",
+    Cache.MEMCACHED_POOL: "oslo_cache.memcache_pool",
+}
 ENABLED = ("cache", "enabled", "true")
 
 
-def cache(level: Cache, folder: Path, ports: Ports) -> tuple[tuple[Part, ...], tuple[Option, ...]]:
-    """Return the parts that a cache level needs, and its options for keystone.conf."""
+def cache(
+    level: Cache, count: int, folder: Path, ports: Ports
+) -> tuple[tuple[Part, ...], tuple[Option, ...]]:
+    """Return `count` servers if a cache level needs any, and its options for keystone.conf."""
     match level:
         case Cache.OFF:
             return (), (("cache", "enabled", "false"),)
@@ -21,19 +27,23 @@ def cache(level: Cache, folder: Path, ports: Ports) -> tuple[tuple[Part, ...], t
             return (), (ENABLED,)
         case Cache.MEMORY:
             return (), (ENABLED, ("cache", "backend", "dogpile.cache.memory"))
-        case Cache.MEMCACHED:
-            port = ports.allocate("memcached")
-            return (Memcached(Site(folder, port)),), (
-                ENABLED,
-                ("cache", "backend", "dogpile.cache.pymemcache"),
-                ("cache", "backend_argument", f"url:{HOST}:{port}"),
-            )
-        case Cache.MEMCACHED_POOL:
-            port = ports.allocate("memcached")
-            return (Memcached(Site(folder, port)),), (
-                ENABLED,
-                ("cache", "backend", "oslo_cache.memcache_pool"),
-                ("cache", "memcache_servers", f"{HOST}:{port}"),
-            )
+        case Cache.MEMCACHED | Cache.MEMCACHED_POOL:
+            return _memcached(BACKENDS[level], count, folder, ports)
         case _:
             assert_never(level)
+
+
+def _memcached(
+    backend: str, count: int, folder: Path, ports: Ports
+) -> tuple[tuple[Part, ...], tuple[Option, ...]]:
+    suffixes = [f"-{number}" for number in range(1, count + 1)] if count > 1 else [""]
+    sites = [
+        Site(folder, ports.allocate(f"{Memcached.kind}{suffix}"), suffix=suffix)
+        for suffix in suffixes
+    ]
+    addresses = ",".join(f"{HOST}:{site.port}" for site in sites)
+    return tuple(Memcached(site) for site in sites), (
+        ENABLED,
+        ("cache", "backend", backend),
+        ("cache", "memcache_servers", addresses),
+    )

@@ -146,7 +146,9 @@ def parts(blueprint: Blueprint) -> tuple[Part, ...]:
     if settings.service is Service.FLASK_REFERENCE:
         return _reference(blueprint, contents)
     template, data = _data(blueprint, place)
-    caches, cache_options = cache(settings.cache, folder, blueprint.ports)
+    caches, cache_options = cache(
+        settings.cache, settings.memcached_servers, folder, blueprint.ports
+    )
     directories, directory_options = _directory(blueprint)
     beside = compute(_compute_site(blueprint))
     keystone = Keystone(

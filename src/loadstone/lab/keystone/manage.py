@@ -53,6 +53,7 @@ class Preparation:
     jws: bool = False
     directory: str | None = None  # a domain whose users are in LDAP, and a project for them
     bootstrap: Bootstrap | None = None
+    password_hash: str = ""  # file for how the administrator's password is stored
     services: tuple[ServiceAccount, ...] = ()  # all services besides Keystone
     revocation_events: int = 0
     expired_tokens: int = 0

@@ -1,6 +1,7 @@
 """Keystone itself, without a server: configuration, keys, administrator."""
 
 import base64
+import json
 import os
 import secrets
 import shutil
@@ -8,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from loadstone.lab import state
+from loadstone.lab.hashing import DEFAULT_ROUNDS, FACT
 from loadstone.lab.keystone import conf, manage, queens
 from loadstone.lab.keystone.directory import DOMAIN
 from loadstone.lab.keystone.manage import (
@@ -23,7 +25,6 @@ from loadstone.lab.parts.application import LOADED, Application
 from loadstone.lab.parts.part import Facts, Part, Say
 
 APPLICATION = "keystone_app"
-DEFAULT_ROUNDS = 12  # default of [identity] password_hash_rounds: keystone/conf/identity.py
 
 
 def password() -> str:
@@ -84,11 +85,13 @@ class Keystone(Part):
             jws=self.settings.token is TokenProvider.JWS,
             directory=DOMAIN if self.settings.identity is IdentityBackend.LDAP else None,
             bootstrap=Bootstrap(self.admin_password, f"{self.url}/"),
+            password_hash=str(self._password_hash),
             services=self.services,
             revocation_events=self.settings.revocation_events,
             expired_tokens=self.settings.expired_tokens,
             population=self._population,
         )
+        self._password_hash.unlink(missing_ok=True)
         manage.carry_out(order, self.place)
         add_keys(folder / "keys" / "fernet", self.settings.fernet_keys)
 
@@ -100,14 +103,13 @@ class Keystone(Part):
     def facts(self) -> Facts:
         """Return the configuration that influences performance."""
         chosen = {(s, o): v for s, o, v in self._options()}
-        rounds = chosen.get(("identity", "password_hash_rounds"), str(DEFAULT_ROUNDS))
         provider = chosen["token", "provider"]
         keys = self.settings.fernet_keys
         events, expired = self.settings.revocation_events, self.settings.expired_tokens
         return (
             ("token", provider),
             ("cache", str(self.settings.cache)),
-            ("hash rounds", rounds),
+            (FACT, self._stored_hash()),
             ("identity", str(self.settings.identity)),
             *((("revocation events", str(events)),) if events else ()),
             *((("expired tokens", str(expired)),) if expired else ()),
@@ -119,6 +121,17 @@ class Keystone(Part):
             *((("fernet keys", str(keys)),) if keys else ()),
         )
 
+    @property
+    def _password_hash(self) -> Path:
+        return self.place.folder / "run" / "password-hash.json"
+
+    def _stored_hash(self) -> str:
+        try:
+            algorithm, cost = json.loads(self._password_hash.read_text())
+        except (FileNotFoundError, ValueError):  # release 13, which is prepared in another way
+            return f"bcrypt, {self.settings.hash_rounds or DEFAULT_ROUNDS} rounds"
+        return f"{hash_in_words(algorithm, cost)} (read from a stored credential)"
+
     def _options(self) -> tuple[Option, ...]:
         chosen = conf.options(self.place.folder, self.settings)
         old = queens.options(self.place.python) if self.settings.is_queens else ()
@@ -127,6 +140,15 @@ class Keystone(Part):
     def logs(self) -> tuple[Path, ...]:
         """Return Keystone's log and that of its commands."""
         return (self.place.folder / "logs" / "keystone.log", self.place.log)
+
+
+def hash_in_words(algorithm: str, cost: str) -> str:
+    """Return the words for a hash in modular crypt format, $ALGORITHM$COST$..."""
+    if algorithm.startswith("2"):  # 2b: bcrypt
+        return f"bcrypt, {int(cost)} rounds"
+    if algorithm.startswith("pbkdf2"):
+        return f"{algorithm}, {cost} iterations"
+    return f"{algorithm}, {cost}"
 
 
 def add_keys(repository: Path, count: int) -> None:

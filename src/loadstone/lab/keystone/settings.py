@@ -26,13 +26,15 @@ DISK, TMPFS = "disk", "tmpfs"
 OF_ITS_OWN = ("port", "address")
 # Settings that say nothing about the reference service.
 OF_KEYSTONE = (
-    *("database", "token", "identity", "cache", "hash_rounds", "fernet_keys"),
+    *("database", "token", "identity", "cache", "memcached_servers", "hash_rounds"),
+    "fernet_keys",
     *("revocation_events", "expired_tokens", "compute", "conf"),
     *("users", "projects", "groups", "roles_per_user"),
 )
 # YAML reads on and off as true and false.
 ALSO_CALLED = {"postgresql": "postgres", "true": "on", "false": "off"}
 MOST_NODES = 16
+MOST_MEMCACHED = 16
 JWS_SINCE = 15
 QUEENS = OLDEST  # the last with UUID tokens, on Python 3.6
 MOST_EVENTS = 1_000_000
@@ -140,6 +142,11 @@ class Cache(StrEnum):
     MEMCACHED = "memcached"
     MEMCACHED_POOL = "memcached-pool"
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether it is in servers of its own."""
+        return self in (Cache.MEMCACHED, Cache.MEMCACHED_POOL)
+
 
 def _cores() -> int:
     return os.cpu_count() or 1
@@ -164,6 +171,7 @@ class LabSettings:
     token: TokenProvider = TokenProvider.FERNET
     identity: IdentityBackend = IdentityBackend.SQL
     cache: Cache = Cache.LOCAL
+    memcached_servers: int = 1  # keys are distributed among them
     hash_rounds: int | None = None
     listen: int | None = None  # length of uWSGI's listen queue
     db_connections: int = CONNECTIONS
@@ -208,6 +216,11 @@ class LabSettings:
             )
         if self.listen is not None and self.web not in (Web.UWSGI, Web.NGINX_UWSGI):
             raise InvalidInput("listen needs web=uwsgi or web=nginx-uwsgi: it is uWSGI's queue")
+        if self.memcached_servers > 1 and not self.cache.is_shared:
+            raise InvalidInput(
+                f"memcached-servers={self.memcached_servers} needs cache=memcached or "
+                "cache=memcached-pool"
+            )
         self._require_what_tls_needs()
         self._require_what_compute_needs()
         self._require_what_the_reference_has()
@@ -471,6 +484,7 @@ _READERS: dict[str, Callable[[str, str], object]] = {
     "token": _level(TokenProvider),
     "identity": _level(IdentityBackend),
     "cache": _level(Cache),
+    "memcached-servers": _whole(1, MOST_MEMCACHED),
     # bcrypt's limits.
     "hash-rounds": _whole(4, 31),
     "listen": _whole(1, 65535),

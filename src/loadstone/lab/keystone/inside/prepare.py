@@ -2,9 +2,9 @@
 
 Reads its input as JSON from standard input, because it contains the administrator's password:
 {"options": [...], "sync": bool, "keys": bool, "jws": bool, "directory": null or the name of a
-domain, "bootstrap": null or {"password", "url", "region"}, "services": a list of {"name", "kind",
-"url", "password"}, "revocation_events": number of events to write, "expired_tokens": 0,
-"population": {"users", "projects", "groups", "roles_per_user"}}.
+domain, "bootstrap": null or {"password", "url", "region"}, "password_hash": file to write,
+"services": a list of {"name", "kind", "url", "password"}, "revocation_events": number of events to
+write, "expired_tokens": 0, "population": {"users", "projects", "groups", "roles_per_user"}}.
 """
 # mypy: ignore-errors
 # Keystone is installed in the lab's environment only.
@@ -18,9 +18,10 @@ from pathlib import Path
 from both import CONF, configure, write_revocation_events
 from keystone import exception
 from keystone.cmd import bootstrap, cli
-from keystone.common import fernet_utils
+from keystone.common import fernet_utils, sql
 from keystone.common.sql import upgrades
 from keystone.credential.providers import fernet as credential_fernet
+from keystone.identity.backends import sql_model
 from population import write_population
 
 
@@ -89,6 +90,21 @@ def bootstrap_admin(work: bootstrap.Bootstrapper, password: str, url: str, regio
     work.region_id = region
     work.immutable_roles = True
     work.bootstrap()
+
+
+def write_password_hash(path: str) -> None:
+    """Write how the administrator's password is stored, without salt and digest: ["2b", "12"].
+
+    In modular crypt format a hash is $ALGORITHM$COST$...
+    """
+    admin = bootstrap.PROVIDERS.identity_api.get_user_by_name(
+        "admin", CONF.identity.default_domain_id
+    )
+    with sql.session_for_read() as session:
+        user = session.query(sql_model.User).filter_by(id=admin["id"]).one()
+        stored = user.password_ref.password_hash
+    with open(path, "w") as file:
+        json.dump(stored.split("$")[1:3], file)
 
 
 def make_services(work: bootstrap.Bootstrapper, accounts: list[dict[str, str]]) -> None:
@@ -167,6 +183,7 @@ def main() -> None:
         if order["directory"]:
             make_domain(order["directory"])
         bootstrap_admin(work, **order["bootstrap"])
+        write_password_hash(order["password_hash"])
         if order["directory"]:
             grant_directory(order["directory"], work.member_role_id)
         make_services(work, order["services"])
