@@ -15,8 +15,10 @@ from reserved_port import reserve_port
 from secret_watch import files_with, watched
 
 from loadstone.errors import EnvironmentUnusable, InvalidInput
-from loadstone.live import otlp, state
-from loadstone.live.otlp import Collector, OtlpPush, collector_url, read_headers
+from loadstone.live import push as pushing
+from loadstone.live import state
+from loadstone.live.otlp import Collector, collector_url
+from loadstone.live.push import Destination, MetricsPush, read_headers
 from loadstone.live.state import LiveState
 from loadstone.search.model import Capacity
 from loadstone.store.store import Store
@@ -33,7 +35,7 @@ def said():
 
 @pytest.fixture(autouse=True)
 def _often(monkeypatch):
-    monkeypatch.setenv(otlp.INTERVAL, "50")
+    monkeypatch.setenv(pushing.INTERVAL, "50")
 
 
 def ended():
@@ -46,17 +48,21 @@ def ended():
     return now
 
 
-def pushed(how, say, shown=None, **receiver):
+def to_collector(url, say):
+    return MetricsPush(Collector(Destination(collector_url(url), {"X-Key": SECRET})), say)
+
+
+def pushed(say, shown=None, **receiver):
     """Return what a collector got from a command that ended so."""
     with receiving(**receiver) as collector:
-        with how(Collector(collector_url(collector.url), {"X-Key": SECRET}), say) as push:
+        with to_collector(collector.url, say) as push:
             push.show(shown or ended())
         return collector
 
 
 def test_sums_are_those_of_the_trials(said):
     trials = runs()["search"].measurements[0].trials
-    collector = pushed(OtlpPush, said.append)
+    collector = pushed(said.append)
     last = collector.pushes()[-1]
     assert tuple(last[name, ()] for name in COUNTERS) == (
         sum(one.stats.due for one in trials),
@@ -73,7 +79,7 @@ def test_sums_are_those_of_the_trials(said):
 
 def test_a_histogram_counts_latencies_between_its_bounds(said):
     completed = sum(one.stats.ok for one in runs()["search"].measurements[0].trials)
-    point = pushed(OtlpPush, said.append).pushes()[-1]["latency_seconds", ()]
+    point = pushed(said.append).pushes()[-1]["latency_seconds", ()]
     assert point.count == sum(point.bucket_counts) == completed
     assert len(point.bucket_counts) == len(point.explicit_bounds) + 1
     # Bucket 80 of the engine holds 4.096 to 4.608 ms.
@@ -83,7 +89,7 @@ def test_a_histogram_counts_latencies_between_its_bounds(said):
 
 
 def test_counters_are_cumulative_since_the_command_began(said):
-    collector = pushed(OtlpPush, said.append)
+    collector = pushed(said.append)
     kinds = {one.name: one.WhichOneof("data") for one in metrics(collector.bodies[-1])}
     assert kinds["loadstone_live_due_iterations"] == "sum"
     assert kinds["loadstone_live_latency_seconds"] == "histogram"
@@ -103,11 +109,11 @@ def test_counters_are_cumulative_since_the_command_began(said):
 
 
 def test_two_commands_at_a_time_are_told_apart_and_the_environment_names_them(said, monkeypatch):
-    first, second = (resource(pushed(OtlpPush, said.append).bodies[0]) for _ in range(2))
+    first, second = (resource(pushed(said.append).bodies[0]) for _ in range(2))
     assert first["service.name"] == second["service.name"] == "loadstone"
     assert first["service.instance.id"] != second["service.instance.id"]
     monkeypatch.setenv("OTEL_RESOURCE_ATTRIBUTES", "service.instance.id=night,site=north")
-    named = resource(pushed(OtlpPush, said.append).bodies[0])
+    named = resource(pushed(said.append).bodies[0])
     assert (named["service.instance.id"], named["site"]) == ("night", "north")
 
 
@@ -122,7 +128,7 @@ def test_two_commands_at_a_time_are_told_apart_and_the_environment_names_them(sa
 def test_a_collector_that_refuses_costs_one_line(said, receiver, problem):
     with (
         receiving(**receiver) as collector,
-        OtlpPush(Collector(collector_url(collector.url)), said.append) as push,
+        to_collector(collector.url, said.append) as push,
     ):
         until(lambda: len(collector.bodies) > 3)
         push.show(ended())
@@ -133,17 +139,17 @@ def test_a_collector_that_refuses_costs_one_line(said, receiver, problem):
 
 def test_a_collector_that_is_away_costs_one_line(said):
     port = reserve_port()
-    with OtlpPush(Collector(f"http://127.0.0.1:{port}/x"), said.append) as push:
-        until(lambda: push._session.problem)
+    with to_collector(f"http://127.0.0.1:{port}/x", said.append) as push:
+        until(lambda: push._receiver.problem)
     assert said == [
         f"--otlp http://127.0.0.1:{port}/x: cannot be reached; the measurement is not affected"
     ]
 
 
 def test_a_collector_that_never_answers_is_left_alone(said, monkeypatch):
-    monkeypatch.setattr(otlp, "LAST_PUSH_S", 0.1)
+    monkeypatch.setattr(pushing, "LAST_PUSH_S", 0.1)
     with receiving(wait_s=60.0) as collector:
-        with OtlpPush(Collector(collector_url(collector.url)), said.append) as push:
+        with to_collector(collector.url, said.append) as push:
             until(lambda: collector.bodies)
             push.show(ended())
         assert len(collector.bodies) == 1
@@ -153,13 +159,13 @@ def test_a_collector_that_never_answers_is_left_alone(said, monkeypatch):
 
 def test_what_a_redirect_names_gets_nothing(said):
     with receiving() as other:
-        pushed(OtlpPush, said.append, status=307, location=f"{other.url}/v1/metrics")
+        pushed(said.append, status=307, location=f"{other.url}/v1/metrics")
         assert other.bodies == []
 
 
 def test_after_a_failure_of_the_collector_the_next_push_has_everything(said):
     with receiving(status=400) as collector:
-        with OtlpPush(Collector(collector_url(collector.url)), said.append) as push:
+        with to_collector(collector.url, said.append) as push:
             until(lambda: said)
             collector.status = 200
             push.show(ended())
@@ -169,7 +175,7 @@ def test_after_a_failure_of_the_collector_the_next_push_has_everything(said):
 
 
 def test_state_that_cannot_be_sent_ends_nothing(said):
-    collector = pushed(OtlpPush, said.append, shown=object())
+    collector = pushed(said.append, shown=object())
     assert len(said) == 1
     assert "cannot be sent (AttributeError)" in said[0]
     assert collector.port
@@ -192,7 +198,7 @@ def test_urls(given, url):
     "given", ["", "4318", "localhost:4318", "ftp://x", "http://", "http://x:99999", "http://x y/"]
 )
 def test_what_is_no_url_is_refused(given):
-    with pytest.raises(InvalidInput, match="not a URL of a collector"):
+    with pytest.raises(InvalidInput, match="not a URL of a receiver"):
         collector_url(given)
 
 
@@ -206,7 +212,10 @@ def test_a_url_holds_no_secret(given):
 def test_headers_of_a_file(tmp_path):
     file = tmp_path / "headers"
     file.write_text("# of the team\n\nAuthorization: Bearer a b=:c\r\nX-Scope-OrgID:7\n")
-    assert read_headers(file) == {"Authorization": "Bearer a b=:c", "X-Scope-OrgID": "7"}
+    assert read_headers(file, "--otlp-headers") == {
+        "Authorization": "Bearer a b=:c",
+        "X-Scope-OrgID": "7",
+    }
 
 
 @pytest.mark.parametrize(
@@ -223,20 +232,20 @@ def test_a_file_of_headers_that_is_none_is_one_line(tmp_path, content, problem):
     file = tmp_path / "headers"
     file.write_bytes(content)
     with pytest.raises(InvalidInput, match=re.escape(problem)) as refused:
-        read_headers(file)
+        read_headers(file, "--otlp-headers")
     assert SECRET not in str(refused.value)
 
 
 def test_without_the_extra_it_is_said_how_to_get_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "opentelemetry.sdk.metrics.export", None)
     with pytest.raises(EnvironmentUnusable, match=r"pip install 'loadstone\[otlp\]'"):
-        OtlpPush(Collector("http://127.0.0.1:9/v1/metrics"), print)
+        to_collector("http://127.0.0.1:9", print)
 
 
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
-        (("--otlp", "4318"), "not a URL of a collector"),
+        (("--otlp", "4318"), "not a URL of a receiver"),
         (
             ("--otlp", "http://127.0.0.1:9", "--otlp-headers", "away"),
             "--otlp-headers away: No such",

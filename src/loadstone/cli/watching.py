@@ -2,6 +2,7 @@
 
 from contextlib import ExitStack, contextmanager
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +15,8 @@ if TYPE_CHECKING:
 
     from loadstone.live.feed import Feed
     from loadstone.live.metrics import Metrics
-    from loadstone.live.otlp import OtlpPush
     from loadstone.live.page import LivePage, Reports
+    from loadstone.live.push import Destination, MetricsPush
     from loadstone.live.site import Address
     from loadstone.report.section import Report
     from loadstone.run.backend import Backend
@@ -46,18 +47,21 @@ class AddressParam(click.ParamType["Address"]):
             self.fail(f"{wrong} (an option without its value goes last)", param, ctx)
 
 
-class CollectorParam(click.ParamType[str]):
-    """URL of an OpenTelemetry collector."""
+class ReceiverParam(click.ParamType[str]):
+    """URL of a receiver of metrics."""
 
     name = "URL"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the URL of its metrics."""
-        from loadstone.errors import InvalidInput
-        from loadstone.live.otlp import collector_url
+    def __init__(self, module: str, parse: str) -> None:
+        self._module, self._parse = module, parse
 
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the URL that metrics are sent to."""
+        from loadstone.errors import InvalidInput
+
+        parse = getattr(import_module(self._module), self._parse)
         try:
-            return collector_url(str(value))
+            return str(parse(str(value)))
         except InvalidInput as wrong:
             self.fail(str(wrong), param, ctx)
 
@@ -128,7 +132,7 @@ def watching_options(command: Command) -> Command:
         callback=_keep,
         help=progress,
     )(command)
-    return live_options(_metrics_options(_otlp_options(command)))
+    return live_options(_metrics_options(_otlp_options(_remote_write_options(command))))
 
 
 def _metrics_options(command: Command) -> Command:
@@ -154,25 +158,37 @@ def _metrics_options(command: Command) -> Command:
 
 
 def _otlp_options(command: Command) -> Command:
+    otlp = (
+        "Push the metrics of --metrics to an OpenTelemetry collector (OTLP over HTTP) every 10 s; "
+        "/v1/metrics is added to a URL without a path. Needs loadstone[otlp]."
+    )
+    url = ReceiverParam("loadstone.live.otlp", "collector_url")
+    return _push_options(command, "--otlp", url, otlp)
+
+
+def _remote_write_options(command: Command) -> Command:
+    write = (
+        "Push the metrics of --metrics to a Prometheus (remote write) every 10 s; /api/v1/write "
+        "is added to a URL without a path. Needs loadstone[remote-write]."
+    )
+    url = ReceiverParam("loadstone.live.remote_write", "write_url")
+    return _push_options(command, "--remote-write", url, write)
+
+
+def _push_options(command: Command, name: str, url: ReceiverParam, about: str) -> Command:
     headers = (
-        "File with headers for the --otlp collector, one `Name: value` in each line; may hold "
-        "secrets, which are stored nowhere."
+        f"File with headers for {name}, one `Name: value` in each line; may hold secrets, which "
+        "are stored nowhere."
     )
     command = click.option(
-        "--otlp-headers",
+        f"{name}-headers",
         type=click.Path(dir_okay=False, path_type=Path),
         metavar="FILE",
         expose_value=False,
         callback=_keep,
         help=headers,
     )(command)
-    otlp = (
-        "Push the metrics of --metrics to an OpenTelemetry collector (OTLP over HTTP) every 10 s; "
-        "/v1/metrics is added to a URL without a path. Needs loadstone[otlp]."
-    )
-    return click.option(
-        "--otlp", type=CollectorParam(), expose_value=False, callback=_keep, help=otlp
-    )(command)
+    return click.option(name, type=url, expose_value=False, callback=_keep, help=about)(command)
 
 
 @contextmanager
@@ -196,8 +212,7 @@ def watching(
         if given["metrics"] is not None:
             metrics = _metrics(given["metrics"], is_permitted=given["is_metrics_beyond"])
             viewers.append(stack.enter_context(metrics))
-        if push := _otlp(given["otlp"], given["otlp_headers"], feed.say):
-            viewers.append(stack.enter_context(push))
+        viewers.extend(map(stack.enter_context, _pushes(given, feed.say)))
         if given["live"] is not None:
             # Only the page needs the templates of HTML.
             from loadstone.live.page import interrupt
@@ -228,17 +243,34 @@ def _metrics(where: "Address", *, is_permitted: bool) -> "Metrics":
     return metrics
 
 
-def _otlp(url: str | None, headers: Path | None, say: "Callable[[str], None]") -> "OtlpPush | None":
-    """Return what pushes metrics, if the options ask for it."""
+def _pushes(given: "dict[str, Any]", say: "Callable[[str], None]") -> "Iterator[MetricsPush]":
+    """Yield what pushes metrics, as the options ask."""
+    if to := _destination(given, "--otlp"):
+        from loadstone.live.otlp import Collector
+        from loadstone.live.push import MetricsPush
+
+        yield MetricsPush(Collector(to), say)
+    if to := _destination(given, "--remote-write"):
+        from loadstone.live.push import MetricsPush
+        from loadstone.live.remote_write import RemoteWrite
+
+        yield MetricsPush(RemoteWrite(to), say)
+
+
+def _destination(given: "dict[str, Any]", option: str) -> "Destination | None":
+    """Return the URL and the headers of an option; None if it is not given."""
     from loadstone.errors import InvalidInput
 
+    name = option.removeprefix("--").replace("-", "_")
+    url: str | None = given[name]
+    headers: Path | None = given[f"{name}_headers"]
     if url is None:
         if headers is not None:
-            raise InvalidInput("--otlp-headers goes with --otlp URL")
+            raise InvalidInput(f"{option}-headers goes with {option} URL")
         return None
-    from loadstone.live.otlp import Collector, OtlpPush, read_headers
+    from loadstone.live.push import Destination, read_headers
 
-    return OtlpPush(Collector(url, read_headers(headers) if headers else {}), say)
+    return Destination(url, read_headers(headers, f"{option}-headers") if headers else {})
 
 
 def live_page(reports: "Reports", stop: "Callable[[], None] | None") -> "LivePage":

@@ -1,4 +1,4 @@
-"""Metrics of a command while it measures, to be scraped by Prometheus or pushed by `live.otlp`.
+"""Metrics of a command while it measures, to be scraped by Prometheus or pushed by `live.push`.
 
 They count from the command's begin and never fall. A trial's own figures replace what was counted
 while it ran as soon as it has ended, so that sums are those of the stored trials.

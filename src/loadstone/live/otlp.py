@@ -1,36 +1,24 @@
-"""Pushes the metrics of a command to an OpenTelemetry collector while it measures.
-
-The values are those of `live.metrics`, as cumulative sums since the command began. They are sent in
-a thread of their own: a collector that is away or slow costs one line, and delays nothing. Sums
-need no sending again: the next push has all that a failed one had.
+"""Pushes metrics to an OpenTelemetry collector.
 
 Protocol: https://opentelemetry.io/docs/specs/otlp/#otlphttp
 """
 
 import logging
-import os
-import re
-import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.metadata import version
 from itertools import pairwise
 from math import inf
-from pathlib import Path
-from threading import Event, Thread
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
-import requests
-
-from loadstone.errors import EnvironmentUnusable, InvalidInput
-from loadstone.live.feed import Viewer
+from loadstone.errors import EnvironmentUnusable
 from loadstone.live.metrics import families
+from loadstone.live.push import Destination, ReceiverSession, receiver_url
 from loadstone.live.state import LiveState
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from opentelemetry.sdk.metrics.export import (
         Gauge,
         Histogram,
@@ -44,65 +32,13 @@ if TYPE_CHECKING:
     from prometheus_client import Metric as Family
 
 OPTION = "--otlp"
-HEADERS_OPTION = "--otlp-headers"
 PATH = "/v1/metrics"  # of a collector, where the URL names no path
-EVERY_S = 10.0
-INTERVAL = "OTEL_METRIC_EXPORT_INTERVAL"  # the SDK's own variable, in milliseconds
-# How long the command waits at its end until the last figures have arrived.
-LAST_PUSH_S = 5.0
-HASTY_LAST_PUSH_S = 1.0  # after Ctrl-C, a failure, or if the collector did not answer before
-MOST_HEADERS_BYTES = 1 << 16
 _LOGGER = "opentelemetry"
-_HEADER = re.compile(r"(?P<name>[!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*(?P<value>[\x20-\x7e]+)")
-
-
-@dataclass(frozen=True, slots=True)
-class Collector:
-    """An OpenTelemetry collector, with the headers that it asks for."""
-
-    url: str
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)  # may hold secrets
 
 
 def collector_url(text: str) -> str:
     """Return the URL of a collector's metrics; InvalidInput if it is none, or holds a secret."""
-    try:
-        parts = urlsplit(text)
-        is_valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        is_valid = False
-    if not is_valid or not text.isprintable() or " " in text:
-        raise InvalidInput("not a URL of a collector; write http://HOST:4318")
-    if "@" in parts.netloc or parts.query or parts.fragment:
-        raise InvalidInput(
-            "the URL has a user, a query or a fragment, which other users of this machine can see; "
-            f"write headers with secrets into a file and name it by {HEADERS_OPTION}"
-        )
-    return text if parts.path.strip("/") else text.rstrip("/") + PATH
-
-
-def read_headers(path: Path) -> dict[str, str]:
-    """Read a file with a header in each line, as `Name: value`."""
-    where = f"{HEADERS_OPTION} {path}"
-    try:
-        with path.open("rb") as file:
-            content = file.read(MOST_HEADERS_BYTES + 1)
-        text = content.decode()
-    except OSError as problem:
-        raise InvalidInput(f"{where}: {problem.strerror}") from None
-    except UnicodeDecodeError:
-        raise InvalidInput(f"{where}: not UTF-8") from None
-    if len(content) > MOST_HEADERS_BYTES:
-        raise InvalidInput(f"{where}: more than {MOST_HEADERS_BYTES:,} bytes")
-    headers = {}
-    for number, line in enumerate(text.splitlines(), 1):
-        if not line.strip() or line.startswith("#"):
-            continue
-        match = _HEADER.fullmatch(line.strip())
-        if match is None:
-            raise InvalidInput(f"{where}, line {number}: not a header; write NAME: VALUE")
-        headers[match["name"]] = match["value"]
-    return headers
+    return receiver_url(text, OPTION, PATH, "http://HOST:4318")
 
 
 def require_opentelemetry() -> None:
@@ -117,104 +53,38 @@ def require_opentelemetry() -> None:
         ) from None
 
 
-class OtlpPush(Viewer):
-    """Pushes metrics every few seconds, and the last ones when the command ends."""
+class Collector:
+    """An OpenTelemetry collector."""
 
-    needs_latencies = True
+    option = OPTION
 
-    def __init__(self, collector: Collector, say: Callable[[str], None]) -> None:
+    def __init__(self, to: Destination) -> None:
         require_opentelemetry()
         from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
 
-        # Its messages would disturb the terminal; `say` has the one that matters.
+        # Its messages would disturb the terminal; MetricsPush says the one that matters.
         logging.getLogger(_LOGGER).addHandler(logging.NullHandler())
         logging.getLogger(_LOGGER).propagate = False
-        self._collector = collector
-        self._say = say
-        self._session = _CollectorSession()
-        self._exporter = OTLPMetricExporter(
-            collector.url, headers=dict(collector.headers), session=self._session
-        )
-        self._state = LiveState(0.0, 0.0)  # counters exist from the start, at 0
-        self._began_ns = time.time_ns()
+        self.url = to.url
+        self._session = ReceiverSession()
+        self._exporter = OTLPMetricExporter(to.url, headers=dict(to.headers), session=self._session)
         self._resource = _resource()
-        self._every_s = _interval_s()
-        self._over = Event()
-        self._is_said = False
-        self._thread = Thread(target=self._push_until_over, name="otlp", daemon=True)
 
-    def show(self, state: LiveState) -> None:
-        """Take the present state."""
-        self._state = state
+    @property
+    def problem(self) -> str:
+        """What became of the last request; empty if it was taken."""
+        return self._session.problem
 
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Push the last figures; a collector that does not take them in time is left alone."""
-        is_hasty = kind is not None or bool(self._session.problem)
-        self._over.set()
-        self._thread.join(HASTY_LAST_PUSH_S if is_hasty else LAST_PUSH_S)
-        if self._thread.is_alive():
-            self._complain(self._session.problem or "it did not take the last figures in time")
-            self._exporter.shutdown()  # ends the wait between its attempts
-
-    def _push_until_over(self) -> None:
-        self._push()  # at once, so that a wrong URL is known early
-        while not self._over.wait(self._every_s):
-            self._push()
-        self._push()
-
-    def _push(self) -> None:
+    def send(self, state: LiveState, began_ns: int, now_ns: int) -> bool:
+        """Send the metrics of a state, and return whether they were taken."""
         from opentelemetry.sdk.metrics.export import MetricExportResult
 
-        try:
-            data = metrics_data(self._state, self._resource, self._began_ns, time.time_ns())
-            done = self._exporter.export(data)
-            problem = self._session.problem
-        except Exception as wrong:  # what shows a run never ends it
-            done, problem = MetricExportResult.FAILURE, f"cannot be sent ({type(wrong).__name__})"
-        if done is not MetricExportResult.SUCCESS:
-            self._complain(problem)
+        data = metrics_data(state, self._resource, began_ns, now_ns)
+        return self._exporter.export(data) is MetricExportResult.SUCCESS
 
-    def _complain(self, problem: str) -> None:
-        """Say once that metrics do not arrive."""
-        if not self._is_said:
-            self._is_said = True
-            self._say(f"{OPTION} {self._collector.url}: {problem}; the measurement is not affected")
-
-
-class _CollectorSession(requests.Session):
-    """Reads no body, and takes a redirect for a failure."""
-
-    problem = ""  # of the last request
-
-    def request(self, *args: Any, **options: Any) -> requests.Response:
-        """Send a request."""
-        try:
-            # A body may be long, or never end. Its connection is closed instead.
-            own = {"stream": True, "allow_redirects": False}
-            response = super().request(*args, **{**options, **own})
-        except requests.Timeout:
-            self.problem = "no answer in time"
-            raise
-        except requests.exceptions.SSLError:
-            self.problem = "its certificate is not trusted, or it does not speak TLS"
-            raise
-        except requests.RequestException:
-            self.problem = "cannot be reached"
-            raise
-        response.close()
-        self.problem = f"HTTP status {response.status_code}" if response.status_code >= 300 else ""
-        if 300 <= response.status_code < 400:  # the exporter takes it for a success
-            raise requests.TooManyRedirects(self.problem)
-        return response
+    def end(self) -> None:
+        """End the wait between its attempts."""
+        self._exporter.shutdown()
 
 
 def metrics_data(
@@ -294,11 +164,3 @@ def _resource() -> "Resource":
     }
     of_environment = OTELResourceDetector().detect().attributes
     return Resource.create({name: own[name] for name in own if name not in of_environment})
-
-
-def _interval_s() -> float:
-    try:
-        interval_s = float(os.environ.get(INTERVAL, "")) / 1000
-    except ValueError:
-        return EVERY_S
-    return interval_s if 0 < interval_s < inf else EVERY_S

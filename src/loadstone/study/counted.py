@@ -6,7 +6,7 @@ from loadstone.analysis.model import Trial
 from loadstone.diagnosis.demand import KINDS
 from loadstone.report import figures
 from loadstone.study.figure import timed
-from loadstone.study.model import Study
+from loadstone.study.model import FaultMeasurement, Study
 from loadstone.study.table import TurnOutcome
 
 SQL = dict(zip(KINDS, ("SELECT", "INSERT", "UPDATE", "DELETE"), strict=True))
@@ -16,6 +16,8 @@ LEAST = 0.05  # per request: less is not shown
 
 def count_lines(study: Study, outcomes: Sequence[TurnOutcome]) -> Iterator[str]:
     """Yield the operations per request of each step of each cell, from its last repeat."""
+    if isinstance(study.measurement, FaultMeasurement):
+        return  # a fault has several rows, and the state of the service changes during its load
     last = {one.turn.cell: one.result for one in outcomes if one.result is not None}
     for cell, run in last.items():
         for step, one in zip(study.steps, timed(run, study.measurement), strict=False):
