@@ -52,6 +52,8 @@ def test_memory_is_bounded_and_counters_lose_nothing():
     assert metrics.increase("db", "commits_total") == last - first
     assert first == 0
     assert last == 999 * 3
+    # A trial that has just ended has all of its own.
+    assert metrics.time_s[-25:].tolist() == [*range(975, 1000)]
 
 
 def test_a_file_of_readings_gives_back_what_was_written(tmp_path):
