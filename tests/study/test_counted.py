@@ -38,6 +38,13 @@ def outcomes(study, figures):
     return every
 
 
+def test_no_statements_at_all_is_a_count():
+    text = STEPS.replace("figure: rate", "figure: statements")
+    study = StudySource("mine.yaml", text).study(quick=False)
+    found = rows(study, outcomes(study, (("selects_per_request", 0.0),)))
+    assert [(row.estimate.value, row.failures) for row in found] == [(0.0, ())] * 4
+
+
 def test_statements_are_those_that_read_or_write_rows():
     study = StudySource("mine.yaml", STEPS.replace("figure: rate", "figure: statements")).study(
         quick=False

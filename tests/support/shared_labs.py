@@ -32,7 +32,7 @@ LABS: dict[str, tuple[str, ...]] = {
         *("nodes=2", "workers=2", "database=mariadb", "storage=tmpfs", "hash-rounds=10"),
         *("cache=memcached-pool", "conf.cache.memcache_dead_retry=30"),
         "conf.cache.memcache_pool_connection_get_timeout=1",
-        "conf.auth.methods=external,password,token,mapped,application_credential,totp",
+        "conf.auth.methods=external,password,token,oauth1,mapped,application_credential,ec2credential,totp",
     ),
     "nginx": (
         *("web=nginx-uwsgi", "workers=1", "token=jws", "hash-rounds=4"),

@@ -229,7 +229,7 @@ class Identity:
             raise EnvironmentUnusable(
                 f"{self.access.identity_url}: does not ask for a second factor: totp is missing "
                 "in [auth] methods of keystone.conf; for a lab: lab up --with "
-                "conf.auth.methods=external,password,token,mapped,application_credential,totp"
+                "conf.auth.methods=external,password,token,oauth1,mapped,application_credential,ec2credential,totp"
             )
 
     def grant_on(self, place: str, user_id: str, role_id: str) -> None:

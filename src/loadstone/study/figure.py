@@ -200,7 +200,8 @@ def _of_workload(one: Measured, figure: Figure) -> TurnFigure:
         return TurnFigure(None, valid, why)
     if figure is Figure.STATEMENTS:
         count = statements(one.trial)
-        return TurnFigure(Estimate(count, None, None, 0.0), valid, None if count else NOT_COUNTED)
+        missing = NOT_COUNTED if count is None else None
+        return TurnFigure(Estimate(count, None, None, 0.0), valid, missing)
     value = _value(one.trial, figure)
     if value is None:
         return TurnFigure(None, valid, "requests to Keystone were not counted: no compute cloud")
@@ -306,7 +307,8 @@ def statements(trial: Trial) -> float | None:
     """Return SQL statements that read or write rows, per iteration; None if not counted."""
     observation = trial.resources.observation if trial.resources else None
     counts = [observation.figure(f"{kind}_per_request") for kind in KINDS] if observation else []
-    return sum(count for count in counts if count is not None) if any(counts) else None
+    known = [count for count in counts if count is not None]
+    return sum(known) if known else None  # what a cache answers needs none
 
 
 def _half_width(trial: Trial) -> float | None:
