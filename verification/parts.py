@@ -462,6 +462,12 @@ STUDIES = {
     "reliability-keystone": ("the four published faults of Keystone", 7),
     "rolling-upgrade": ("changes of a release and of settings under load", 8),
     "overload": ("twice N, and the return", 7),
+    "app-credential-fix": ("tokens of application credentials, Keystone 24.0.0 and 25.0.0", 4),
+    "memcached-death": ("one of three memcached servers killed and frozen", 12),
+    "token-formats": ("Fernet and JWS, with and without memcached", 7),
+    "rackspace-2016": ("Apache and nginx-uwsgi at 100 to 1,000 connections", 20),
+    "scenario-statements": ("SQL statements and cache operations of every scenario", 4),
+    "identity-servers": ("Keystone, Keycloak and oidc-provider; needs Java, Maven and Node", 24),
 }
 
 
