@@ -150,6 +150,10 @@ def test_what_a_part_runs_exists(part):
             assert all((ROOT / path).exists() for path in paths)
 
 
+def test_each_study_is_a_part():
+    assert {part.name for part in parts.studies()} == {f"study-{one}" for one in read.builtin()}
+
+
 def test_names_and_topics_of_parts_are_unique():
     names = [part.name for part in parts.every()] + list(parts.TOPICS)
     assert len(names) == len(set(names))

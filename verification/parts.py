@@ -462,6 +462,7 @@ STUDIES = {
     "reliability-keystone": ("the four published faults of Keystone", 7),
     "rolling-upgrade": ("changes of a release and of settings under load", 8),
     "overload": ("twice N, and the return", 7),
+    "population-capacity": ("N and p99 with 100 and 100,000 users, two databases", 10),
     "app-credential-fix": ("tokens of application credentials, Keystone 24.0.0 and 25.0.0", 4),
     "memcached-death": ("one of three memcached servers killed and frozen", 12),
     "token-formats": ("Fernet and JWS, with and without memcached", 7),

@@ -12,6 +12,7 @@ from fake_keystone import PASSWORD
 from loadstone.cli import loadstone
 from loadstone.cloud.cloud import Endpoint
 from loadstone.errors import InvalidInput
+from loadstone.system.http_date import own_date
 from loadstone.target.check import clock_of
 from loadstone.target.reservation import reserved
 
@@ -65,6 +66,13 @@ def test_the_clock_is_compared_by_the_date_of_an_answer(off_s, is_sound, words):
 @pytest.mark.parametrize("date", ["", "yesterday"])
 def test_a_clock_without_a_date_is_not_compared(date):
     assert clock_of(lambda: date).is_sound
+
+
+def test_the_date_of_an_answer_from_a_cache_is_of_another_time():
+    date = formatdate(usegmt=True)
+    assert own_date({"Date": date}) == date
+    assert own_date({"Date": date, "Age": "120"}) == ""
+    assert own_date({}) == ""
 
 
 @pytest.mark.usefixtures("named")

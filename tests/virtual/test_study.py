@@ -188,5 +188,6 @@ def test_a_search_after_a_warm_up_is_the_figure(loadstone: VirtualCommandLine) -
     assert one["value"] == pytest.approx(20.0, rel=0.05)
     assert two["value"] == pytest.approx(40.0, rel=0.05)
     assert (one["cpu_ms"], one["memory_mb"]) == (None, None)  # nothing is watched here
+    assert one["p99_ms"] > 50.0  # the service takes that long alone
     shown = loadstone("study", "show", ended.data["study_id"])
     assert "CPU ms" in shown.stdout

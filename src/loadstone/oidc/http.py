@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 from loadstone.cloud.body import BodyTooLong, CappedBody
 from loadstone.cloud.cloud import Endpoint, TlsFiles
 from loadstone.errors import EnvironmentUnusable
+from loadstone.system.http_date import own_date
 
 if TYPE_CHECKING:
     from requests.adapters import HTTPAdapter
@@ -23,7 +24,7 @@ class HttpAnswer:
     text: str = field(repr=False)
     location: str = field(default="", repr=False)
     set_cookies: tuple[str, ...] = field(default=(), repr=False)
-    date: str = ""  # as the header has it
+    date: str = ""  # as the header has it; empty if a cache kept the answer
 
     @property
     def json(self) -> Mapping[str, Any]:
@@ -116,7 +117,7 @@ class Http:
             text,
             answer.headers.get("Location", ""),
             tuple(answer.raw.headers.getlist("Set-Cookie")),
-            answer.headers.get("Date", ""),
+            own_date(answer.headers),
         )
 
     def close(self) -> None:

@@ -400,7 +400,10 @@ class CellData(_Measured):
     failures: list[str]
     run_ids: list[str]
     saturates: list[str] | None
-    cpu_ms: float | None = Field(description="CPU time per request, if the study shows costs")
+    p99_ms: float | None = Field(
+        description="latency in the fastest sustained trial, if the study shows costs"
+    )
+    cpu_ms: float | None = Field(description="CPU time per request, likewise")
     memory_mb: float | None = Field(description="of the service's own processes, likewise")
 
 

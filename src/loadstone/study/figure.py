@@ -11,6 +11,7 @@ from loadstone.analysis.interval import CONFIDENCE, student_t
 from loadstone.analysis.model import Cause, Trial, TrialState
 from loadstone.diagnosis.demand import KINDS
 from loadstone.report.generator import generator_of
+from loadstone.report.sections.trials import representative
 from loadstone.result.model import Measurement as Measured
 from loadstone.result.model import Run
 from loadstone.study.model import (
@@ -47,6 +48,15 @@ class Estimate:
 
 
 @dataclass(frozen=True, slots=True)
+class Costs:
+    """What a service needs to bear its load; None: not known."""
+
+    p99_ms: float | None  # of the fastest sustained trial of a search, or of the step
+    cpu_ms: float | None  # of the whole service, per request
+    memory_mb: float | None  # of the service's own processes, without its database
+
+
+@dataclass(frozen=True, slots=True)
 class TurnFigure:
     """Result of one turn in one row of the table."""
 
@@ -54,8 +64,7 @@ class TurnFigure:
     is_valid: bool | None  # whether the generator was not the limit; None: nothing was measured
     shortcoming: str | None = None  # why there is no figure, or why it is doubtful
     limit: str | None = None  # ids of the findings that name the limit
-    cpu_ms: float | None = None  # of the whole service, per request
-    memory_mb: float | None = None  # of the service's own processes, without its database
+    costs: "Costs | None" = None
 
 
 def of_turn(
@@ -163,24 +172,21 @@ def _of_step(step: ClosedLoopStep, trial: Trial, one: Measured, figure: Figure) 
 
 
 def _found(estimate: Estimate | None, one: Measured, why: str | None) -> TurnFigure:
-    generator = generator_of(one)
-    cpu_s, memory = one.cpu_per_request_s, _memory_bytes(one)
-    found = TurnFigure(
-        estimate,
-        None if generator is None else generator.is_valid,
-        why,
-        _gave_way(one),
-        None if cpu_s is None else 1000.0 * cpu_s,
-        None if memory is None else memory / 1e6,
-    )
+    generator, gave_way = generator_of(one), _gave_way(one)
     if generator is None or generator.is_valid:
-        return found
-    return replace(found, shortcoming=why or _limit(generator.reasons))
+        is_valid = None if generator is None else True
+        return TurnFigure(estimate, is_valid, why, gave_way, _costs(one))
+    return TurnFigure(estimate, False, why or _limit(generator.reasons), gave_way, _costs(one))
 
 
-def _memory_bytes(one: Measured) -> float | None:
-    watched = one.resources
-    return watched.observation.figure("service_memory_bytes") if watched else None
+def _costs(one: Measured) -> Costs:
+    trial, watched, cpu_s = representative(one), one.resources, one.cpu_per_request_s
+    memory = watched.observation.figure("service_memory_bytes") if watched else None
+    return Costs(
+        p99_ms=1000.0 * trial.stats.total.p99_s if trial else None,
+        cpu_ms=None if cpu_s is None else 1000.0 * cpu_s,
+        memory_mb=None if memory is None else memory / 1e6,
+    )
 
 
 def _gave_way(one: Measured) -> str | None:

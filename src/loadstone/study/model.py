@@ -192,7 +192,7 @@ class Study:
     published: tuple[Published, ...]
     quick: str | None  # description of the quick form; None: this is the full study
     names_limits: bool = False  # whether a column names the limit
-    shows_costs: bool = False  # whether columns show CPU per request and memory
+    shows_costs: bool = False  # whether columns show p99, CPU per request and memory
 
     @property
     def figure(self) -> tuple[str, str]:

@@ -265,8 +265,9 @@ def _row(row: TableRow) -> dict[str, Any]:
         "failures": list(row.failures),
         "run_ids": list(row.run_ids),
         "saturates": None if row.limits is None else list(row.limits),
-        "cpu_ms": row.costs[0] if row.costs else None,
-        "memory_mb": row.costs[1] if row.costs else None,
+        "p99_ms": row.costs.p99_ms if row.costs else None,
+        "cpu_ms": row.costs.cpu_ms if row.costs else None,
+        "memory_mb": row.costs.memory_mb if row.costs else None,
     }
 
 

@@ -125,7 +125,7 @@ class StudyShape(Form):
     repeats: Repeats = 1
     pause_s: Pause = 0.0
     which_saturates: bool = False  # whether a column names the limit
-    costs: bool = False  # whether columns show CPU per request and memory
+    costs: bool = False  # whether columns show p99, CPU per request and memory
     measurement: dict[str, Any] = Field(default_factory=dict)  # its fields depend on its kind
     compare: list[ComparisonShape] = Field(default_factory=list)
     published: list[PublishedShape] = Field(default_factory=list)

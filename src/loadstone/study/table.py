@@ -1,7 +1,7 @@
 """Results of a study: a row per cell, and the requested ratios."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import exp, hypot, log, sqrt
 from statistics import fmean, stdev
@@ -13,7 +13,7 @@ from loadstone.compare.answer import Answer, Metric, answer_of
 from loadstone.report.settings import SettingDifference
 from loadstone.report.settings import differences as differences_of
 from loadstone.result.model import LAB_HOST, Run
-from loadstone.study.figure import Estimate, TurnFigure, of_turn, unsteady
+from loadstone.study.figure import Costs, Estimate, TurnFigure, of_turn, unsteady
 from loadstone.study.model import Cell, Comparison, Figure, Pairs, Published, Study
 from loadstone.study.order import Turn
 
@@ -73,7 +73,7 @@ class TableRow:
     run_ids: tuple[str, ...]
     limits: tuple[str, ...] | None = None  # the limit in each repeat; None: not requested
     is_left_out: bool = False  # its turns ended before this step
-    costs: tuple[float | None, float | None] | None = None  # CPU ms, MB; None: not requested
+    costs: Costs | None = None  # means over the repeats; None: not requested
 
     @property
     def found(self) -> int:
@@ -155,15 +155,24 @@ def _row(study: Study, cell: Cell, step: str | None, outcomes: list[TurnOutcome]
         if study.names_limits
         else None,
         is_left_out=bool(measured) and all(one is None for one in found),
-        costs=_costs([one for one in found if one is not None]) if study.shows_costs else None,
+        costs=_costs([one.costs for one in found if one and one.costs])
+        if study.shows_costs
+        else None,
     )
 
 
-def _costs(found: Sequence[TurnFigure]) -> tuple[float | None, float | None]:
-    """Return the means of CPU per request (ms) and memory (MB)."""
-    cpu_ms = [one.cpu_ms for one in found if one.cpu_ms is not None]
-    memory_mb = [one.memory_mb for one in found if one.memory_mb is not None]
-    return fmean(cpu_ms) if cpu_ms else None, fmean(memory_mb) if memory_mb else None
+def _costs(found: Sequence[Costs]) -> Costs:
+    """Return the means over the repeats in which they are known."""
+
+    def mean(values: Iterable[float | None]) -> float | None:
+        known = [one for one in values if one is not None]
+        return fmean(known) if known else None
+
+    return Costs(
+        p99_ms=mean(one.p99_ms for one in found),
+        cpu_ms=mean(one.cpu_ms for one in found),
+        memory_mb=mean(one.memory_mb for one in found),
+    )
 
 
 def _over_repeats(estimates: list[Estimate]) -> Estimate | None:

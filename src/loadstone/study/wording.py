@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import astuple
 from statistics import fmean
 
 from loadstone.compare.answer import Answer
@@ -42,7 +43,7 @@ def heads(study: Study) -> tuple[tuple[str, ...], tuple[str, ...]]:
     step = ("step",) if study.steps != (None,) else ()
     factors = tuple(factor.name for factor in study.factors)
     limit = ("which saturates?",) if study.names_limits else ()
-    costs = ("CPU ms", "memory MB") if study.shows_costs else ()
+    costs = ("p99 ms", "CPU ms", "memory MB") if study.shows_costs else ()
     return (*factors, *step, *limit), (
         " ".join(study.figure).strip(),
         "interval",
@@ -71,7 +72,7 @@ def cells(row: TableRow) -> tuple[str, ...]:
         *limit,
         failed or (figures.n(shown) if row.run_ids else figures.MISSING),
         interval,
-        *map(figures.rate, row.costs or ()),
+        *(map(figures.rate, astuple(row.costs)) if row.costs else ()),
         f"{row.found}/{row.repeats}",
         _published(row),
         valid,

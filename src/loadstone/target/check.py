@@ -14,6 +14,7 @@ from loadstone.cloud.permission import FLAG, is_loopback
 from loadstone.errors import EnvironmentUnusable, LoadstoneError
 from loadstone.keystone.identity import Identity
 from loadstone.keystone.resources import ResourceKind
+from loadstone.system.http_date import own_date
 from loadstone.target.reservation import measured_by
 
 LOGINS = 3
@@ -58,7 +59,7 @@ def check_target(cloud: Cloud) -> Iterator[TargetCheck]:
     with access:
         yield _login(access)
         identity = Identity(access)
-        yield clock_of(lambda: identity.call("/", "GET").headers.get("Date", ""))
+        yield clock_of(lambda: own_date(identity.call("/", "GET").headers))
         yield _rights(identity)
         yield from _role(identity)
         yield from _leftovers(identity)
@@ -114,7 +115,8 @@ def clock_of(ask: Callable[[], str]) -> TargetCheck:
     try:
         told_s = parsedate_to_datetime(date).timestamp()
     except ValueError:
-        return TargetCheck("clock", True, "not compared: answers have no Date", is_needed=False)
+        found = "not compared: answers have no Date of their own"
+        return TargetCheck("clock", True, found, is_needed=False)
     # It was `told_s`, or up to a second later, at some moment between the two.
     ahead_s, behind_s = told_s - received_s, sent_s - told_s - DATE_S
     apart_s = max(ahead_s, behind_s)
