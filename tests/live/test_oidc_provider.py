@@ -133,3 +133,27 @@ def test_a_search_on_it_keeps_no_secret(lab, tmp_path, monkeypatch):
     for path in kept:
         text = path.read_bytes().decode("latin1")
         assert not [secret for secret in known if secret in text]
+
+
+STUDY = """\
+title: A provider
+factors: {server: {np: {service: oidc-provider, scrypt-n: 1024, expect: {password hash: scrypt}}}}
+measurement: {scenario: oidc-client-credentials, budget_s: 20, warm_up_s: 1, max_rate_rps: 40}
+costs: true
+"""
+
+
+def test_it_is_a_cell_of_a_study_and_a_wrong_hash_is_refused(lab, tmp_path):
+    loadstone = CommandLine(lab.folder.parents[2])
+    study, words = tmp_path / "study.yaml", ("--json", "-", "--store", str(tmp_path / "store"))
+    study.write_text(STUDY)
+    done = loadstone("study", "run", str(study), *words)
+    assert done.returncode in (0, 4), done.stderr
+    [row] = json.loads(done.stdout)["measurements"]
+    assert (row["scenario"], len(row["run_ids"])) == ("oidc-client-credentials", 1)
+    assert row["memory_mb"] > 10
+    study.write_text(STUDY.replace("hash: scrypt", "hash: argon2"))
+    refused = loadstone("study", "run", str(study), *words)
+    assert refused.returncode == 3
+    [row] = json.loads(refused.stdout)["measurements"]
+    assert row["failures"] == ["password hash: expected argon2, and the target has scrypt, N=1024"]

@@ -95,10 +95,13 @@ def _host(choice: TargetChoice, endpoint: Endpoint) -> Host | None:
         return None
     match choice:
         case NamedTarget(lab=str(name)) | OwnLab(name=name):
-            from loadstone.audit.lab import host
+            from loadstone.audit.lab import has_rules, host
             from loadstone.lab.deployment import find
 
-            of_lab = host(find(name))
+            deployment = find(name)
+            if not has_rules(deployment):
+                return None
+            of_lab = host(deployment)
             return Host(of_lab.name, of_lab.command, {**of_lab.settings, **QUICK})
         case NamedTarget() if _is_keystone_here(endpoint):
             return local(QUICK)

@@ -7,9 +7,14 @@ from loadstone.lab.keystone.settings import Service
 from loadstone.lab.state import secret_folder
 
 
+def has_rules(deployment: Deployment) -> bool:
+    """Return whether there are rules for what a deployment serves."""
+    return deployment.service is not Service.OIDC_PROVIDER
+
+
 def host(deployment: Deployment) -> Host:
     """Return this machine, limited to the deployment's processes and files."""
-    if deployment.service is Service.OIDC_PROVIDER:
+    if not has_rules(deployment):
         what = f"lab {deployment.name} is an {deployment.service}"
         raise InvalidInput(f"{what}, and the rules are for Keystone and Keycloak")
     leaders = (record.process for record in deployment.state.records)
