@@ -60,6 +60,19 @@ def test_the_setting_that_carries_the_gain_is_named_and_the_others_are_dropped(
     assert answer["low"] <= 1.25 <= answer["high"]
     assert found["seen_while_searching"] > 1
     assert {"file": "keystone.conf", "section": "cache", "line": "enabled = true"} in found["lines"]
+    assert found["capacities"] is None  # there was no time for two searches
+
+
+def test_n_of_both_is_searched_if_there_is_time(loadstone: VirtualCommandLine, space: Path) -> None:
+    ended = tuned(loadstone, space, lab_of(cache_memcached=1.25), "--budget=20m")
+    found = only(ended)
+    assert found["changes"] == {"cache": "memcached"}
+    of_both = found["capacities"]
+    assert of_both["default"]["rate_rps"] == pytest.approx(100.0, rel=0.03)
+    assert of_both["changed"]["rate_rps"] == pytest.approx(125.0, rel=0.03)
+    assert len(of_both["runs"]) == 2
+    [told] = [one["text"] for one in found["facts"] if one["label"] == "N"]
+    assert "with the default" in told
 
 
 def test_without_an_effect_no_gain_is_shown(loadstone: VirtualCommandLine, space: Path) -> None:

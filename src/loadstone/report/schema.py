@@ -442,6 +442,10 @@ class TuningData(_Measured):
     trials: list[dict[str, Any]] = Field(
         description="of the search: `changes`, `from`, `ratio`, `pairs`, `rounds`, `failure`"
     )
+    capacities: dict[str, Any] | None = Field(
+        description="N of a search of each: `default` and `changed` with `rate_rps`, `low_rps`, "
+        "`high_rps`; `runs`"
+    )
     cut_short: list[str] = Field(description="what the budget left no time for")
 
 

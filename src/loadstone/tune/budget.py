@@ -20,6 +20,8 @@ ABLATION_SHARE = 0.5  # of what is left after the proof
 FEWEST_ABLATION = 6  # pairs of each setting
 TRADE_SHARE = 0.2  # of the budget, with --with-trades
 TRADE_PAIRS = 8
+N_S = 60.0  # of load, of each search at the end
+N_SHARE = 0.15  # of the budget, at most, for both
 # The gain that was seen while searching is larger than the true one; half of it must be found.
 EXPECTED = 0.5
 
@@ -61,6 +63,13 @@ class Costs:
     def pairs_in(self, seconds: float) -> int:
         """Return how many pairs a comparison has time for; negative if not even for the start."""
         return int((seconds - self.start_s) / self.pair_s)
+
+    @property
+    def capacities_s(self) -> float:
+        """Seconds of the two searches at the end; 0 if the budget is too small for them."""
+        seconds = self.start_s + 2 * N_S
+        fits = seconds <= N_SHARE * self.terms.budget_s
+        return seconds if self.terms.searches_n and fits else 0.0
 
     @property
     def left_s(self) -> float:

@@ -57,7 +57,9 @@ class Begun:
     @property
     def terms(self) -> Terms:
         """What decides how the budget is spent."""
-        return Terms(self.budget_s, self.seed, self.with_trades, pair_s=self.pair_s)
+        return Terms(
+            self.budget_s, self.seed, self.with_trades, searches_n=True, pair_s=self.pair_s
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,16 +13,20 @@ from loadstone.compare.metrics import CPU, P99, THROUGHPUT
 from loadstone.errors import EnvironmentUnusable, MeasurementInvalid
 from loadstone.lab.keystone import settings
 from loadstone.plan.load import ClosedLoad
+from loadstone.result.model import Run
 from loadstone.result.observer import Display
 from loadstone.run.backend import Backend, Say
+from loadstone.run.flow import run
 from loadstone.store.store import Store
 from loadstone.target.choice import OwnLab, TargetChoice
 from loadstone.target.target import Target
-from loadstone.tune.budget import CHECK_PAIRS
+from loadstone.tune.budget import CHECK_PAIRS, N_S
 from loadstone.tune.evidence import Evidence
 from loadstone.tune.journal import Begun, TuningJournal
-from loadstone.tune.model import Comparison, Objective, Outcome, Phase
+from loadstone.tune.model import Comparison, Found, Objective, Outcome, Phase
 from loadstone.tune.space import Pairs, words
+from loadstone.workload.capacity import SearchTerms, search_group
+from loadstone.workload.model import RunConfig
 from loadstone.workload.services import Wanted, searchable
 
 LONGER = 3.0  # times the seconds of a trial, for a comparison that failed
@@ -51,12 +55,33 @@ class LabMeasure:
         must not condemn a combination. Raises EnvironmentUnusable if it is the default that does
         not start.
         """
+        if comparison.phase is Phase.CAPACITY:
+            return self._capacities(comparison)
         first = self._compared(comparison, 1.0)
         if first.evidence is not None:
             return first
         self.display.say(f"tune: once more: {first.failure}")
         again = self._compared(comparison, LONGER)
         return replace(again, took_s=first.took_s + again.took_s)
+
+    def _capacities(self, comparison: Comparison) -> Outcome:
+        """Search N of both, one after the other."""
+        began_s, runs = self.backend.clock.monotonic_s(), list[Run]()
+        failure = ""
+        for letter, changes in (("a", comparison.a), ("b", comparison.b)):
+            try:
+                config = _search_of(self.journal.begun, self.journal.tuning_id, letter, changes)
+                runs.append(run(config, self.store, self.display, self.backend))
+            except (EnvironmentUnusable, MeasurementInvalid) as problem:
+                failure = str(problem).splitlines()[0]
+        found = [_found(one) for one in runs]
+        return Outcome(
+            evidence=None,
+            failure=failure,
+            took_s=self.backend.clock.monotonic_s() - began_s,
+            runs=tuple(one.run_id for one in runs),
+            capacities=(found[0], found[1]) if len(found) > 1 else None,
+        )
 
     def _compared(self, comparison: Comparison, longer: float) -> Outcome:
         began_s = self.backend.clock.monotonic_s()
@@ -115,6 +140,25 @@ def config_of(
         metric=THROUGHPUT,  # CPU and latencies come from the same trials
         parameters=((TUNING, tuning_id), (PHASE, comparison.phase.value)),
     )
+
+
+def _search_of(begun: Begun, tuning_id: str, letter: str, changes: Pairs) -> RunConfig:
+    """Return a search for N of one combination, on a deployment of its own."""
+    load, side = begun.load, _side(begun, letter, changes)
+    wanted = Wanted(load.scenario, False, load.users, load.arguments)
+    group = search_group((searchable(side.target, wanted),), SearchTerms(budget_s=N_S))
+    about = ((TUNING, tuning_id), (PHASE, Phase.CAPACITY.value), ("changes", side.name))
+    [search] = group.measurements
+    record = replace(search.record, parameters=(*about, *search.record.parameters))
+    group = replace(group, measurements=(replace(search, record=record),))
+    return RunConfig(kind="capacity", target=side.target, groups=(group,), command=begun.command)
+
+
+def _found(one: Run) -> Found:
+    capacity = one.measurements[0].capacity
+    if capacity is None:
+        return Found(None, None, None)
+    return Found(capacity.rate_rps, capacity.low_rps, capacity.high_rps)
 
 
 def _side(begun: Begun, letter: str, changes: Pairs) -> Side:

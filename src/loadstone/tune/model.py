@@ -17,6 +17,7 @@ class Phase(StrEnum):
     ABLATION = "ablation"  # one changed setting put back
     PROOF_AGAIN = "proof again"  # of the winner without the settings that carry nothing
     TRADE = "trade"
+    CAPACITY = "capacity"  # N of the default and of what is stated
 
 
 class Objective(StrEnum):
@@ -38,6 +39,15 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True)
+class Found:
+    """N of one combination; None: not known."""
+
+    rate_rps: float | None
+    low_rps: float | None
+    high_rps: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """What came of a comparison: evidence that B is better than A, or why there is none."""
 
@@ -49,6 +59,7 @@ class Outcome:
     a: float = 0.0  # the metric of A, its mean
     b: float = 0.0
     notes: tuple[str, ...] = ()  # what disturbed it
+    capacities: tuple[Found, Found] | None = None  # of A and B, where they were searched
 
 
 Measure = Callable[[Comparison], Outcome]
@@ -61,6 +72,7 @@ class Terms:
     budget_s: float
     seed: int = 1
     with_trades: bool = False
+    searches_n: bool = False  # of the default and of what is stated, at the end
     start_s: float = 45.0  # of two services with their warm-up, until it was measured
     pair_s: float = 4.0  # of a pair of trials, until it was measured
 
@@ -129,6 +141,7 @@ class Tuned:
     ablation: tuple[Share, ...] = ()
     proof_again: Proof | None = None
     trades: tuple[Trade, ...] = ()
+    capacities: Outcome | None = None  # N of the default and of what is stated
     spent_s: float = 0.0
     cut_short: tuple[str, ...] = ()  # what the budget left no time for
 

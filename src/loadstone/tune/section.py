@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from math import exp
 from typing import Any
 
@@ -25,10 +25,11 @@ from loadstone.report.section import (
 )
 from loadstone.report.sections.overview import overview
 from loadstone.tune import advice
+from loadstone.tune.budget import N_S
 from loadstone.tune.evidence import Evidence, Interval
 from loadstone.tune.journal import TuningJournal
 from loadstone.tune.measured import METRICS
-from loadstone.tune.model import Proof, Share, Trade, Trial, Tuned
+from loadstone.tune.model import Outcome, Proof, Share, Trade, Trial, Tuned
 from loadstone.tune.space import Pairs, Setting, Space, words
 from loadstone.tune.tuning import ALPHA, PROOF_ALPHA
 
@@ -174,6 +175,8 @@ def _facts(shown: Shown) -> Iterator[Fact]:
     proof = tuned.stated
     if proof is not None and proof.interval is not None:
         yield Fact("measured", _values(shown, proof), rank=2)
+    if tuned.capacities is not None:
+        yield Fact("N", _capacities(tuned.capacities), rank=2)
     if tuned.proof_again is not None and tuned.proof is not None:
         yield Fact("before the reduction", f"{words(tuned.proof.changes)}: {_proved(tuned.proof)}")
     yield from (Fact("not done", one, rank=3) for one in _cut_short(tuned))
@@ -210,6 +213,17 @@ def _values(shown: Shown, proof: Proof) -> str:
     )
     count = proof.outcome.evidence.pairs if proof.outcome.evidence else 0
     return f"{a} with the default, {b} with the change, {count} pairs"
+
+
+def _capacities(outcome: Outcome) -> str:
+    """Return N of the default and with the change, each of a search of its own."""
+    if outcome.capacities is None:
+        return f"not found: {outcome.failure}"
+    a, b = (
+        f"{figures.n(one)}/s" + (f" ({figures.interval(one)})" if one.rate_rps else "")
+        for one in outcome.capacities
+    )
+    return f"{a} with the default, {b} with the change, a search of {figures.seconds(N_S)} each"
 
 
 def _proved(proof: Proof) -> str:
@@ -469,8 +483,16 @@ def _measurement(shown: Shown) -> dict[str, Any]:
             }
             for one in tuned.trials
         ],
+        "capacities": _capacities_data(tuned.capacities),
         "cut_short": list(tuned.cut_short),
     }
+
+
+def _capacities_data(outcome: Outcome | None) -> dict[str, Any] | None:
+    if outcome is None or outcome.capacities is None:
+        return None
+    default, changed = (asdict(one) for one in outcome.capacities)
+    return {"default": default, "changed": changed, "runs": list(outcome.runs)}
 
 
 def _change(change: tuple[str, str]) -> dict[str, Any]:

@@ -96,6 +96,7 @@ class _Tuning:
         )
         found = self._proven(found)
         found = self._with_trades(found)
+        found = self._with_capacities(found)
         return replace(found, spent_s=self.costs.spent_s, cut_short=tuple(self.cut_short))
 
     def _compared(self, phase: Phase, a: Pairs, b: Pairs, pairs: int) -> Outcome:
@@ -210,7 +211,7 @@ class _Tuning:
     def _proof_s(self) -> float:
         """Seconds that are left for proofs and ablation."""
         trades_s = budget.TRADE_SHARE * self.terms.budget_s if self.terms.with_trades else 0.0
-        return self.costs.left_s - trades_s
+        return self.costs.left_s - trades_s - self.costs.capacities_s
 
     def _proof(self, phase: Phase, changes: Pairs, seen: Evidence, left_s: float) -> Proof | None:
         pairs = budget.proof_pairs(self.costs, left_s, seen, PROOF_ALPHA)
@@ -247,7 +248,8 @@ class _Tuning:
             return found
         base, trades = found.changes, list[tuple[tuple[str, str], Outcome]]()
         for change in self._trades(base):
-            if self.costs.left_s < self.costs.of(budget.TRADE_PAIRS):
+            left_s = self.costs.left_s - self.costs.capacities_s
+            if left_s < self.costs.of(budget.TRADE_PAIRS):
                 self.cut_short.append(f"the trade {words((change,))}")
                 continue
             self.say(f"trade: {words((change,))}")
@@ -264,6 +266,18 @@ class _Tuning:
             for change, one in trades
         )
         return replace(found, trades=shown)
+
+    # What it means for N
+
+    def _with_capacities(self, found: Tuned) -> Tuned:
+        """Search N of the default and of what is stated; the gain itself stays the proven one."""
+        if not found.has_gain or not self.terms.searches_n:
+            return found
+        if not 0 < self.costs.capacities_s <= self.costs.left_s:
+            self.cut_short.append("N of both")
+            return found
+        self.say(f"N of the default and of {words(found.changes)}")
+        return replace(found, capacities=self._compared(Phase.CAPACITY, (), found.changes, 1))
 
     def _trades(self, base: Pairs) -> list[tuple[str, str]]:
         values = self.space.values(base)
