@@ -46,11 +46,7 @@ def run_trial(request: TrialRequest, load: Load, conditions: Conditions) -> tupl
     """Run one load on the target; return the trial, and whether the load time was used up."""
     observers, clock = conditions.observers, conditions.engine.clock
     began_s = clock.monotonic_s()
-    for observer in observers:
-        observer.on_trial_begin(request)
-    target = conditions.target
-    meter = Meter(target.members, target.other_side)
-    watch = _Watch(conditions, _alarm(request, conditions.config), meter)
+    watch = _Watch(request, conditions, _alarm(request, conditions.config))
     reads = [observer for observer in observers if observer.reads_samples]
 
     def on_samples(samples: Samples, actions: tuple[str, ...]) -> None:
@@ -62,6 +58,7 @@ def run_trial(request: TrialRequest, load: Load, conditions: Conditions) -> tupl
         LoadTerms(
             conditions.allowance,
             conditions.file if conditions.config.goal is None else None,
+            watch.begin,
             watch,
             on_samples if reads else None,
             conditions.engine,
@@ -143,13 +140,19 @@ def _judged(request: TrialRequest, loaded: Loaded, conditions: Conditions) -> Tr
 class _Watch:
     """Calls observers a few times a second during the load; returns False to end it."""
 
+    request: TrialRequest
     conditions: Conditions
     alarm: Alarm | None
-    meter: Meter
+    meter: Meter = field(init=False)
     start_s: float = field(init=False)  # Unix time of the load's first instant
     _least_s: float = field(default=math.inf, init=False)
 
-    def __post_init__(self) -> None:
+    def begin(self) -> None:
+        """Begin to watch; what a load prepares before, such as logins, does not count."""
+        for observer in self.conditions.observers:
+            observer.on_trial_begin(self.request)
+        target = self.conditions.target
+        self.meter = Meter(target.members, target.other_side)
         self.start_s = self._clock.unix_s()
 
     @property

@@ -87,6 +87,7 @@ class Calls:
                 self.timeout_s,
                 self.max_in_flight,
             )
+            terms.on_begin()
             called = gate.call(plan, terms.allowance, terms.on_progress, terms.on_samples)
             return Loaded(
                 called.measured.samples,

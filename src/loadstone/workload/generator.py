@@ -43,6 +43,8 @@ class LoadTerms:
 
     allowance: Allowance
     file: Path | None  # None: samples stay in memory
+    # Called when all is prepared, right before the load: what is watched begins with it.
+    on_begin: Callable[[], None]
     on_progress: OnProgress
     on_samples: OnSamples | None = None
     engine: Engine = LOCAL  # or a fleet

@@ -104,6 +104,7 @@ def send(
     if trace is not None and _has_own_traces(plan):
         raise InvalidInput(f"requests have a header {HEADER} of their own; leave out --trace-share")
     plan = replace(plan, trace=trace)
+    terms.on_begin()
     if terms.file is None:
         done = gate.run(plan, terms.allowance, terms.on_progress, terms.engine)
         samples = mark_abandoned(done.samples, limits) if request.time_left else done.samples
