@@ -468,7 +468,7 @@ STUDIES = {
     "token-formats": ("Fernet and JWS, with and without memcached", 7),
     "rackspace-2016": ("Apache and nginx-uwsgi at 100 to 1,000 connections", 20),
     "scenario-statements": ("SQL statements and cache operations of every scenario", 4),
-    "identity-servers": ("Keystone, Keycloak and oidc-provider; needs Java, Maven and Node", 24),
+    "identity-servers": ("Keystone, Keycloak and oidc-provider; needs Java, Maven and Node", 28),
 }
 
 

@@ -11,7 +11,7 @@ from loadstone.study.model import FaultMeasurement
 from loadstone.study.read import StudySource
 
 QUICK_AT_MOST_S = {
-    "identity-servers": 25 * 60,
+    "identity-servers": 28 * 60,
     "isp-ras-2015": 40 * 60,
     "memcached-death": 12 * 60,
     "rackspace-2016": 20 * 60,
