@@ -71,8 +71,8 @@ def script(name: str) -> str:
             lines += [f"cat > {step.name} <<'END'", step.text.rstrip("\n"), "END"]
             continue
         lines += step.lines
-        wrong = " && ".join(f"[ $c != {code} ]" for code in step.codes)
-        lines.append(f'c=$?; {wrong} && {{ echo "block {number}: exit $c"; exit 99; }}')
+        is_expected = " || ".join(f"[ $c = {code} ]" for code in step.codes)
+        lines.append(f'c=$?; {is_expected} || {{ echo "block {number}: exit $c"; exit 99; }}')
     return "\n".join([*lines, ""])
 
 
