@@ -57,7 +57,8 @@ def main() -> None:
         times = int(given.rate * load_s)
         study = STUDY.format(turns=given.turns, rate=given.rate, times=times)
         (home / "study.yaml").write_text(study)
-        words = ("study", "run", "study.yaml", "--live", "--store=store")
+        # Nobody reads what it prints: two hours of progress would fill the pipe, and block it.
+        words = ("study", "run", "study.yaml", "--live", "--store=store", "--progress=none")
         browser = playwright.chromium.launch(
             executable_path=shutil.which("chromium") or "/usr/bin/chromium", args=QUIET
         )
