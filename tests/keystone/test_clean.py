@@ -60,6 +60,28 @@ def test_a_stranger_in_the_domain_of_the_run_keeps_it(fake, access, journal, sai
     assert fake.names("projects") == []
 
 
+@pytest.mark.usefixtures("killed")
+def test_projects_in_each_other_are_removed_from_below(fake, access, journal, said):
+    (domain,) = fake.things["domains"].values()
+    parent = None
+    for number in range(6):
+        place = {"domain_id": domain["id"], "parent_id": parent}
+        parent = fake.add("projects", f"{NAME}-t{number}", **place)["id"]
+    assert clean(access, journal, said.append) == ()
+    assert not any(fake.things.values())
+
+
+@pytest.mark.usefixtures("killed")
+def test_a_project_with_somebody_elses_below_it_is_left_and_named(fake, access, journal, said):
+    (domain,) = fake.things["domains"].values()
+    place = {"domain_id": domain["id"]}
+    parent = fake.add("projects", f"{NAME}-t0", **place)["id"]
+    fake.add("projects", "of-a-visitor", parent_id=parent, **place)
+    leftovers = clean(access, journal, said.append)
+    assert {leftover.thing.kind for leftover in leftovers} == {ResourceKind.DOMAIN}
+    assert fake.names("projects") == [f"{NAME}-t0", "of-a-visitor"]
+
+
 def test_what_was_made_without_an_id_coming_back_is_found_by_name(fake, access, journal, said):
     Journal.start(journal, RUN, access).create(ResourceKind.DOMAIN, NAME)
     fake.add("domains", NAME)

@@ -166,6 +166,8 @@ class FakeKeystone:
                 inside = [i for i, t in self.things[kind].items() if t["domain_id"] == identity]
                 for i in inside:
                     del self.things[kind][i]
+        if any(other.get("parent_id") == identity for other in self.things[plural].values()):
+            return 403, {"error": {"code": 403, "message": "it is not a leaf in the hierarchy"}}
         del self.things[plural][identity]
         return 204, None
 

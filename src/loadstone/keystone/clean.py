@@ -196,16 +196,13 @@ def _remove_kind(
 ) -> dict[str, str]:
     failed: dict[str, str] = {}
     for _ in range(_ROUNDS):
-        ours = [
-            thing
-            for thing in place.find(kind, **query)
-            if is_of_run(run_id, thing.name) and thing.name not in failed
-        ]
-        if not ours:
-            break
+        ours = [thing for thing in place.find(kind, **query) if is_of_run(run_id, thing.name)]
         # Ctrl-C here usually follows an earlier one; removing something twice does no harm.
-        for result in each(remove, ours, _WORKERS, say, waits=False):
-            failed |= result
+        refusals = each(remove, ours, _WORKERS, say, waits=False)
+        failed = {name: why for refusal in refusals for name, why in refusal.items()}
+        # A project that holds others can be removed when they are gone.
+        if all(refusals):
+            break
     return failed
 
 
