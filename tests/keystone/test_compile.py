@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -115,7 +116,9 @@ def test_tokens_that_die_before_the_load_ends_are_refused(fake, access, journal)
 @pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=SCENARIOS.keys())
 def test_every_scenario_compiles_into_requests(access, journal, scenario):
     with users(access, RUN, UsersSettings(), journal, str) as people:
-        actors = with_credentials(access, people, scenario.needs)
+        made = with_credentials(access, people, scenario.needs)
+        root = {"tree_root": "0"}  # contexts.shared makes it
+        actors = [replace(user, credentials={**user.credentials, **root}) for user in made]
         columns = scenario.token_columns
         tokens = {name: issue_tokens(access, actors, column=name) for name in columns}
         plan = compile_plan(scenario.of_run(RUN), access, actors, tokens, LOAD)

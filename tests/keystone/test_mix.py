@@ -26,9 +26,10 @@ def test_a_name_is_the_scenario_itself() -> None:
     assert named("issue") is SCENARIOS["issue"]
 
 
-def test_users_with_a_second_factor_do_nothing_else():
-    with pytest.raises(InvalidInput, match="login-totp cannot be mixed"):
-        named("mix:login-totp=1,validate=9")
+@pytest.mark.parametrize("special", ["login-totp", "issue-groups", "validate-groups"])
+def test_users_who_are_different_do_nothing_else(special):
+    with pytest.raises(InvalidInput, match=f"{special} cannot be mixed"):
+        named(f"mix:{special}=1,validate=9")
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from loadstone.engine.samples import Outcome
 from loadstone.errors import EnvironmentUnusable
 from loadstone.keystone.clean import clean, remaining
 from loadstone.keystone.compile import compile_plan
+from loadstone.keystone.contexts import shared
 from loadstone.keystone.contexts.credentials import with_credentials
 from loadstone.keystone.contexts.tokens import issue_tokens
 from loadstone.keystone.contexts.users import UsersSettings, make_users, users
@@ -187,11 +188,16 @@ def test_a_kill_leaves_no_password_behind(exclusive_keystone, access, journal):
     assert clean(access, journal, print) == ()
 
 
-def test_every_scenario_is_answered_as_expected(access, journal):
+def test_every_scenario_is_answered_as_expected(access, journal, monkeypatch):
+    for name, few in (("GROUPS", 3), ("TREE_PROJECTS", 13)):
+        monkeypatch.setattr(shared, name, few)
+    before = names(access)
     with users(access, RUN, UsersSettings(1, 2), journal, print) as people:
         load = ClosedLoad(workers=1, iterations=2)
         # With a second factor, users could not log in for the others.
-        actors = with_credentials(access, people, set(Need) - {Need.SECOND_FACTOR})
+        needs = set(Need) - {Need.SECOND_FACTOR}
+        actors = shared.with_shared(Identity(access), people, needs, Journal(journal, RUN), print)
+        actors = with_credentials(access, actors, needs)
         for name, scenario in SCENARIOS.items():
             if Need.SECOND_FACTOR in scenario.needs:
                 continue
@@ -204,6 +210,34 @@ def test_every_scenario_is_answered_as_expected(access, journal):
             if name == "group-life":
                 # Leaving a group revokes the user's tokens, those of the rest of the second, too.
                 time.sleep(1.0 - time.time() % 1.0)
+    assert names(access) == before
+    # Keystone keeps the roles of a domain that is gone.
+    assert Identity(access).find(ResourceKind.ROLE, domain_id=people[0].domain_id) == ()
+
+
+def test_users_in_groups_have_their_roles_from_them(access, journal, monkeypatch):
+    monkeypatch.setattr(shared, "GROUPS", 3)
+    with users(access, RUN, UsersSettings(1, 1), journal, print) as people:
+        identity, needs = Identity(access), (Need.GROUPS,)
+        [user] = shared.with_shared(identity, people, needs, Journal(journal, RUN), print)
+        place = f"/projects/{user.project_id}/users/{user.id}/roles/{identity.role_id('member')}"
+        assert identity.call(place, "DELETE").ok  # what the user had by itself
+        assert identity.log_in(user)  # Keystone refuses users without a role in the project
+        listed = identity.call(
+            f"/role_assignments?user.id={user.id}&effective&include_names", "GET"
+        ).json()["role_assignments"]
+        assert "member" in {one["role"]["name"] for one in listed}
+
+
+def test_a_tree_has_as_many_projects_as_it_says(access, journal, monkeypatch):
+    monkeypatch.setattr(shared, "TREE_PROJECTS", 25)
+    with users(access, RUN, UsersSettings(1, 1), journal, print) as people:
+        identity, needs = Identity(access), (Need.PROJECT_TREE,)
+        [user] = shared.with_shared(identity, people, needs, Journal(journal, RUN), print)
+        root = user.credentials["tree_root"]
+        tree = identity.call(f"/projects/{root}?subtree_as_ids", "GET").json()["project"]["subtree"]
+        assert len(tree) == 10  # directly below it
+        assert sum(len(below or {}) for below in tree.values()) == 14
 
 
 def test_a_login_with_a_second_factor_needs_both(balanced_keystone, journal):

@@ -235,9 +235,27 @@ class Identity:
     def grant_on(self, place: str, user_id: str, role_id: str) -> None:
         """Assign a role to a user; `place` is the path of a project or domain, or /system."""
         path = f"{place}/users/{_quoted(user_id)}/roles/{_quoted(role_id)}"
+        self._put("assign a role", path)
+
+    def grant_to_group(self, project_id: str, group_id: str, role_id: str) -> None:
+        """Assign a role on a project to a group."""
+        place = f"/projects/{_quoted(project_id)}/groups/{_quoted(group_id)}"
+        self._put("assign a role to a group", f"{place}/roles/{_quoted(role_id)}")
+
+    def add_to_group(self, group_id: str, user_id: str) -> None:
+        """Put a user into a group."""
+        path = f"/groups/{_quoted(group_id)}/users/{_quoted(user_id)}"
+        self._put("put a user into a group", path)
+
+    def imply_role(self, role_id: str, implied_id: str) -> None:
+        """Let whoever has the first role have the second, too."""
+        path = f"/roles/{_quoted(role_id)}/implies/{_quoted(implied_id)}"
+        self._put("let a role imply another", path)
+
+    def _put(self, what: str, path: str) -> None:
         response = self.call(path, "PUT")
         if not response.ok:
-            raise self._refused("assign a role", response)
+            raise self._refused(what, response)
 
     def _json(self, what: str, response: "Response", *keys: str) -> object:
         """Return a value of the JSON response; raise if a proxy sent a page."""

@@ -9,8 +9,10 @@ from loadstone.cloud.permission import require_loopback
 from loadstone.engine.callables.model import PAUSE
 from loadstone.keystone.compile import compile_plan
 from loadstone.keystone.contexts.credentials import with_credentials
+from loadstone.keystone.contexts.shared import with_shared
 from loadstone.keystone.contexts.tokens import issue_tokens
 from loadstone.keystone.contexts.workload import Actors
+from loadstone.keystone.identity import Identity
 from loadstone.keystone.resources import Token, User
 from loadstone.keystone.scenarios.model import Scenario
 from loadstone.plan.load import Load
@@ -74,7 +76,8 @@ def prepare(scenario: Scenario, actors: Actors, access: Access, say: Say) -> Pre
     """Announce in the journal what iterations will create; create the credentials they need."""
     actors.announce(scenario)
     turns = actors.turns()
-    users = with_credentials(access, actors.users, scenario.needs)
+    users = with_shared(Identity(access), actors.users, scenario.needs, actors.journal, say)
+    users = with_credentials(access, users, scenario.needs)
     tokens = {}
     for column in scenario.token_columns:
         say(f"issuing {len(users)} tokens")

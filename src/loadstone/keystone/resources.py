@@ -95,6 +95,21 @@ def user_name(run_id: str, number: int) -> str:
     return f"{domain_name(run_id)}-u{number}"
 
 
+def group_name(run_id: str, number: int) -> str:
+    """Return the name of the run's group with this number."""
+    return f"{domain_name(run_id)}-g{number}"
+
+
+def role_name(run_id: str, number: int) -> str:
+    """Return the name of the run's role with this number, in its domain."""
+    return f"{domain_name(run_id)}-r{number}"
+
+
+def tree_name(run_id: str, number: int) -> str:
+    """Return the name of a project of the run's tree; number 0 is its root."""
+    return f"{domain_name(run_id)}-t{number}"
+
+
 def network_name(run_id: str, number: str) -> str:
     """Return the name of a network of the run: its project's number, a dash, its own."""
     return f"{domain_name(run_id)}-n{number}"
@@ -122,5 +137,5 @@ def counted(number: int, kind: ResourceKind) -> str:
 
 def is_of_run(run_id: str, name: str) -> bool:
     """Return whether the name is of exactly this run, not of one with a similar id."""
-    own = rf"{re.escape(domain_name(run_id))}(-[pus]\d+|-n\d+-\d+|-w[0-9a-f]+-i\d+(-\d+)?)?"
+    own = rf"{re.escape(domain_name(run_id))}(-[pusgrt]\d+|-n\d+-\d+|-w[0-9a-f]+-i\d+(-\d+)?)?"
     return re.fullmatch(own, name) is not None

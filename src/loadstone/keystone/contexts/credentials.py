@@ -27,7 +27,7 @@ def with_credentials(
 ) -> tuple[User, ...]:
     """Return the users, each with the credentials or roles that a scenario needs."""
     identity = Identity(access)
-    wanted = [_MAKERS[need] for need in dict.fromkeys(needs)]
+    wanted = [_MAKERS[need] for need in dict.fromkeys(needs) if need in _MAKERS]
 
     def with_all(user: User) -> User:
         made = dict(user.credentials)

@@ -6,7 +6,7 @@ from loadstone.errors import InvalidInput
 from loadstone.keystone.scenarios.authenticate import ISSUE_TOKEN, VALIDATE_TOKEN
 from loadstone.keystone.scenarios.extra import EXTRA_SCENARIOS
 from loadstone.keystone.scenarios.logins import LOGINS
-from loadstone.keystone.scenarios.model import Need, Scenario
+from loadstone.keystone.scenarios.model import Scenario
 from loadstone.keystone.scenarios.tokens import TOKEN_LIFE
 from loadstone.keystone.scenarios.validations import VALIDATIONS
 from loadstone.plan.mix import MIX, is_mix, weights_of
@@ -39,9 +39,10 @@ def named(name: str) -> Scenario:
     weights = weights_of(name)
     parts = {part: _scenario(part) for part in weights}
     for part, scenario in parts.items():
-        if Need.SECOND_FACTOR in scenario.needs and len(parts) > 1:
+        special = next((need for need in scenario.needs if need.changes_users), None)
+        if special is not None and len(parts) > 1:
             raise InvalidInput(
-                f"{name}: {part} cannot be mixed: its users cannot log in with a password alone"
+                f"{name}: {part} cannot be mixed: the users of the others would have {special}, too"
             )
     steps, mix = mixed(*((parts[part].steps, weight) for part, weight in weights.items()))
     total = sum(weights.values())

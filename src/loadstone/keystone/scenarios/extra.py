@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 
 from loadstone.keystone.resources import ResourceKind
 from loadstone.keystone.scenarios.draft import PROJECT_ID, USER_ID, Draft, under
-from loadstone.keystone.scenarios.model import ADMIN_TOKEN, JSON_HEADERS, Need, Scenario, filled
+from loadstone.keystone.scenarios.model import (
+    ADMIN_TOKEN,
+    JSON_HEADERS,
+    TREE_PROJECTS,
+    Need,
+    Scenario,
+    filled,
+)
 from loadstone.keystone.scenarios.tokens import about_itself, issue
 from loadstone.plan.script import Captured, Column, JsonCapture, Step, Text, text
 
@@ -175,6 +182,24 @@ def _project_tags() -> Scenario:
     return draft.scenario("project, made, tagged, found by its tag and deleted")
 
 
+def _subtree() -> Scenario:
+    return Scenario(
+        name="Keystone.get_project_subtree",
+        title=f"tree of {TREE_PROJECTS:,} projects",
+        request="GET /v3/projects/{}?subtree_as_ids (as the administrator)",
+        steps=(
+            Step(
+                action="keystone_v3.get_project_subtree",
+                method="GET",
+                path=(*under("/projects", (Column("tree_root"),)), Text("?subtree_as_ids")),
+                headers=(("Accept", text("application/json")), ("X-Auth-Token", (ADMIN_TOKEN,))),
+                expect_status=(200,),
+            ),
+        ),
+        needs=(Need.PROJECT_TREE,),
+    )
+
+
 _LEVELS = 4  # Keystone's default limit is 5, and the domain is the first
 
 
@@ -202,6 +227,7 @@ EXTRA_SCENARIOS = {
     "endpoint-list": _listed("endpoints"),
     "group-life": _group(),
     "project-list": _listed("projects"),
+    "project-subtree": _subtree(),
     "project-tags": _project_tags(),
     "project-tree": _project_tree(),
     "service-list": _listed("services"),

@@ -3,10 +3,12 @@
 import base64
 from dataclasses import replace
 
+from loadstone.keystone.scenarios.authenticate import ISSUE_TOKEN
 from loadstone.keystone.scenarios.body import Tree, json_body
 from loadstone.keystone.scenarios.model import (
     ADMIN_TOKEN,
     EC2_REQUEST,
+    GROUPS,
     JSON_HEADERS,
     S3_STRING_TO_SIGN,
     SUBJECT_TOKEN,
@@ -58,6 +60,15 @@ ISSUE_FOR_SYSTEM = Scenario(
     request="POST /v3/auth/tokens (password, system scope)",
     steps=(_login("issue_system_token", _PASSWORD, {"system": {"all": True}}),),
     needs=(Need.SYSTEM_ROLE,),
+)
+
+# The roles come by way of groups, and imply others: Keystone follows both at each login.
+ISSUE_BY_GROUPS = replace(
+    ISSUE_TOKEN,
+    name="Keystone.issue_token_by_groups",
+    title=f"token issue for users in {GROUPS} groups",
+    request=f"POST /v3/auth/tokens (password, project scope; users in {GROUPS} groups with roles)",
+    needs=(Need.GROUPS,),
 )
 
 # An attack, or a service whose password has changed. It costs a password hash like a login that
@@ -195,6 +206,7 @@ S3 = _signed(
 LOGINS = {
     "ec2": EC2,
     "issue-domain": ISSUE_FOR_DOMAIN,
+    "issue-groups": ISSUE_BY_GROUPS,
     "issue-system": ISSUE_FOR_SYSTEM,
     "login-totp": LOGIN_WITH_TOTP,
     "oauth2": OAUTH2,

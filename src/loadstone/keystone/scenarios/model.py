@@ -62,6 +62,8 @@ EC2_REQUEST: EC2Request = {
     },
 }
 S3_STRING_TO_SIGN = b"GET\n\n\n\nx-amz-date:Tue, 27 Mar 2007 19:36:42 +0000\n/bucket/key"
+GROUPS = 100  # that each user is in (Need.GROUPS)
+TREE_PROJECTS = 1000  # Need.PROJECT_TREE
 ROOT = Column("root")  # the complete path of a request above the version: "/"
 MADE = Column("made")  # before the iteration's number in the names of created resources
 
@@ -76,6 +78,13 @@ class Need(StrEnum):
     DOMAIN_ROLE = "roles in their domain"
     SYSTEM_ROLE = "roles on the system"
     SECOND_FACTOR = "second factors (TOTP)"
+    GROUPS = "groups with roles"
+    PROJECT_TREE = "a tree of projects"
+
+    @property
+    def changes_users(self) -> bool:
+        """Whether users who have it cost more, or log in differently, in other scenarios too."""
+        return self in (Need.SECOND_FACTOR, Need.GROUPS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,14 @@
 """Validations of tokens other than a password's for a project."""
 
+from dataclasses import replace
+
+from loadstone.keystone.scenarios.authenticate import VALIDATE_TOKEN
 from loadstone.keystone.scenarios.model import (
     ACCESS_RULES_TOKEN,
     ADMIN_TOKEN,
     APPLICATION_CREDENTIAL_TOKEN,
     DOMAIN_TOKEN,
+    GROUPS,
     SYSTEM_TOKEN,
     TRUST_TOKEN,
     Need,
@@ -57,7 +61,46 @@ VALIDATE_REVOKED = Scenario(
     ),
 )
 
+VALIDATE_BY_GROUPS = replace(
+    VALIDATE_TOKEN,
+    name="Keystone.validate_token_by_groups",
+    title=f"validation of tokens of users in {GROUPS} groups",
+    request=f"GET /v3/auth/tokens (one service validates tokens of users in {GROUPS} groups)",
+    needs=(Need.GROUPS,),
+)
+
+
+def _polling(name: str, title: str, validations: int) -> Scenario:
+    validate = _validation("keystone_v3.validate_token", OWN_TOKEN)
+    return Scenario(
+        name=f"Keystone.{name}",
+        title=title,
+        request=f"POST /v3/auth/tokens, {validations} GET (as the service that is asked)",
+        steps=(
+            issue("keystone_v3.fetch_token"),
+            *(
+                replace(
+                    validate,
+                    action=f"{validate.action}#{number}" if number > 1 else validate.action,
+                )
+                for number in range(1, validations + 1)
+            ),
+        ),
+    )
+
+
+# A service logs in and asks another one ten times, as nova-compute asks the placement service.
+# keystonemiddleware in the other validates the token each time, or once if it has a cache (default:
+# token_cache_time = 300 s).
+POLLS = 10
+POLLING = _polling("poll_service", f"login, then {POLLS} calls of a service", POLLS)
+POLLING_CACHED = _polling(
+    "poll_service_with_cache", f"login, then {POLLS} calls of a service with a token cache", 1
+)
+
 VALIDATIONS = {
+    "service-poll": POLLING,
+    "service-poll-cached": POLLING_CACHED,
     "validate-access-rules": _validate(
         "tokens with access rules", ACCESS_RULES_TOKEN, Need.ACCESS_RULES
     ),
@@ -66,6 +109,7 @@ VALIDATIONS = {
         APPLICATION_CREDENTIAL_TOKEN,
         Need.APPLICATION_CREDENTIAL,
     ),
+    "validate-groups": VALIDATE_BY_GROUPS,
     "validate-domain": _validate("domain tokens", DOMAIN_TOKEN, Need.DOMAIN_ROLE),
     "validate-revoked": VALIDATE_REVOKED,
     "validate-system": _validate("system tokens", SYSTEM_TOKEN, Need.SYSTEM_ROLE),
