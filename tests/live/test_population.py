@@ -17,7 +17,13 @@ pytestmark = pytest.mark.live
 
 NAME = "population"
 FEW = (("workers", "1"), ("hash-rounds", "4"))
-MANY = (("users", "30"), ("projects", "7"), ("groups", "4"), ("roles-per-user", "2"))
+MANY = (
+    ("users", "30"),
+    ("projects", "7"),
+    ("groups", "4"),
+    ("roles-per-user", "2"),
+    ("unique-passwords", "5"),
+)
 # What differs between two users made by the API.
 OF_EACH = {"id", "name", "user_id", "local_user_id", "actor_id", "target_id", "group_id", "links"}
 OF_EACH |= {"created_at", "created_at_int", "password_hash"}
@@ -100,6 +106,17 @@ def rows(lab: Deployment, ids: dict[str, str]) -> dict[str, list[dict[str, Any]]
     }
 
 
+def different_hashes(lab: Deployment) -> int:
+    """Return how many password hashes the population has."""
+    folder = data_folder(lab.folder, settings.read(lab.state.settings))
+    query = (
+        "SELECT count(DISTINCT password_hash) FROM password JOIN local_user "
+        "ON local_user.id = local_user_id WHERE name LIKE 'population-%'"
+    )
+    with sqlite3.connect(folder / "keystone.db") as database:
+        return int(database.execute(query).fetchone()[0])
+
+
 def sizes(api: Api) -> tuple[int, ...]:
     return tuple(
         sum(one["name"].startswith("population-") for one in api.send("GET", f"/{kind}")[kind])
@@ -113,6 +130,7 @@ def test_a_population_has_the_rows_and_answers_of_the_api(lab: Deployment) -> No
     by_api, by_bulk = api.made(), api.bulk()
     assert all(len(some) == 1 for some in rows(lab, by_api).values())
     assert rows(lab, by_bulk) == rows(lab, by_api)
+    assert different_hashes(lab) == 5
     assert api.answers(by_bulk) == api.answers(by_api)
 
     deployment.down(NAME)

@@ -62,7 +62,7 @@ class UpOptions(TypedDict):
     "--population",
     metavar="SPEC",
     help="Users, projects and so on in its database: users=100000,projects=5000,groups=20,"
-    "roles-per-user=3.",
+    "roles-per-user=3,unique-passwords=100.",
 )
 @click.option(
     "--settings", "file", metavar="FILE", help="File of settings in YAML. Options override it."

@@ -41,6 +41,7 @@ class Population:
     projects: int = 0
     groups: int = 0
     roles_per_user: int = 0
+    unique_passwords: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,7 +98,13 @@ class Keystone(Part):
     @property
     def _population(self) -> Population:
         chosen = self.settings
-        return Population(chosen.users, chosen.projects, chosen.groups, chosen.roles_per_user)
+        return Population(
+            chosen.users,
+            chosen.projects,
+            chosen.groups,
+            chosen.roles_per_user,
+            chosen.unique_passwords,
+        )
 
     def facts(self) -> Facts:
         """Return the configuration that influences performance."""
@@ -116,7 +122,7 @@ class Keystone(Part):
             *(
                 (name.replace("_", " "), str(count))
                 for name, count in asdict(self._population).items()
-                if count
+                if count and self.settings.users
             ),
             *((("fernet keys", str(keys)),) if keys else ()),
         )

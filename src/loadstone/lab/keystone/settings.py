@@ -29,7 +29,7 @@ OF_KEYSTONE = (
     *("database", "token", "identity", "cache", "memcached_servers", "hash_rounds"),
     "fernet_keys",
     *("revocation_events", "expired_tokens", "compute", "conf"),
-    *("users", "projects", "groups", "roles_per_user"),
+    *("users", "projects", "groups", "roles_per_user", "unique_passwords"),
 )
 # YAML reads on and off as true and false.
 ALSO_CALLED = {"postgresql": "postgres", "true": "on", "false": "off"}
@@ -39,9 +39,10 @@ JWS_SINCE = 15
 QUEENS = OLDEST  # the last with UUID tokens, on Python 3.6
 MOST_EVENTS = 1_000_000
 MOST_KEYS = 1000
-OF_POPULATION = ("users", "projects", "groups", "roles-per-user")
+OF_POPULATION = ("users", "projects", "groups", "roles-per-user", "unique-passwords")
 MOST_USERS = 1_000_000
 MOST_ROLES_PER_USER = 100
+MOST_PASSWORDS = 10_000  # each takes a hash: 0.3 s with Keystone's default
 
 
 class Service(StrEnum):
@@ -183,6 +184,7 @@ class LabSettings:
     projects: int = 0
     groups: int = 0
     roles_per_user: int = 0
+    unique_passwords: int = 1  # different hashes among the population
     compute: Compute = Compute.NONE
     middleware_cache: MiddlewareCache = MiddlewareCache.LOCAL
     service_tokens: Switch = Switch.ON  # Nova sends its own token with the user's
@@ -209,11 +211,7 @@ class LabSettings:
             )
         if self.expired_tokens and self.token is not TokenProvider.UUID:
             raise InvalidInput("expired-tokens needs token=uuid: no others are kept in a database")
-        if self.roles_per_user > self.projects:
-            raise InvalidInput(
-                f"roles-per-user={self.roles_per_user} needs as many projects or more: "
-                "each role of a user is in another project"
-            )
+        self._require_what_the_population_needs()
         if self.listen is not None and self.web not in (Web.UWSGI, Web.NGINX_UWSGI):
             raise InvalidInput("listen needs web=uwsgi or web=nginx-uwsgi: it is uWSGI's queue")
         if self.memcached_servers > 1 and not self.cache.is_shared:
@@ -296,6 +294,18 @@ class LabSettings:
             raise InvalidInput(
                 f"compute={self.compute} is on {HOST} alone, without address: its catalog names "
                 "services there"
+            )
+
+    def _require_what_the_population_needs(self) -> None:
+        if self.roles_per_user > self.projects:
+            raise InvalidInput(
+                f"roles-per-user={self.roles_per_user} needs as many projects or more: "
+                "each role of a user is in another project"
+            )
+        if self.unique_passwords > max(self.users, 1):
+            raise InvalidInput(
+                f"unique-passwords={self.unique_passwords} needs users={self.unique_passwords} "
+                "or more: each user of the population has one password"
             )
 
     def _require_what_tls_needs(self) -> None:
@@ -498,6 +508,7 @@ _READERS: dict[str, Callable[[str, str], object]] = {
     "projects": _whole(0, MOST_USERS),
     "groups": _whole(0, MOST_USERS),
     "roles-per-user": _whole(0, MOST_ROLES_PER_USER),
+    "unique-passwords": _whole(1, MOST_PASSWORDS),
     "compute": _level(Compute),
     "middleware-cache": _level(MiddlewareCache),
     "service-tokens": _level(Switch),

@@ -26,16 +26,16 @@ PROJECT = resource_sql.Project.__table__
 ASSIGNMENT = assignment_sql.RoleAssignment.__table__
 
 
-def write_population(role_id, users, projects, groups, roles_per_user):
+def write_population(role_id, users, projects, groups, roles_per_user, unique_passwords):
     """Make the database's population this large; one of the same size is kept."""
-    wanted = (users, projects, groups, users * roles_per_user)
+    wanted = (users, projects, groups, users * roles_per_user, min(users, unique_passwords))
     with sql.session_for_write() as session:
         if _sizes(session) == wanted:
             return
         _remove(session)
         _write_projects(session, projects)
         _write_groups(session, groups)
-        _write_users(session, users)
+        _write_users(session, users, unique_passwords)
         _insert(session, MEMBERSHIP, _memberships(users, groups))
         _insert(session, ASSIGNMENT, _assignments(role_id, users, projects, roles_per_user))
 
@@ -52,6 +52,10 @@ def _sizes(session):
         select(count()).select_from(PROJECT).where(PROJECT.c.name.like(MARK + "%")),
         select(count()).select_from(GROUP).where(GROUP.c.name.like(MARK + "%")),
         select(count()).select_from(ASSIGNMENT).where(ASSIGNMENT.c.actor_id.in_(_own_users())),
+        select(count(PASSWORD.c.password_hash.distinct()))
+        .select_from(PASSWORD)
+        .join(LOCAL_USER, PASSWORD.c.local_user_id == LOCAL_USER.c.id)
+        .where(LOCAL_USER.c.name.like(MARK + "%")),
     )
     return tuple(session.execute(query).scalar() for query in queries)
 
@@ -103,12 +107,14 @@ def _write_groups(session, count):
     _insert(session, GROUP, (row | {"description": ""} for row in _named("group", count)))
 
 
-def _write_users(session, count):
-    """Write users who share one password, which nobody knows: a hash for each would take hours."""
+def _write_users(session, count, unique_passwords):
+    """Write users who share passwords, which nobody knows: a hash for each would take hours."""
     if not count:
         return
     now = timeutils.utcnow()
-    hashed = password_hashing.hash_password(secrets.token_urlsafe(24))
+    hashes = [
+        password_hashing.hash_password(secrets.token_urlsafe(24)) for _ in range(unique_passwords)
+    ]
     users = ({k: v for k, v in row.items() if k != "name"} for row in _named("user", count))
     _insert(session, USER, (row | {"enabled": True, "created_at": now} for row in users))
     local = (
@@ -120,8 +126,12 @@ def _write_users(session, count):
         sqlalchemy.select(LOCAL_USER.c.id).where(LOCAL_USER.c.name.like(MARK + "%"))
     )
     times = {"created_at": now, "created_at_int": now}
-    more = {"password_hash": hashed, "self_service": False, **times}
-    _insert(session, PASSWORD, [{"local_user_id": row[0], **more} for row in found])
+    more = {"self_service": False, **times}
+    rows = (
+        {"local_user_id": row[0], "password_hash": hashes[nth % unique_passwords], **more}
+        for nth, row in enumerate(found.fetchall())
+    )
+    _insert(session, PASSWORD, rows)
 
 
 def _memberships(users, groups):

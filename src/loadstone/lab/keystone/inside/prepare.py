@@ -4,7 +4,8 @@ Reads its input as JSON from standard input, because it contains the administrat
 {"options": [...], "sync": bool, "keys": bool, "jws": bool, "directory": null or the name of a
 domain, "bootstrap": null or {"password", "url", "region"}, "password_hash": file to write,
 "services": a list of {"name", "kind", "url", "password"}, "revocation_events": number of events to
-write, "expired_tokens": 0, "population": {"users", "projects", "groups", "roles_per_user"}}.
+write, "expired_tokens": 0, "population": {"users", "projects", "groups", "roles_per_user",
+"unique_passwords"}}.
 """
 # mypy: ignore-errors
 # Keystone is installed in the lab's environment only.
