@@ -10,6 +10,7 @@ from loadstone.keystone.contexts.tokens import issue_tokens
 from loadstone.keystone.contexts.users import UsersSettings, users
 from loadstone.keystone.resources import User
 from loadstone.keystone.scenarios import SCENARIOS
+from loadstone.keystone.scenarios.model import SUBJECT_TOKEN
 from loadstone.plan.load import ClosedLoad, OpenLoad
 from loadstone.plan.script import Captured, Column, OneTimeCode, Text, text
 
@@ -117,10 +118,14 @@ def test_tokens_that_die_before_the_load_ends_are_refused(fake, access, journal)
 def test_every_scenario_compiles_into_requests(access, journal, scenario):
     with users(access, RUN, UsersSettings(), journal, str) as people:
         made = with_credentials(access, people, scenario.needs)
-        root = {"tree_root": "0"}  # contexts.shared makes it
-        actors = [replace(user, credentials={**user.credentials, **root}) for user in made]
-        columns = scenario.token_columns
-        tokens = {name: issue_tokens(access, actors, column=name) for name in columns}
+        # What contexts.shared and an identity provider bring.
+        more = {"tree_root": "0", "federated_auth": "/OS-FEDERATION", "federated_project_id": "1"}
+        actors = [replace(user, credentials={**user.credentials, **more}) for user in made]
+        elsewhere = dict.fromkeys(("access_token", "federated_token"), SUBJECT_TOKEN.column)
+        tokens = {
+            name: issue_tokens(access, actors, column=elsewhere.get(name, name))
+            for name in scenario.token_columns
+        }
         plan = compile_plan(scenario.of_run(RUN), access, actors, tokens, LOAD)
     for step in plan.steps:
         assert fill(plan, step.path).startswith("/v3")

@@ -2,14 +2,13 @@
 
 import csv
 import json
-import os
 from collections import Counter
 from dataclasses import replace
 
 import pytest
 import requests
 from command_line import CommandLine
-from lab_client import quietly
+from lab_client import quietly, skipping_without_node
 
 from loadstone.audit.lab import host as audit_host
 from loadstone.engine import gate
@@ -43,13 +42,8 @@ GRANTS = {
 @pytest.fixture(scope="module")
 def lab(lab_home):  # noqa: ARG001 (it chooses the folder)
     chosen = settings.read([("service", "oidc-provider"), ("scrypt-n", "1024")])
-    try:
+    with skipping_without_node():
         started = deployment.up(NAME, chosen, quietly)
-    except EnvironmentUnusable as missing:
-        # Debian 12's Node is too old, so that .ci/packages cannot name it.
-        if "CI" in os.environ or ("npm" not in str(missing) and "node" not in str(missing)):
-            raise
-        pytest.skip(f"oidc-provider cannot be installed: {missing}")
     yield started
     deployment.down(NAME, purge=True)
     records = [record.process for record in started.state.records if record.process is not None]

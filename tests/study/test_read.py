@@ -72,8 +72,8 @@ def test_the_quick_form_leaves_out_what_it_says():
         ("{web: nginx-uwsgi}", "{webs: nginx-uwsgi}",
          "mine.yaml:5: --with webs: no such key; the keys are release, workers, "
          "threads, port, address, web, nodes, balance, maxconn, tls, database, storage, "
-         "token, identity, cache, memcached-servers, hash-rounds, listen, db-connections, "
-         "db-buffer-mb, fernet-keys, revocation-events, expired-tokens, users, projects, groups, "
+         "token, identity, federation, cache, memcached-servers, hash-rounds, listen, "
+         "db-connections, db-buffer-mb, fernet-keys, revocation-events, expired-tokens, users, projects, groups, "
          "roles-per-user, unique-passwords, compute, middleware-cache, service-tokens, service, "
          "scrypt-n, java, heap-mb, java-options, db-pool, hash, hash-iterations, realm-users, "
          "conf.SECTION.OPTION"),

@@ -34,7 +34,7 @@ SERVERS = (
     ("mariadbd", "mariadb-server"),
     ("postgres", "postgresql"),
     ("memcached", "memcached"),
-    ("apache2", "apache2 libapache2-mod-wsgi-py3"),
+    ("apache2", "apache2 libapache2-mod-wsgi-py3 libapache2-mod-auth-openidc"),
     ("nginx", "nginx-light"),
     ("haproxy", "haproxy"),
     ("slapd", "slapd"),

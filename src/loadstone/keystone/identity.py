@@ -142,6 +142,19 @@ class Identity:
         """Issue a token to the user; `auth` has the API's form."""
         what = f"log in as {user.name}"
         response = self.call("/auth/tokens", "POST", {"auth": auth}, whom="nobody")
+        return self._issued(what, response)
+
+    def issue_federated(self, path: str, access: Token, project_id: str) -> Token:
+        """Issue a token for a project to a user who has this access token of a provider."""
+        what = "log in as a federated user"
+        bearer = {"Authorization": f"Bearer {access.value}"}
+        unscoped = self._issued(what, self._send(path, "POST", None, None, "nobody", bearer))
+        identity = {"methods": ["token"], "token": {"id": unscoped.value}}
+        auth = {"identity": identity, "scope": {"project": {"id": project_id}}}
+        response = self.call("/auth/tokens", "POST", {"auth": auth}, whom="nobody")
+        return self._issued(what, response)
+
+    def _issued(self, what: str, response: "Response") -> Token:
         if response.status_code != _CREATED:
             raise self._refused(what, response)
         expires = str(self._json(what, response, "token", "expires_at"))
@@ -312,6 +325,7 @@ class Identity:
         body: Mapping[str, Any] | None,
         query: Mapping[str, str] | None,
         whom: Whom,
+        headers: Mapping[str, str] = {},
     ) -> "Response":
         from keystoneauth1 import exceptions
 
@@ -322,7 +336,7 @@ class Identity:
                 json=body,
                 params=query,
                 authenticated=whom == "admin",
-                headers={"X-Auth-Token": whom.value} if isinstance(whom, Token) else {},
+                headers={"X-Auth-Token": whom.value} if isinstance(whom, Token) else headers,
                 raise_exc=False,
                 log=False,  # bodies contain passwords
             )

@@ -1,20 +1,22 @@
 """A prepared scenario: its requests, and the user and token of each iteration."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Self
 
 from loadstone.cloud import Access
 from loadstone.cloud.permission import require_loopback
 from loadstone.engine.callables.model import PAUSE
+from loadstone.errors import InvalidInput
 from loadstone.keystone.compile import compile_plan
 from loadstone.keystone.contexts.credentials import with_credentials
 from loadstone.keystone.contexts.shared import with_shared
 from loadstone.keystone.contexts.tokens import issue_tokens
 from loadstone.keystone.contexts.workload import Actors
+from loadstone.keystone.federation import Federation
 from loadstone.keystone.identity import Identity
 from loadstone.keystone.resources import Token, User
-from loadstone.keystone.scenarios.model import Scenario
+from loadstone.keystone.scenarios.model import Need, Scenario
 from loadstone.plan.load import Load
 from loadstone.plan.model import Limits, Placement, Plan
 from loadstone.plan.script import Pause
@@ -72,15 +74,43 @@ def require_permitted(scenario: Scenario, access: Access, about: str) -> None:
         require_loopback(origin.host, origin.port, url, about)
 
 
-def prepare(scenario: Scenario, actors: Actors, access: Access, say: Say) -> PreparedScenario:
+def prepare(
+    scenario: Scenario,
+    actors: Actors,
+    access: Access,
+    say: Say,
+    federation: Federation | None = None,
+) -> PreparedScenario:
     """Announce in the journal what iterations will create; create the credentials they need."""
     actors.announce(scenario)
     turns = actors.turns()
     users = with_shared(Identity(access), actors.users, scenario.needs, actors.journal, say)
+    if federation is not None and Need.FEDERATION in scenario.needs:
+        users = _federated(users, Identity(access), federation)
     users = with_credentials(access, users, scenario.needs)
     tokens = {}
     for column in scenario.token_columns:
         say(f"issuing {len(users)} tokens")
-        issued = issue_tokens(access, users, column=column)
+        issued = issue_tokens(access, users, column=column, federation=federation)
         tokens[column] = tuple(issued[turn] for turn in turns)
     return PreparedScenario(scenario, tuple(users[turn] for turn in turns), tokens)
+
+
+def require_federation(scenario: Scenario, federation: Federation | None, about: str) -> None:
+    """Refuse a login at an identity provider where none is known; `about` begins the message."""
+    if federation is None and Need.FEDERATION in scenario.needs:
+        raise InvalidInput(
+            f"{about}{scenario.name} needs an identity provider whose users may log in; for a "
+            "lab: lab up NAME --with web=apache --with federation=oidc-provider"
+        )
+
+
+def _federated(
+    users: Sequence[User], identity: Identity, federation: Federation
+) -> tuple[User, ...]:
+    """Return the users, with where a federated user logs in."""
+    where = {
+        "federated_auth": federation.path,
+        "federated_project_id": federation.project_id(identity),
+    }
+    return tuple(replace(user, credentials={**user.credentials, **where}) for user in users)

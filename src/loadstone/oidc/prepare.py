@@ -151,7 +151,7 @@ def _try_password(provider: Provider, way: ProviderWay) -> ProviderWay:
 
 
 def _try_refresh(provider: Provider, way: ProviderWay) -> ProviderWay:
-    tokens = _user_tokens(provider, provider.users[:1])[0]
+    tokens = user_tokens(provider, provider.users[:1])[0]
     form = {"grant_type": "refresh_token", "refresh_token": _refresh_token(provider, tokens)}
     provider.grant(form, "refresh")
     return way
@@ -178,7 +178,7 @@ def _try_introspect(provider: Provider, way: ProviderWay) -> ProviderWay:
 
 
 def _try_userinfo(provider: Provider, way: ProviderWay) -> ProviderWay:
-    tokens = _user_tokens(provider, provider.users[:1])[0]
+    tokens = user_tokens(provider, provider.users[:1])[0]
     path = provider.require("userinfo", "oidc-userinfo")
     answer = provider.http.get(path, {"Authorization": f"Bearer {tokens.access}"})
     if answer.status != HTTP_OK or "sub" not in answer.json:
@@ -204,7 +204,7 @@ def _client_tokens(provider: Provider) -> Tokens:
     return provider.grant({"grant_type": "client_credentials"}, "client credentials grant")
 
 
-def _user_tokens(provider: Provider, users: tuple[OidcUser, ...]) -> tuple[Tokens, ...]:
+def user_tokens(provider: Provider, users: tuple[OidcUser, ...]) -> tuple[Tokens, ...]:
     """Return tokens of users: by the password grant if the client may use it, else by logins."""
     if "password" in provider.metadata.grants:
         try:
@@ -220,7 +220,7 @@ def _access_tokens(provider: Provider, *, first_only: bool = False) -> tuple[Tok
     """Return access tokens of the users; without users, one of the client."""
     if not provider.users:
         return (_client_tokens(provider),)
-    return _user_tokens(provider, provider.users[:1] if first_only else provider.users)
+    return user_tokens(provider, provider.users[:1] if first_only else provider.users)
 
 
 def _access_columns(provider: Provider, lasting_s: float, say: Say) -> dict[str, tuple[str, ...]]:
@@ -244,7 +244,7 @@ def _sessions(provider: Provider, say: Say) -> tuple[str, ...]:
     users = provider.users[:MOST_SESSIONS]
     times = -(-LEAST_SESSIONS // len(users))
     say(f"logging in {len(users) * times} sessions")
-    tokens = _user_tokens(provider, users * times)
+    tokens = user_tokens(provider, users * times)
     return tuple(quote(_refresh_token(provider, one), safe="") for one in tokens)
 
 

@@ -16,6 +16,7 @@ from loadstone.cloud import (
 from loadstone.errors import InvalidInput
 from loadstone.keystone.contexts.existing import directory_users
 from loadstone.keystone.contexts.users_file import existing_users, read_users
+from loadstone.keystone.federation import Federation
 from loadstone.keystone.scenarios import SCENARIOS
 from loadstone.monitor.service import ServiceProcess
 from loadstone.oidc import target as oidc
@@ -87,6 +88,20 @@ def issuer_of_lab(name: str) -> OidcIssuer | None:
     return OidcIssuer(lab.url, client, credentials.users_file(lab.folder), lab=name)
 
 
+def federation_of_lab(lab: "Deployment") -> Federation | None:
+    """Return the identity provider beside a lab's Keystone; None if it has none."""
+    from loadstone.lab.keystone import federation
+    from loadstone.lab.provider import credentials
+
+    port = lab.state.port(federation.PORT)
+    if not lab.has_federation or port is None:
+        return None
+    secret = credentials.client_secret_file(lab.folder).read_text()
+    client = Client(credentials.CLIENT_ID, secret, credentials.REDIRECT_URI)
+    issuer = OidcIssuer(federation.issuer(port), client, credentials.users_file(lab.folder))
+    return Federation(federation.IDENTITY_PROVIDER, federation.PROTOCOL, federation.PROJECT, issuer)
+
+
 def of_lab(target: Target, lab: "Deployment") -> Target:
     """Return a target with what is known of its deployment on this machine."""
     from loadstone.lab import deployment
@@ -117,7 +132,8 @@ def connected_lab(
     entries = lab.directory_users()
     with connect(cloud, say, beyond_loopback=beyond_loopback) as access:
         target = replace(
-            of_lab(Target(access), lab), explain=of_logins(partial(explain, lab.python, stored))
+            of_lab(Target(access, federation=federation_of_lab(lab)), lab),
+            explain=of_logins(partial(explain, lab.python, stored)),
         )
         yield (
             replace(target, users=partial(directory_users, access, entries)) if entries else target

@@ -9,6 +9,7 @@ from loadstone.cloud import (
     Access,
 )
 from loadstone.diagnosis.resources import Watch
+from loadstone.keystone.federation import Federation
 from loadstone.keystone.resources import User
 from loadstone.monitor.identity_requests import AccessLogs
 from loadstone.monitor.service import Members
@@ -46,6 +47,8 @@ class Target:
     users: Callable[[], tuple[User, ...]] = field(default=tuple)
     # The folder of its lab deployment; None: it is none.
     lab: Path | None = None
+    # Users of an OpenID provider who may log in; None: not known.
+    federation: Federation | None = None
     # It, if it is an OpenID provider.
     provider: Provider | None = None
 

@@ -13,7 +13,7 @@ from loadstone.errors import InvalidInput
 from loadstone.keystone.compile import origin
 from loadstone.keystone.contexts.workload import Actors
 from loadstone.keystone.identity import Identity
-from loadstone.keystone.prepared import prepare, require_permitted
+from loadstone.keystone.prepared import prepare, require_federation, require_permitted
 from loadstone.keystone.scenarios.build_context import BuildContext
 from loadstone.keystone.scenarios.model import Scenario
 from loadstone.plan.json_value import Json
@@ -56,7 +56,8 @@ class Requests:
         require_permitted(self.scenario, target.access, f"{self.place}{self.scenario.name}: ")
 
     def require_usable(self, target: Target) -> None:
-        """Refuse a target that does not offer HTTP/2 if that is what is asked for."""
+        """Refuse a target without HTTP/2, or without an identity provider, if it is asked for."""
+        require_federation(self.scenario, target.federation, self.place)
         if self.placement.http != "2":
             return
         where = self.scenario.origin or origin(target.access)
@@ -83,7 +84,7 @@ class Requests:
         located = with_look_ups(
             self.scenario, self.arguments, cloud, rally_requests=self.requests_as_rally
         )
-        prepared = prepare(located, actors, access, say)
+        prepared = prepare(located, actors, access, say, target.federation)
 
         def load(request: TrialRequest, terms: LoadTerms) -> Loaded:
             limits = limits_of_trial(self.limits, request)

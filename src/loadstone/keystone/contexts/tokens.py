@@ -5,12 +5,15 @@ from functools import partial
 from typing import Any
 
 from loadstone.cloud import Access
+from loadstone.keystone.federation import Federation
 from loadstone.keystone.identity import Identity, password_method, project_scope
 from loadstone.keystone.resources import Token, User
 from loadstone.keystone.scenarios.model import (
     ACCESS_RULES_TOKEN,
+    ACCESS_TOKEN,
     APPLICATION_CREDENTIAL_TOKEN,
     DOMAIN_TOKEN,
+    FEDERATED_TOKEN,
     SUBJECT_TOKEN,
     SYSTEM_TOKEN,
     TRUST_TOKEN,
@@ -24,6 +27,7 @@ def issue_tokens(
     count: int | None = None,
     workers: int = 8,
     column: str = SUBJECT_TOKEN.column,
+    federation: Federation | None = None,
 ) -> tuple[Token, ...]:
     """Issue `count` tokens, token n for user n mod m; by default one per user.
 
@@ -31,6 +35,10 @@ def issue_tokens(
     later validation in that cloud has to check. They become invalid when their users are deleted.
     """
     total = len(users) if count is None else count
+    if federation is not None and column in (ACCESS_TOKEN.column, FEDERATED_TOKEN.column):
+        accesses = federation.access_tokens(total)
+        is_access = column == ACCESS_TOKEN.column
+        return accesses if is_access else federation.tokens(Identity(access), accesses)
     owners = (users[number % len(users)] for number in range(total))
     return each(partial(_issued, Identity(access), _AUTH[column]), owners, workers)
 

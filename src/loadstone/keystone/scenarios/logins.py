@@ -6,6 +6,7 @@ from dataclasses import replace
 from loadstone.keystone.scenarios.authenticate import ISSUE_TOKEN
 from loadstone.keystone.scenarios.body import Tree, json_body
 from loadstone.keystone.scenarios.model import (
+    ACCESS_TOKEN,
     ADMIN_TOKEN,
     EC2_REQUEST,
     GROUPS,
@@ -69,6 +70,33 @@ ISSUE_BY_GROUPS = replace(
     title=f"token issue for users in {GROUPS} groups",
     request=f"POST /v3/auth/tokens (password, project scope; users in {GROUPS} groups with roles)",
     needs=(Need.GROUPS,),
+)
+
+# As keystoneauth's v3oidcaccesstoken does: the web server asks the provider about the access token,
+# Keystone maps the user to groups and gives a token without a scope, and that is exchanged.
+FEDERATED = Scenario(
+    name="Keystone.log_in_federated",
+    title="login with an access token of an identity provider",
+    request="POST /v3/OS-FEDERATION/.../auth (access token), POST /v3/auth/tokens (project scope)",
+    steps=(
+        Step(
+            action="keystone_v3.federated_auth",
+            method="POST",
+            path=(Column("federated_auth"),),
+            headers=(
+                ("Accept", text("application/json")),
+                ("Authorization", (*text("Bearer "), ACCESS_TOKEN)),
+            ),
+            expect_status=(201,),
+            captures=(HeaderCapture("unscoped", "X-Subject-Token"),),
+        ),
+        _asked(
+            "rescope_token",
+            {"methods": ["token"], "token": {"id": (Captured("unscoped"),)}},
+            {"project": {"id": (Column("federated_project_id"),)}},
+        ),
+    ),
+    needs=(Need.FEDERATION,),
 )
 
 # An attack, or a service whose password has changed. It costs a password hash like a login that
@@ -204,6 +232,7 @@ S3 = _signed(
 )
 
 LOGINS = {
+    "federated-login": FEDERATED,
     "ec2": EC2,
     "issue-domain": ISSUE_FOR_DOMAIN,
     "issue-groups": ISSUE_BY_GROUPS,

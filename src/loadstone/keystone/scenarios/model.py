@@ -41,11 +41,13 @@ ACCESS_RULES_TOKEN = Column("access_rules_token")
 TRUST_TOKEN = Column("trust_token")
 DOMAIN_TOKEN = Column("domain_token")
 SYSTEM_TOKEN = Column("system_token")
+FEDERATED_TOKEN = Column("federated_token")
+ACCESS_TOKEN = Column("access_token")  # of an OpenID provider, which Keystone takes for a token
 TOKEN_COLUMNS = {
     token.column
     for token in (
         *(SUBJECT_TOKEN, APPLICATION_CREDENTIAL_TOKEN, ACCESS_RULES_TOKEN),
-        *(TRUST_TOKEN, DOMAIN_TOKEN, SYSTEM_TOKEN),
+        *(TRUST_TOKEN, DOMAIN_TOKEN, SYSTEM_TOKEN, FEDERATED_TOKEN, ACCESS_TOKEN),
     )
 }
 # What a client has signed for a service: AWS' signature version 2 of a request (without a time, so
@@ -80,6 +82,7 @@ class Need(StrEnum):
     SECOND_FACTOR = "second factors (TOTP)"
     GROUPS = "groups with roles"
     PROJECT_TREE = "a tree of projects"
+    FEDERATION = "logins at an identity provider"
 
     @property
     def changes_users(self) -> bool:
@@ -134,7 +137,8 @@ class Scenario:
     @property
     def goes_with_users(self) -> str:
         """What is removed only with the users, in words; empty if there is nothing."""
-        return " and ".join(dict.fromkeys((*self.needs, *self.leaves_with_users)))
+        left = (need for need in self.needs if need is not Need.FEDERATION)  # elsewhere
+        return " and ".join(dict.fromkeys((*left, *self.leaves_with_users)))
 
     @property
     def token_columns(self) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from loadstone.lab.keystone.compute.compose import ComputeSite, compute
 from loadstone.lab.keystone.database import DATABASES, data_folder, storage_folder
 from loadstone.lab.keystone.deployment import password_file
 from loadstone.lab.keystone.directory import directory
+from loadstone.lab.keystone.federation import RelyingParty, federation
 from loadstone.lab.keystone.manage import CommandContext
 from loadstone.lab.keystone.options import CheckedOptions
 from loadstone.lab.keystone.reference import FlaskReference
@@ -20,6 +21,7 @@ from loadstone.lab.keystone.schema import Schema, sync
 from loadstone.lab.keystone.service import Keystone
 from loadstone.lab.keystone.settings import (
     DatabaseBackend,
+    Federation,
     IdentityBackend,
     LabSettings,
     Option,
@@ -150,6 +152,11 @@ def parts(blueprint: Blueprint) -> tuple[Part, ...]:
         settings.cache, settings.memcached_servers, folder, blueprint.ports
     )
     directories, directory_options = _directory(blueprint)
+    relying: RelyingParty | None = None
+    if settings.federation is not Federation.NONE:
+        found, relying, federation_options = federation(folder, blueprint.ports)
+        directories = (*directories, *found, relying)
+        directory_options = (*directory_options, *federation_options)
     beside = compute(_compute_site(blueprint))
     keystone = Keystone(
         place=place,
@@ -159,8 +166,11 @@ def parts(blueprint: Blueprint) -> tuple[Part, ...]:
         secret_options=(("database", "connection", data.connection()),),
         admin_password=blueprint.admin_password,
         services=beside.cloud.accounts() if beside else (),
+        federation=relying.users if relying else None,
     )
     web = _web(blueprint, keystone.application())
+    if relying is not None:
+        web = tuple(relying.before(part) for part in web)
     servers = (template, data, *caches, *directories, keystone, *web)
     packages = (package for part in servers for package in part.packages)
     if settings.is_queens:

@@ -15,6 +15,7 @@ from loadstone.lab.keystone.manage import REGION
 from loadstone.lab.keystone.settings import (
     Compute,
     DatabaseBackend,
+    Federation,
     IdentityBackend,
     Service,
     Switch,
@@ -93,6 +94,11 @@ class Deployment:
     def has_tls(self) -> bool:
         """Whether clients speak TLS to it."""
         return dict(self.state.settings).get("tls") == Switch.ON
+
+    @property
+    def has_federation(self) -> bool:
+        """Whether users of an identity provider beside it may log in."""
+        return dict(self.state.settings).get("federation", Federation.NONE) != Federation.NONE
 
     @property
     def python(self) -> Path:

@@ -45,6 +45,16 @@ class Population:
 
 
 @dataclass(frozen=True, slots=True)
+class FederatedUsers:
+    """Whom an identity provider lets in, and the project in which they have a role."""
+
+    identity_provider: str
+    protocol: str
+    issuer: str
+    project: str
+
+
+@dataclass(frozen=True, slots=True)
 class Preparation:
     """The steps of the preparation, in this order."""
 
@@ -54,6 +64,7 @@ class Preparation:
     jws: bool = False
     directory: str | None = None  # a domain whose users are in LDAP, and a project for them
     bootstrap: Bootstrap | None = None
+    federation: FederatedUsers | None = None
     password_hash: str = ""  # file for how the administrator's password is stored
     services: tuple[ServiceAccount, ...] = ()  # all services besides Keystone
     revocation_events: int = 0

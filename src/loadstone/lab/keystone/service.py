@@ -16,6 +16,7 @@ from loadstone.lab.keystone.manage import (
     INSIDE,
     Bootstrap,
     CommandContext,
+    FederatedUsers,
     Population,
     Preparation,
     ServiceAccount,
@@ -43,6 +44,7 @@ class Keystone(Part):
     secret_options: tuple[Option, ...] = field(repr=False)
     admin_password: str = field(repr=False)
     services: tuple[ServiceAccount, ...] = ()  # of other services in the catalog
+    federation: FederatedUsers | None = None
     name: str = "keystone"
 
     @property
@@ -87,6 +89,7 @@ class Keystone(Part):
             bootstrap=Bootstrap(self.admin_password, f"{self.url}/"),
             password_hash=str(self._password_hash),
             services=self.services,
+            federation=self.federation,
             revocation_events=self.settings.revocation_events,
             expired_tokens=self.settings.expired_tokens,
             population=self._population,

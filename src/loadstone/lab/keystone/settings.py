@@ -26,7 +26,8 @@ DISK, TMPFS = "disk", "tmpfs"
 OF_ITS_OWN = ("port", "address")
 # Settings that say nothing about the reference service.
 OF_KEYSTONE = (
-    *("database", "token", "identity", "cache", "memcached_servers", "hash_rounds"),
+    *("database", "token", "identity", "federation", "cache", "memcached_servers"),
+    "hash_rounds",
     "fernet_keys",
     *("revocation_events", "expired_tokens", "compute", "conf"),
     *("users", "projects", "groups", "roles_per_user", "unique_passwords"),
@@ -97,6 +98,13 @@ class IdentityBackend(StrEnum):
 
     SQL = "sql"
     LDAP = "ldap"
+
+
+class Federation(StrEnum):
+    """The identity provider whose users may log in."""
+
+    NONE = "none"
+    OIDC_PROVIDER = "oidc-provider"  # node oidc-provider, behind Apache's mod_auth_openidc
 
 
 class Balance(StrEnum):
@@ -171,6 +179,7 @@ class LabSettings:
     storage: str = DISK  # disk, tmpfs or a folder
     token: TokenProvider = TokenProvider.FERNET
     identity: IdentityBackend = IdentityBackend.SQL
+    federation: Federation = Federation.NONE
     cache: Cache = Cache.LOCAL
     memcached_servers: int = 1  # keys are distributed among them
     hash_rounds: int | None = None
@@ -212,6 +221,10 @@ class LabSettings:
         if self.expired_tokens and self.token is not TokenProvider.UUID:
             raise InvalidInput("expired-tokens needs token=uuid: no others are kept in a database")
         self._require_what_the_population_needs()
+        if self.federation is not Federation.NONE and self.web is not Web.APACHE:
+            raise InvalidInput(
+                f"federation={self.federation} needs web=apache: mod_auth_openidc is its module"
+            )
         if self.listen is not None and self.web not in (Web.UWSGI, Web.NGINX_UWSGI):
             raise InvalidInput("listen needs web=uwsgi or web=nginx-uwsgi: it is uWSGI's queue")
         if self.memcached_servers > 1 and not self.cache.is_shared:
@@ -493,6 +506,7 @@ _READERS: dict[str, Callable[[str, str], object]] = {
     "storage": _storage,
     "token": _level(TokenProvider),
     "identity": _level(IdentityBackend),
+    "federation": _level(Federation),
     "cache": _level(Cache),
     "memcached-servers": _whole(1, MOST_MEMCACHED),
     # bcrypt's limits.

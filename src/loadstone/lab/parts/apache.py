@@ -1,6 +1,7 @@
 """Apache with mod_wsgi in daemon mode, as Debian packages both."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from loadstone.lab.parts.application import ApplicationServer
 from loadstone.lab.parts.part import Facts, Say
@@ -41,7 +42,7 @@ Listen {host}:{status_port}
         Require all granted
     </Location>
 </VirtualHost>
-"""
+{includes}"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,7 @@ class Apache(ApplicationServer):
     """The event MPM in front of mod_wsgi's daemons."""
 
     status_port: int = 0  # of mod_status
+    includes: tuple[Path, ...] = ()  # further configuration, which may hold secrets
     kind = "apache"
     programs = (
         APACHE,
@@ -69,6 +71,7 @@ class Apache(ApplicationServer):
             prefix=self.application.python.parent.parent,
             status_port=self.status_port,
             sockets=self.conf.parent / "wsgi",
+            includes="".join(f'Include "{file}"\n' for file in self.includes),
         )
         self.conf.write_text(text)
 

@@ -3,6 +3,7 @@
 Reads its input as JSON from standard input, because it contains the administrator's password:
 {"options": [...], "sync": bool, "keys": bool, "jws": bool, "directory": null or the name of a
 domain, "bootstrap": null or {"password", "url", "region"}, "password_hash": file to write,
+"federation": null or {"identity_provider", "protocol", "issuer", "project"},
 "services": a list of {"name", "kind", "url", "password"}, "revocation_events": number of events to
 write, "expired_tokens": 0, "population": {"users", "projects", "groups", "roles_per_user",
 "unique_passwords"}}.
@@ -169,6 +170,43 @@ def publish(service_id: str, url: str, region: str) -> None:
             catalog.update_endpoint(known[interface]["id"], {"url": url})
 
 
+def admit_federated(role_id: str, identity_provider: str, protocol: str, issuer: str, project: str):
+    """Let in whom an identity provider knows, with a role in a project by way of a group."""
+    providers, domain = bootstrap.PROVIDERS, CONF.identity.default_domain_id
+    group_id = found_or_made(
+        lambda: providers.identity_api.get_group_by_name(project, domain),
+        lambda: providers.identity_api.create_group({"name": project, "domain_id": domain}),
+    )
+    wanted = {"id": uuid.uuid4().hex, "name": project, "domain_id": domain, "enabled": True}
+    project_id = found_or_made(
+        lambda: providers.resource_api.get_project_by_name(project, domain),
+        lambda: providers.resource_api.create_project(wanted["id"], wanted),
+    )
+    with contextlib.suppress(exception.Conflict):
+        providers.assignment_api.create_grant(role_id, group_id=group_id, project_id=project_id)
+    federation = providers.federation_api
+    remote = [{"type": "HTTP_OIDC_SUB"}, {"type": "HTTP_OIDC_ISS", "any_one_of": [issuer]}]
+    local = [{"user": {"name": "{0}"}}, {"group": {"id": group_id}}]
+    mapping = {"rules": [{"local": local, "remote": remote}]}
+    if any(idp["id"] == identity_provider for idp in federation.list_idps()):
+        # The provider may be on another port than before.
+        federation.update_idp(identity_provider, {"remote_ids": [issuer]})
+        federation.update_mapping(identity_provider, mapping)
+        return
+    idp = {"remote_ids": [issuer], "enabled": True, "domain_id": domain}
+    federation.create_idp(identity_provider, idp)
+    federation.create_mapping(identity_provider, mapping)
+    federation.create_protocol(identity_provider, protocol, {"mapping_id": identity_provider})
+
+
+def found_or_made(find, make) -> str:
+    """Return the id of what is found, or else made."""
+    try:
+        return find()["id"]
+    except exception.NotFound:
+        return make()["id"]
+
+
 def main() -> None:
     """Prepare the deployment as standard input says."""
     order = json.load(sys.stdin)
@@ -187,6 +225,8 @@ def main() -> None:
         write_password_hash(order["password_hash"])
         if order["directory"]:
             grant_directory(order["directory"], work.member_role_id)
+        if order["federation"]:
+            admit_federated(work.member_role_id, **order["federation"])
         make_services(work, order["services"])
         write_revocation_events(order["revocation_events"])
         write_population(work.member_role_id, **order["population"])

@@ -1,0 +1,110 @@
+"""Users of an OpenID provider who log in to Keystone: each login is looked up at the provider."""
+
+from collections import Counter
+
+import pytest
+import requests
+from lab_client import quietly, skipping_without_node
+
+from loadstone.engine import local
+from loadstone.errors import InvalidInput
+from loadstone.keystone.contexts.users import UsersSettings, users
+from loadstone.keystone.contexts.workload import Actors
+from loadstone.keystone.identity import Identity, Refused
+from loadstone.keystone.journal import Journal
+from loadstone.keystone.prepared import prepare
+from loadstone.keystone.resources import Token
+from loadstone.keystone.scenarios import SCENARIOS
+from loadstone.lab import deployment
+from loadstone.lab.keystone import settings
+from loadstone.plan.load import ClosedLoad
+from loadstone.plan.model import Limits, Placement
+from loadstone.target.choice import NamedTarget
+from loadstone.target.connect import connected
+from loadstone.workload.requests import Requests
+
+pytestmark = pytest.mark.live
+NAME, RUN, ITERATIONS = "federation", "20261127-1835-fe0123", 12
+CHOSEN = (
+    *(("web", "apache"), ("workers", "2"), ("database", "mariadb"), ("hash-rounds", "4")),
+    ("federation", "oidc-provider"),
+)
+
+
+@pytest.fixture(scope="module")
+def lab(lab_home):  # noqa: ARG001 (it chooses the folder)
+    with skipping_without_node():
+        started = deployment.up(NAME, settings.read(CHOSEN), quietly)
+    yield started
+    deployment.down(NAME, purge=True)
+
+
+@pytest.fixture
+def target(lab):
+    with connected(NamedTarget(lab=lab.name), quietly) as target:
+        yield target
+
+
+def seen(target):
+    issuer = target.federation.issuer.url
+    return Counter(requests.get(f"{issuer}/seen", timeout=30).json())
+
+
+def answered(target, name, journal):
+    """Return outcomes and statuses of an iteration for each of some users."""
+    with users(target.access, RUN, UsersSettings(1, 3), journal, quietly) as people:
+        actors = Actors(people, Journal(journal, RUN), "round_robin")
+        scenario = SCENARIOS[name]
+        prepared = prepare(scenario, actors, target.access, quietly, target.federation)
+        load = ClosedLoad(2, iterations=ITERATIONS)
+        before = seen(target)
+        samples = local.run(prepared.plan(target.access, load, Limits(), Placement())).samples
+        return Counter(int(status) for status in samples.status), seen(target) - before
+
+
+def test_each_login_is_looked_up_at_the_provider(target, tmp_path):
+    statuses, counted = answered(target, "federated-login", tmp_path / "created.jsonl")
+    assert statuses == {201: 2 * ITERATIONS}
+    assert counted["introspection"] == ITERATIONS
+
+
+def test_tokens_of_federated_users_are_valid_and_need_no_provider(target, tmp_path):
+    statuses, counted = answered(target, "validate-federated", tmp_path / "created.jsonl")
+    assert statuses == {200: ITERATIONS}
+    assert counted["introspection"] == 0
+
+
+def test_who_the_provider_does_not_know_is_refused(target):
+    identity, unknown = Identity(target.access), Token("of nobody", 0.0)
+    with pytest.raises(Refused, match="log in as a federated user: HTTP 401"):
+        identity.issue_federated(target.federation.path, unknown, "any")
+
+
+def test_a_lab_that_is_started_again_knows_its_users_still(lab, tmp_path):
+    deployment.down(lab.name)
+    deployment.up(lab.name, settings.read(CHOSEN), quietly)
+    with connected(NamedTarget(lab=lab.name), quietly) as target:
+        statuses, _ = answered(target, "federated-login", tmp_path / "created.jsonl")
+    assert statuses == {201: 2 * ITERATIONS}
+
+
+def test_no_secret_of_the_client_is_in_a_log_or_a_configuration_outside_the_secrets(lab):
+    secret = lab.folder / "secret"
+    known = {(secret / "client-secret").read_text()}
+    for file in lab.folder.rglob("*"):
+        if file.is_file() and secret not in file.parents and "mariadb" not in str(file):
+            text = file.read_bytes().decode(errors="replace")
+            assert not any(one in text for one in known), file
+
+
+def test_a_service_without_a_provider_is_refused_before_anything_is_made(exclusive_keystone):
+    with (
+        connected(NamedTarget(lab=exclusive_keystone.name), quietly) as target,
+        pytest.raises(InvalidInput, match="needs an identity provider whose users may log in"),
+    ):
+        Requests(SCENARIOS["federated-login"]).require_usable(target)
+
+
+def test_federation_needs_apache():
+    with pytest.raises(InvalidInput, match="federation=oidc-provider needs web=apache"):
+        settings.read([("federation", "oidc-provider")])
