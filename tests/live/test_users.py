@@ -199,7 +199,7 @@ def test_every_scenario_is_answered_as_expected(access, journal, monkeypatch):
         actors = shared.with_shared(Identity(access), people, needs, Journal(journal, RUN), print)
         actors = with_credentials(access, actors, needs)
         for name, scenario in SCENARIOS.items():
-            if {Need.SECOND_FACTOR, Need.FEDERATION} & set(scenario.needs):
+            if {Need.SECOND_FACTOR, Need.FEDERATION, Need.CLIENT_CERTIFICATE} & set(scenario.needs):
                 continue
             announce(Journal(journal, RUN), scenario)
             columns = scenario.token_columns

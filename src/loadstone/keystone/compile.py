@@ -106,6 +106,8 @@ def _column(
             return _valid(tokens.get(name, ()), lasting_s)
         case "admin_token":
             return (access.token(lasting_s),)
+        case "own_user_id":
+            return (str(access.session.get_user_id()),)
         case _ if name in _OF_USER:
             return tuple(_OF_USER[name](user) for user in users)
         case _ if all(name in user.credentials for user in users):

@@ -96,8 +96,19 @@ def prepare(
     return PreparedScenario(scenario, tuple(users[turn] for turn in turns), tokens)
 
 
-def require_federation(scenario: Scenario, federation: Federation | None, about: str) -> None:
-    """Refuse a login at an identity provider where none is known; `about` begins the message."""
+def require_credentials(
+    scenario: Scenario, access: Access, federation: Federation | None, about: str
+) -> None:
+    """Refuse logins for which an identity provider or a certificate is missing.
+
+    `about` begins the message.
+    """
+    if Need.CLIENT_CERTIFICATE in scenario.needs and access.cloud.tls.cert_file is None:
+        raise InvalidInput(
+            f"{about}{scenario.name} needs a client's certificate: OS_CERT and OS_KEY, or cert and "
+            "key in clouds.yaml; for a lab: lab up NAME --with web=apache --with tls=on --with "
+            "client-certificates=on"
+        )
     if federation is None and Need.FEDERATION in scenario.needs:
         raise InvalidInput(
             f"{about}{scenario.name} needs an identity provider whose users may log in; for a "

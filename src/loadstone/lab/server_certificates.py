@@ -1,4 +1,4 @@
-"""Certificates of a deployment that serves over TLS: a valid and an expired one."""
+"""Certificates of a deployment that serves over TLS: a valid and an expired one; a client's."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -10,6 +10,7 @@ from loadstone.system import files
 from loadstone.system.certificates import Authority
 
 CA = "ca.pem"
+CLIENT = "admin"  # name in the client's certificate
 EXPIRED_AGO = timedelta(days=1)
 
 
@@ -37,6 +38,11 @@ class ServerCertificates:
         """Certificate and key of the same authority that expired a day ago."""
         return state.secret_folder(self.folder) / "expired-certificate.pem"
 
+    @property
+    def client(self) -> Path:
+        """Certificate and key of a client, for the administrator's name."""
+        return state.secret_folder(self.folder) / "client-certificate.pem"
+
     def make(self) -> None:
         """Create all certificates anew; EnvironmentUnusable without the package cryptography."""
         authority = Authority.create("Loadstone lab authority")
@@ -45,3 +51,4 @@ class ServerCertificates:
         files.write(self.ca, authority.certificate)
         state.write_secret(self.valid, authority.issue(name, (HOST,)).both)
         state.write_secret(self.expired, authority.issue(name, (HOST,), until).both)
+        state.write_secret(self.client, authority.issue(CLIENT).both)

@@ -91,6 +91,7 @@ def issuer_of_lab(name: str) -> OidcIssuer | None:
 def federation_of_lab(lab: "Deployment") -> Federation | None:
     """Return the identity provider beside a lab's Keystone; None if it has none."""
     from loadstone.lab.keystone import federation
+    from loadstone.lab.keystone.conf import PROTOCOL
     from loadstone.lab.provider import credentials
 
     port = lab.state.port(federation.PORT)
@@ -99,7 +100,7 @@ def federation_of_lab(lab: "Deployment") -> Federation | None:
     secret = credentials.client_secret_file(lab.folder).read_text()
     client = Client(credentials.CLIENT_ID, secret, credentials.REDIRECT_URI)
     issuer = OidcIssuer(federation.issuer(port), client, credentials.users_file(lab.folder))
-    return Federation(federation.IDENTITY_PROVIDER, federation.PROTOCOL, federation.PROJECT, issuer)
+    return Federation(federation.IDENTITY_PROVIDER, PROTOCOL, federation.PROJECT, issuer)
 
 
 def of_lab(target: Target, lab: "Deployment") -> Target:

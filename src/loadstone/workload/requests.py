@@ -13,7 +13,7 @@ from loadstone.errors import InvalidInput
 from loadstone.keystone.compile import origin
 from loadstone.keystone.contexts.workload import Actors
 from loadstone.keystone.identity import Identity
-from loadstone.keystone.prepared import prepare, require_federation, require_permitted
+from loadstone.keystone.prepared import prepare, require_credentials, require_permitted
 from loadstone.keystone.scenarios.build_context import BuildContext
 from loadstone.keystone.scenarios.model import Scenario
 from loadstone.plan.json_value import Json
@@ -56,8 +56,8 @@ class Requests:
         require_permitted(self.scenario, target.access, f"{self.place}{self.scenario.name}: ")
 
     def require_usable(self, target: Target) -> None:
-        """Refuse a target without HTTP/2, or without an identity provider, if it is asked for."""
-        require_federation(self.scenario, target.federation, self.place)
+        """Refuse a target without HTTP/2, an identity provider or a certificate if it is needed."""
+        require_credentials(self.scenario, target.access, target.federation, self.place)
         if self.placement.http != "2":
             return
         where = self.scenario.origin or origin(target.access)

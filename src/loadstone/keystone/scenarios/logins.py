@@ -157,6 +157,30 @@ OAUTH2 = Scenario(
 )
 
 
+# RFC 8705: the client is a user whom its certificate names, and the token is bound to the
+# certificate. All connections of a load show one certificate, so it is that of the identity that
+# chose the target.
+OAUTH2_MTLS = Scenario(
+    name="Keystone.issue_oauth2_mtls_token",
+    title="OAuth2 token issue with a client's certificate",
+    request="POST /v3/OS-OAUTH2/token (client credentials, over TLS with a client's certificate)",
+    steps=(
+        Step(
+            action="keystone_v3.issue_oauth2_mtls_token",
+            method="POST",
+            path=text("/OS-OAUTH2/token"),
+            headers=(
+                ("Accept", text("application/json")),
+                ("Content-Type", text("application/x-www-form-urlencoded")),
+            ),
+            body=(*text("grant_type=client_credentials&client_id="), Column("own_user_id")),
+            expect_status=(200,),
+        ),
+    ),
+    needs=(Need.CLIENT_CERTIFICATE,),
+)
+
+
 # Keystone's guide, "Multi-factor authentication": the password alone gives a receipt, with which
 # the code is sent. Keystone accepts a code more than once.
 _RECEIPT = "Openstack-Auth-Receipt"
@@ -239,6 +263,7 @@ LOGINS = {
     "issue-system": ISSUE_FOR_SYSTEM,
     "login-totp": LOGIN_WITH_TOTP,
     "oauth2": OAUTH2,
+    "oauth2-mtls": OAUTH2_MTLS,
     "rescope-refused": RESCOPE_REFUSED,
     "s3": S3,
     "wrong-password": WRONG_PASSWORD,

@@ -83,6 +83,7 @@ class Need(StrEnum):
     GROUPS = "groups with roles"
     PROJECT_TREE = "a tree of projects"
     FEDERATION = "logins at an identity provider"
+    CLIENT_CERTIFICATE = "a client's certificate"
 
     @property
     def changes_users(self) -> bool:
@@ -137,7 +138,8 @@ class Scenario:
     @property
     def goes_with_users(self) -> str:
         """What is removed only with the users, in words; empty if there is nothing."""
-        left = (need for need in self.needs if need is not Need.FEDERATION)  # elsewhere
+        elsewhere = (Need.FEDERATION, Need.CLIENT_CERTIFICATE)
+        left = (need for need in self.needs if need not in elsewhere)
         return " and ".join(dict.fromkeys((*left, *self.leaves_with_users)))
 
     @property

@@ -28,6 +28,7 @@ from loadstone.lab.keystone.settings import (
     Service,
 )
 from loadstone.lab.keystone.web import INTERPRETERS, SERVERS
+from loadstone.lab.parts.apache import Apache
 from loadstone.lab.parts.application import Application
 from loadstone.lab.parts.database import USER, Database, DatabaseSize
 from loadstone.lab.parts.haproxy import Haproxy
@@ -277,15 +278,21 @@ def _web(blueprint: Blueprint, application: Application) -> tuple[Part, ...]:
         host=settings.host,
     )
     build = SERVERS[settings.web]
+    certificates = ServerCertificates(blueprint.folder) if settings.tls.is_on else None
     if settings.nodes == 1:
-        return build(application, site, ports)
+        asks = settings.client_certificates.is_on
+        return tuple(
+            replace(part, certificates=certificates, asks_clients=asks)
+            if isinstance(part, Apache)
+            else part
+            for part in build(application, site, ports)
+        )
     nodes = [
         replace(site, host=HOST, port=ports.allocate(f"node-{number}"), suffix=f"-{number}")
         for number in range(1, settings.nodes + 1)
     ]
     servers = (part for node in nodes for part in build(application, node, ports))
     balanced = tuple(node.port for node in nodes)
-    certificates = ServerCertificates(blueprint.folder) if settings.tls.is_on else None
     balancer = Haproxy(
         site, balanced, settings.balance, application.health, settings.maxconn, certificates
     )

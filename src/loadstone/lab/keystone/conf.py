@@ -2,7 +2,11 @@
 
 from pathlib import Path
 
-from loadstone.lab.keystone.settings import LabSettings, Option
+from loadstone.lab.keystone.settings import Federation, LabSettings, Option
+
+PROTOCOL = "openid"  # of federated users
+# Keystone's default.
+_METHODS = ("external", "password", "token", "oauth1", "mapped", "application_credential")
 
 
 def options(folder: Path, settings: LabSettings) -> tuple[Option, ...]:
@@ -20,6 +24,7 @@ def options(folder: Path, settings: LabSettings) -> tuple[Option, ...]:
         ("oslo_policy", "policy_dirs", _path(folder / "policy.d")),
         ("oslo_middleware", "enable_proxy_headers_parsing", "true"),
         *_hashing(settings.hash_rounds),
+        *_methods(settings),
     )
 
 
@@ -36,6 +41,13 @@ def render(chosen: tuple[Option, ...]) -> str:
 
 def _hashing(rounds: int | None) -> tuple[Option, ...]:
     return () if rounds is None else (("identity", "password_hash_rounds", str(rounds)),)
+
+
+def _methods(settings: LabSettings) -> tuple[Option, ...]:
+    """Return the methods of logins if Keystone's own are not enough."""
+    if settings.federation is Federation.NONE:
+        return ()
+    return (("auth", "methods", ",".join((*_METHODS, PROTOCOL))),)
 
 
 def _path(path: Path) -> str:

@@ -96,6 +96,11 @@ class Deployment:
         return dict(self.state.settings).get("tls") == Switch.ON
 
     @property
+    def _asks_clients(self) -> bool:
+        """Whether it asks clients for a certificate."""
+        return dict(self.state.settings).get("client-certificates") == Switch.ON
+
+    @property
     def has_federation(self) -> bool:
         """Whether users of an identity provider beside it may log in."""
         return dict(self.state.settings).get("federation", Federation.NONE) != Federation.NONE
@@ -223,6 +228,8 @@ class Deployment:
             secret = password.read_text()
         except FileNotFoundError:
             raise EnvironmentUnusable(not_running(self.name)) from None
+        certificates = ServerCertificates(self.folder)
+        client = str(certificates.client)
         return {
             "OS_AUTH_URL": self.url,
             "OS_USERNAME": user,
@@ -232,7 +239,8 @@ class Deployment:
             "OS_PROJECT_DOMAIN_ID": domain,
             "OS_IDENTITY_API_VERSION": "3",
             "OS_REGION_NAME": REGION,
-            **({"OS_CACERT": str(ServerCertificates(self.folder).ca)} if self.has_tls else {}),
+            **({"OS_CACERT": str(certificates.ca)} if self.has_tls else {}),
+            **({"OS_CERT": client, "OS_KEY": client} if self._asks_clients else {}),
         }
 
     def _provider_variables(self) -> dict[str, str]:
@@ -266,7 +274,11 @@ def cloud(variables: dict[str, str]) -> dict[str, object]:
         "auth": {key.lower(): variables[f"OS_{key}"] for key in (*auth, "PROJECT_DOMAIN_ID")},
         "region_name": REGION,
         "identity_api_version": "3",
-        **({"cacert": variables["OS_CACERT"]} if "OS_CACERT" in variables else {}),
+        **{
+            name.lower(): variables[f"OS_{name}"]
+            for name in ("CACERT", "CERT", "KEY")
+            if f"OS_{name}" in variables
+        },
     }
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from loadstone.lab import state
 from loadstone.lab.hashing import FACT
+from loadstone.lab.keystone.conf import PROTOCOL
 from loadstone.lab.keystone.manage import FederatedUsers
 from loadstone.lab.keystone.settings import Option
 from loadstone.lab.parts.apache import MODULES, Apache
@@ -21,7 +22,7 @@ from loadstone.lab.provider import credentials
 from loadstone.lab.provider.node import NodePackages, NodeProvider
 
 PORT = "provider"
-IDENTITY_PROVIDER, PROTOCOL = "lab", "openid"
+IDENTITY_PROVIDER = "lab"
 PROJECT = "federated"  # in which the users' group has a role
 MODULE = Program(f"{MODULES}/mod_auth_openidc.so", "libapache2-mod-auth-openidc")
 
@@ -109,12 +110,5 @@ def federation(
     return (
         (NodePackages(folder), provider),
         RelyingParty(folder, port),
-        (
-            (
-                "auth",
-                "methods",
-                f"external,password,token,mapped,application_credential,{PROTOCOL}",
-            ),
-            ("federation", "remote_id_attribute", "HTTP_OIDC_ISS"),
-        ),
+        (("federation", "remote_id_attribute", "HTTP_OIDC_ISS"),),
     )

@@ -65,6 +65,7 @@ class Preparation:
     directory: str | None = None  # a domain whose users are in LDAP, and a project for them
     bootstrap: Bootstrap | None = None
     federation: FederatedUsers | None = None
+    by_certificate: str = ""  # name of the user in clients' certificates
     password_hash: str = ""  # file for how the administrator's password is stored
     services: tuple[ServiceAccount, ...] = ()  # all services besides Keystone
     revocation_events: int = 0

@@ -24,6 +24,7 @@ from loadstone.lab.keystone.manage import (
 from loadstone.lab.keystone.settings import IdentityBackend, LabSettings, Option, TokenProvider
 from loadstone.lab.parts.application import LOADED, Application
 from loadstone.lab.parts.part import Facts, Part, Say
+from loadstone.lab.server_certificates import CLIENT
 
 APPLICATION = "keystone_app"
 
@@ -90,6 +91,7 @@ class Keystone(Part):
             password_hash=str(self._password_hash),
             services=self.services,
             federation=self.federation,
+            by_certificate=CLIENT if self.settings.client_certificates.is_on else "",
             revocation_events=self.settings.revocation_events,
             expired_tokens=self.settings.expired_tokens,
             population=self._population,

@@ -26,7 +26,8 @@ DISK, TMPFS = "disk", "tmpfs"
 OF_ITS_OWN = ("port", "address")
 # Settings that say nothing about the reference service.
 OF_KEYSTONE = (
-    *("database", "token", "identity", "federation", "cache", "memcached_servers"),
+    *("database", "token", "identity", "federation", "client_certificates", "cache"),
+    "memcached_servers",
     "hash_rounds",
     "fernet_keys",
     *("revocation_events", "expired_tokens", "compute", "conf"),
@@ -174,7 +175,8 @@ class LabSettings:
     nodes: int = 1
     balance: Balance = Balance.ROUNDROBIN
     maxconn: int | None = None  # requests at once that haproxy sends to each node
-    tls: Switch = Switch.OFF  # between clients and haproxy
+    tls: Switch = Switch.OFF  # between clients and haproxy, or Apache
+    client_certificates: Switch = Switch.OFF  # Apache asks clients for one
     database: DatabaseBackend = DatabaseBackend.SQLITE
     storage: str = DISK  # disk, tmpfs or a folder
     token: TokenProvider = TokenProvider.FERNET
@@ -322,8 +324,15 @@ class LabSettings:
             )
 
     def _require_what_tls_needs(self) -> None:
-        if self.tls.is_on and self.nodes == 1:
-            raise InvalidInput("tls=on needs nodes=2 or more: one node has no haproxy before it")
+        if self.tls.is_on and self.nodes == 1 and self.web is not Web.APACHE:
+            raise InvalidInput("tls=on needs nodes=2 or more, where haproxy ends it, or web=apache")
+        if self.client_certificates.is_on and not (
+            self.tls.is_on and self.nodes == 1 and self.web is Web.APACHE
+        ):
+            raise InvalidInput(
+                "client-certificates=on needs tls=on, web=apache and nodes=1: Apache tells "
+                "Keystone whose certificate it was"
+            )
         if self.tls.is_on and self.address is not None:
             raise InvalidInput(
                 f"tls=on is on {HOST} alone, without address: clients elsewhere have no copy of "
@@ -502,6 +511,7 @@ _READERS: dict[str, Callable[[str, str], object]] = {
     "balance": _level(Balance),
     "maxconn": _whole(1, 4096),
     "tls": _level(Switch),
+    "client-certificates": _level(Switch),
     "database": _level(DatabaseBackend),
     "storage": _storage,
     "token": _level(TokenProvider),

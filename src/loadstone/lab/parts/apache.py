@@ -5,9 +5,11 @@ from pathlib import Path
 
 from loadstone.lab.parts.application import ApplicationServer
 from loadstone.lab.parts.part import Facts, Say
+from loadstone.lab.parts.server import answers
 from loadstone.lab.ports import HOST
 from loadstone.lab.processes import Process
 from loadstone.lab.programs import Program, unprivileged
+from loadstone.lab.server_certificates import ServerCertificates
 
 APACHE = Program("apache2", "apache2")
 MODULES = "/usr/lib/apache2/modules"
@@ -34,15 +36,32 @@ WSGIScriptAlias / {app.folder}/{app.module}.py process-group=app application-gro
 <Directory {app.folder}>
     Require all granted
 </Directory>
-LoadModule status_module {modules}/mod_status.so
+{tls}LoadModule status_module {modules}/mod_status.so
 Listen {host}:{status_port}
 <VirtualHost {host}:{status_port}>
+    <IfModule ssl_module>
+        SSLEngine off
+    </IfModule>
     <Location />
         SetHandler server-status
         Require all granted
     </Location>
 </VirtualHost>
 {includes}"""
+TLS = """\
+LoadModule ssl_module {modules}/mod_ssl.so
+SSLSessionCache none
+SSLEngine on
+SSLProtocol -all +TLSv1.2 +TLSv1.3
+SSLCertificateFile {certificates.valid}
+"""
+# Passed on to the application as SSL_CLIENT_CERT.
+CLIENTS = """\
+SSLCACertificateFile {certificates.ca}
+SSLVerifyClient optional
+SSLVerifyDepth 1
+SSLOptions +ExportCertData
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +70,8 @@ class Apache(ApplicationServer):
 
     status_port: int = 0  # of mod_status
     includes: tuple[Path, ...] = ()  # further configuration, which may hold secrets
+    certificates: ServerCertificates | None = None  # None: it serves without TLS
+    asks_clients: bool = False  # for a certificate
     kind = "apache"
     programs = (
         APACHE,
@@ -59,7 +80,13 @@ class Apache(ApplicationServer):
     )
 
     def prepare(self, say: Say) -> None:  # noqa: ARG002
-        """Write its configuration."""
+        """Write its configuration, and create certificates if it serves over TLS."""
+        tls = ""
+        if self.certificates is not None:
+            self.certificates.make()
+            tls = (TLS + (CLIENTS if self.asks_clients else "")).format(
+                modules=MODULES, certificates=self.certificates
+            )
         text = CONF.format(
             site=self.site,
             run=self.conf.parent,
@@ -71,6 +98,7 @@ class Apache(ApplicationServer):
             prefix=self.application.python.parent.parent,
             status_port=self.status_port,
             sockets=self.conf.parent / "wsgi",
+            tls=tls,
             includes="".join(f'Include "{file}"\n' for file in self.includes),
         )
         self.conf.write_text(text)
@@ -79,10 +107,18 @@ class Apache(ApplicationServer):
         """Start it in the foreground; mod_wsgi refuses to run applications as root."""
         return self.serve(*unprivileged((APACHE.path(), "-f", str(self.conf), "-DFOREGROUND")))
 
+    def healthy(self) -> bool:
+        """Return whether every worker has loaded the application and the health check passes."""
+        ca = None if self.certificates is None else self.certificates.ca
+        return self.has_loaded() and answers(self.site, self.application.health, ca)
+
     def statistics(self) -> str:
         """Return the URL of mod_status."""
         return f"apache://{HOST}:{self.status_port}/?name={self.name}"
 
     def facts(self) -> Facts:
         """Version."""
-        return (("web server", f"apache {APACHE.version('-v')} (mod_wsgi, event MPM)"),)
+        return (
+            ("web server", f"apache {APACHE.version('-v')} (mod_wsgi, event MPM)"),
+            *((("TLS", "ended by apache"),) if self.certificates is not None else ()),
+        )

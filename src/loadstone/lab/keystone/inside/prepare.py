@@ -4,6 +4,7 @@ Reads its input as JSON from standard input, because it contains the administrat
 {"options": [...], "sync": bool, "keys": bool, "jws": bool, "directory": null or the name of a
 domain, "bootstrap": null or {"password", "url", "region"}, "password_hash": file to write,
 "federation": null or {"identity_provider", "protocol", "issuer", "project"},
+"by_certificate": "" or the name of the user whom clients' certificates name,
 "services": a list of {"name", "kind", "url", "password"}, "revocation_events": number of events to
 write, "expired_tokens": 0, "population": {"users", "projects", "groups", "roles_per_user",
 "unique_passwords"}}.
@@ -199,6 +200,25 @@ def admit_federated(role_id: str, identity_provider: str, protocol: str, issuer:
     federation.create_protocol(identity_provider, protocol, {"mapping_id": identity_provider})
 
 
+def admit_by_certificate(name: str) -> None:
+    """Let OAuth2 clients log in as this user, with a certificate in place of a secret.
+
+    Keystone's guide: "OAuth2.0 Mutual-TLS". The token is for the user's default project.
+    """
+    providers, domain = bootstrap.PROVIDERS, CONF.identity.default_domain_id
+    user = providers.identity_api.get_user_by_name(name, domain)
+    project = providers.resource_api.get_project_by_name("admin", domain)
+    if user.get("default_project_id") != project["id"]:
+        providers.identity_api.update_user(user["id"], {"default_project_id": project["id"]})
+    remote = [{"type": "SSL_CLIENT_SUBJECT_DN_CN"}]
+    local = [{"user": {"name": "{0}", "domain": {"id": domain}}}]
+    mapping_id = CONF.oauth2.oauth2_cert_dn_mapping_id
+    with contextlib.suppress(exception.Conflict):
+        providers.federation_api.create_mapping(
+            mapping_id, {"rules": [{"local": local, "remote": remote}]}
+        )
+
+
 def found_or_made(find, make) -> str:
     """Return the id of what is found, or else made."""
     try:
@@ -227,6 +247,8 @@ def main() -> None:
             grant_directory(order["directory"], work.member_role_id)
         if order["federation"]:
             admit_federated(work.member_role_id, **order["federation"])
+        if order["by_certificate"]:
+            admit_by_certificate(order["by_certificate"])
         make_services(work, order["services"])
         write_revocation_events(order["revocation_events"])
         write_population(work.member_role_id, **order["population"])

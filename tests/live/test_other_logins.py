@@ -1,4 +1,4 @@
-"""Users of an OpenID provider who log in to Keystone: each login is looked up at the provider."""
+"""Logins without a password of Keystone's: users of an OpenID provider, clients' certificates."""
 
 from collections import Counter
 
@@ -17,6 +17,9 @@ from loadstone.keystone.resources import Token
 from loadstone.keystone.scenarios import SCENARIOS
 from loadstone.lab import deployment
 from loadstone.lab.keystone import settings
+from loadstone.lab.server_certificates import ServerCertificates
+from loadstone.monitor.sampler import Monitor
+from loadstone.monitor.sources.open import open_source
 from loadstone.plan.load import ClosedLoad
 from loadstone.plan.model import Limits, Placement
 from loadstone.target.choice import NamedTarget
@@ -24,10 +27,10 @@ from loadstone.target.connect import connected
 from loadstone.workload.requests import Requests
 
 pytestmark = pytest.mark.live
-NAME, RUN, ITERATIONS = "federation", "20261127-1835-fe0123", 12
+NAME, RUN, ITERATIONS = "other-logins", "20261127-1835-fe0123", 12
 CHOSEN = (
     *(("web", "apache"), ("workers", "2"), ("database", "mariadb"), ("hash-rounds", "4")),
-    ("federation", "oidc-provider"),
+    *(("federation", "oidc-provider"), ("tls", "on"), ("client-certificates", "on")),
 )
 
 
@@ -74,6 +77,35 @@ def test_tokens_of_federated_users_are_valid_and_need_no_provider(target, tmp_pa
     assert counted["introspection"] == 0
 
 
+def test_a_client_with_a_certificate_needs_no_secret(target, tmp_path):
+    statuses, _ = answered(target, "oauth2-mtls", tmp_path / "created.jsonl")
+    assert statuses == {200: ITERATIONS}
+
+
+def test_without_the_certificate_the_client_is_refused(lab, target):
+    form = {"grant_type": "client_credentials", "client_id": target.access.session.get_user_id()}
+    trusted, url = str(ServerCertificates(lab.folder).ca), f"{lab.url}/OS-OAUTH2/token"
+    client = str(ServerCertificates(lab.folder).client)
+    refused = requests.post(url, data=form, verify=trusted, timeout=30)
+    assert refused.status_code == 401
+    answer = requests.post(url, data=form, verify=trusted, cert=client, timeout=30)
+    assert answer.status_code == 200
+    # Bound to the certificate (RFC 8705, 3.1): the API says so of the token.
+    token = answer.json()["access_token"]
+    headers = {"X-Auth-Token": target.access.token(60.0), "X-Subject-Token": token}
+    shown = requests.get(
+        f"{lab.url}/auth/tokens", headers=headers, verify=trusted, cert=client, timeout=30
+    )
+    assert "x5t#S256" in shown.json()["token"]["oauth2_credential"]
+
+
+def test_apaches_own_figures_are_read_beside_tls(lab):
+    [url] = [one for one in lab.statistics() if one.startswith("apache://")]
+    with Monitor([open_source(url)]) as monitor:
+        monitor.sample()
+        assert monitor.missing == ()
+
+
 def test_who_the_provider_does_not_know_is_refused(target):
     identity, unknown = Identity(target.access), Token("of nobody", 0.0)
     with pytest.raises(Refused, match="log in as a federated user: HTTP 401"):
@@ -97,14 +129,16 @@ def test_no_secret_of_the_client_is_in_a_log_or_a_configuration_outside_the_secr
             assert not any(one in text for one in known), file
 
 
-def test_a_service_without_a_provider_is_refused_before_anything_is_made(exclusive_keystone):
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("federated-login", "needs an identity provider whose users may log in"),
+        ("oauth2-mtls", "needs a client's certificate: OS_CERT and OS_KEY"),
+    ],
+)
+def test_what_is_missing_is_said_before_anything_is_made(lab_keystone, name, words):
     with (
-        connected(NamedTarget(lab=exclusive_keystone.name), quietly) as target,
-        pytest.raises(InvalidInput, match="needs an identity provider whose users may log in"),
+        connected(NamedTarget(lab=lab_keystone.name), quietly) as target,
+        pytest.raises(InvalidInput, match=words),
     ):
-        Requests(SCENARIOS["federated-login"]).require_usable(target)
-
-
-def test_federation_needs_apache():
-    with pytest.raises(InvalidInput, match="federation=oidc-provider needs web=apache"):
-        settings.read([("federation", "oidc-provider")])
+        Requests(SCENARIOS[name]).require_usable(target)
