@@ -5,7 +5,7 @@ SHELL := /bin/bash
 UV := $(shell command -v uv || echo .uv/bin/uv)
 export UV_PYTHON_DOWNLOADS := never
 
-.PHONY: install toolchain demo check lint types pure test rust docs man parts verify requirements golden \
+.PHONY: install toolchain demo check lint types pure test rust docs man parts verify keystone-rust requirements golden \
     slowest clean release-tools licenses wheels reproduce wheelhouse dependencies release
 
 # Compiled here too, for where PYTHONDONTWRITEBYTECODE is set each command would compile its own.
@@ -71,6 +71,11 @@ requirements:
 export RALLY
 verify: install
 	@.venv/bin/python -m verification $(if $(LIST),--list) $(if $(QUICK),--quick) $(if $(ONLY),--only '$(ONLY)')
+
+# Keystone in Rust, for the lab: SOURCE is a checkout of openstack-experimental/keystone. Half an hour.
+keystone-rust: install
+	@verification/keystone_rust.sh '$(SOURCE)' \
+	    "$$(.venv/bin/python -c 'from loadstone.lab.keystone.rust import folder; print(folder())')"
 
 # Write the golden files anew; review the diff.
 golden: install

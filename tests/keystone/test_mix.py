@@ -1,6 +1,7 @@
 import pytest
 
 from loadstone.errors import InvalidInput
+from loadstone.keystone.rust import UNSERVED, require_served
 from loadstone.keystone.scenarios import SCENARIOS, named
 from loadstone.plan.script import WeightedScript
 
@@ -24,6 +25,17 @@ def test_a_mix_is_a_scenario_of_the_others_steps() -> None:
 
 def test_a_name_is_the_scenario_itself() -> None:
     assert named("issue") is SCENARIOS["issue"]
+
+
+@pytest.mark.parametrize(
+    ("name", "lacking"),
+    [("catalog", "catalog"), ("mix:issue=1,group-life=1", "group-life")],
+)
+def test_what_keystone_in_rust_lacks_is_refused_by_name(name, lacking):
+    with pytest.raises(InvalidInput, match=f"Keystone in Rust does not serve {lacking}; choose"):
+        require_served(named(name), UNSERVED, "")
+    require_served(named(name), (), "")
+    require_served(named("mix:issue=1,validate=9"), UNSERVED, "")
 
 
 @pytest.mark.parametrize("special", ["login-totp", "issue-groups", "validate-groups"])

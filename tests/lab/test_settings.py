@@ -116,6 +116,11 @@ def test_a_home_that_cannot_be_written_is_said_in_one_line(monkeypatch: pytest.M
         (("service=flask-reference", "users=5"), "has no users"),
         (("maxconn=4",), r"maxconn needs nodes=2 or more"),
         (("memcached-servers=3",), "memcached-servers=3 needs cache=memcached or"),
+        (("implementation=rust", "web=apache"), "implementation=rust has no web: its settings"),
+        (("implementation=rust", "cache=memcached"), "implementation=rust has no cache"),
+        (("implementation=rust", "workers=2"), "one process"),
+        (("implementation=rust", "database=postgres"), "has database sqlite, mariadb"),
+        (("implementation=rust", "conf.token.expiration=60"), "has no conf"),
     ],
 )
 def test_what_a_release_cannot_do_is_refused_with_the_reason(

@@ -7,9 +7,10 @@ import requests
 from lab_client import quietly, skipping_without_node
 
 from loadstone.engine import local
-from loadstone.errors import InvalidInput
+from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.keystone.contexts.users import UsersSettings, users
 from loadstone.keystone.contexts.workload import Actors
+from loadstone.keystone.federation_file import read_federation
 from loadstone.keystone.identity import Identity, Refused
 from loadstone.keystone.journal import Journal
 from loadstone.keystone.prepared import prepare
@@ -17,6 +18,9 @@ from loadstone.keystone.resources import Token
 from loadstone.keystone.scenarios import SCENARIOS
 from loadstone.lab import deployment
 from loadstone.lab.keystone import settings
+from loadstone.lab.keystone.conf import PROTOCOL
+from loadstone.lab.keystone.federation import IDENTITY_PROVIDER, PORT, PROJECT, issuer
+from loadstone.lab.provider.credentials import CLIENT_ID, client_secret_file, users_file
 from loadstone.lab.server_certificates import ServerCertificates
 from loadstone.monitor.sampler import Monitor
 from loadstone.monitor.sources.open import open_source
@@ -69,6 +73,61 @@ def test_each_login_is_looked_up_at_the_provider(target, tmp_path):
     statuses, counted = answered(target, "federated-login", tmp_path / "created.jsonl")
     assert statuses == {201: 2 * ITERATIONS}
     assert counted["introspection"] == ITERATIONS
+
+
+@pytest.fixture
+def federation(lab, tmp_path):
+    """The file of --federation that says of the lab what of a cloud only its owner knows."""
+    secret = tmp_path / "secret.txt"
+    secret.write_text(client_secret_file(lab.folder).read_text())
+    port = lab.state.port(PORT)
+    path = tmp_path / "federation.yaml"
+    path.write_text(
+        f"identity_provider: {IDENTITY_PROVIDER}\nprotocol: {PROTOCOL}\nproject: {PROJECT}\n"
+        f"issuer: {issuer(port)}\nclient_id: {CLIENT_ID}\nclient_secret_file: secret.txt\n"
+        f"users_file: {users_file(lab.folder)}\n"
+    )
+    return path
+
+
+@pytest.fixture
+def cloud(lab, monkeypatch):
+    for name, value in lab.environment_variables().items():
+        monkeypatch.setenv(name, value)
+
+
+@pytest.mark.usefixtures("cloud")
+def test_a_clouds_provider_is_named_in_a_file(federation, tmp_path):
+    named = read_federation(federation, beyond_loopback=False)
+    with connected(NamedTarget(federation=named), quietly) as target:
+        statuses, counted = answered(target, "federated-login", tmp_path / "created.jsonl")
+        assert secret_of(federation) in target.secrets
+    assert statuses == {201: 2 * ITERATIONS}
+    assert counted["introspection"] == ITERATIONS
+
+
+def secret_of(federation):
+    return (federation.parent / "secret.txt").read_text()
+
+
+@pytest.mark.usefixtures("cloud")
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("protocol: ", "protocol: x", "log in as a federated user: HTTP 401 .*; check iden"),
+        ("project: ", "project: x", "has no project 'x.*; federated users need one"),
+    ],
+)
+def test_a_login_that_cannot_work_is_explained_before_any_load(
+    federation, old, new, words, tmp_path
+):
+    federation.write_text(federation.read_text().replace(old, new))
+    named = read_federation(federation, beyond_loopback=False)
+    with (
+        connected(NamedTarget(federation=named), quietly) as target,
+        pytest.raises(EnvironmentUnusable, match=words),
+    ):
+        answered(target, "federated-login", tmp_path / "created.jsonl")
 
 
 def test_tokens_of_federated_users_are_valid_and_need_no_provider(target, tmp_path):

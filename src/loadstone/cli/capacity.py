@@ -9,12 +9,14 @@ from click.core import ParameterSource
 
 from loadstone.cli.choose import (
     ANYWAY,
+    FEDERATION,
     MONITOR,
     PERMISSION,
     PROFILE,
     TAG,
     Command,
     backend_of,
+    federation_of,
     once,
     target_options,
 )
@@ -61,6 +63,7 @@ class CapacityOptions(TypedDict):
     oidc: str | None
     client_id: str | None
     secret_file: Path | None
+    federation_file: Path | None
     users_file: Path | None
     redirect_uri: str | None
     yes: bool
@@ -138,6 +141,7 @@ def _separated(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -
 @target_options
 @OIDC
 @oidc_options
+@FEDERATION
 @PERMISSION
 @ANYWAY
 @MONITOR
@@ -233,6 +237,7 @@ def capacity(ctx: click.Context, **options: Unpack[CapacityOptions]) -> None:
         options["yes"],
         options["anyway"],
         watched=options["watched"],
+        federation=federation_of(options["federation_file"], options["lab"], yes=options["yes"]),
     )
     searched = _searched(ctx, options, target)
     terms = _terms(options)

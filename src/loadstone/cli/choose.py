@@ -13,6 +13,7 @@ from loadstone.cli import defaults as defaults_
 
 if TYPE_CHECKING:
     from loadstone.faults.model import FaultCommands
+    from loadstone.keystone.federation import Federation
     from loadstone.run.backend import Backend
     from loadstone.target.target import Target
 
@@ -73,6 +74,14 @@ def target_options(command: Command) -> Command:
     return lab(cloud(command))
 
 
+FEDERATION = click.option(
+    "--federation",
+    "federation_file",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    metavar="FILE",
+    help="Identity provider of the cloud, and its users, who log in to Keystone: a YAML file "
+    "(docs/identity.md).",
+)
 PERMISSION = click.option(
     "--yes-load-this-target",
     "yes",
@@ -89,6 +98,19 @@ MONITOR = click.option(
     help="Monitor another source: prometheus=URL[,queries=FILE][,user=NAME,password-file=FILE], "
     "ssh=HOST, or a service's URL such as memcached://HOST:11211; may be repeated.",
 )
+
+
+def federation_of(file: Path | None, lab: str | None, *, yes: bool) -> "Federation | None":
+    """Return the identity provider of --federation; None if there is none."""
+    if file is None:
+        return None
+    if lab is not None:
+        raise click.UsageError(
+            "--federation is for clouds: a lab with federation=oidc-provider knows its own provider"
+        )
+    from loadstone.keystone.federation_file import read_federation
+
+    return read_federation(file, beyond_loopback=yes)
 
 
 def fault_options(command: Command) -> Command:

@@ -7,11 +7,13 @@ import click
 
 from loadstone.cli.choose import (
     ANYWAY,
+    FEDERATION,
     PERMISSION,
     TAG,
     backend_of,
     fault_commands,
     fault_options,
+    federation_of,
     once,
     target_options,
 )
@@ -44,6 +46,7 @@ class Options(TypedDict):
     oidc: str | None
     client_id: str | None
     secret_file: Path | None
+    federation_file: Path | None
     users_file: Path | None
     redirect_uri: str | None
     yes: bool
@@ -164,6 +167,7 @@ class Options(TypedDict):
 @generator_options
 @TRACE_SHARE
 @fleet_options
+@FEDERATION
 @PERMISSION
 @ANYWAY
 @TAG
@@ -263,8 +267,13 @@ def _config(ctx: click.Context, options: Options) -> "RunConfig":
         placement=Placement.on(options["cores"], options["http"], options["tls_resumption"]),
     )
     provider = provider_of(ctx, options["oidc"], options)
+    federation = federation_of(options["federation_file"], options["lab"], yes=options["yes"])
     target = provider or NamedTarget(
-        options["lab"], options["cloud"], options["yes"], options["anyway"]
+        options["lab"],
+        options["cloud"],
+        options["yes"],
+        options["anyway"],
+        federation=federation,
     )
     searched = searchable(target, wanted(ctx, options))
     return RunConfig(

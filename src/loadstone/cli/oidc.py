@@ -27,7 +27,8 @@ _OF_OTHERS = {"lab": "--lab", "cloud": "--cloud", "users": "--users", "given": "
               "task": "--task", "labs": "--lab", "clouds": "--cloud", "base": "--base",
               "releases": "--release", "levels": "--with", "runs": "RUN",
               "baseline": "--baseline", "existing": "--existing-users",
-              "resumed": "--resume-users", "rally_requests": "--rally-requests"}  # fmt: skip
+              "federation_file": "--federation", "resumed": "--resume-users",
+              "rally_requests": "--rally-requests"}  # fmt: skip
 
 
 def oidc_options(command: Command) -> Command:

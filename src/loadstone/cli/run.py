@@ -9,6 +9,7 @@ import click
 
 from loadstone.cli.choose import (
     ANYWAY,
+    FEDERATION,
     MONITOR,
     PERMISSION,
     PROFILE,
@@ -17,6 +18,7 @@ from loadstone.cli.choose import (
     backend_of,
     fault_commands,
     fault_options,
+    federation_of,
     target_options,
 )
 from loadstone.cli.dry_run import DRY_RUN, show_dry_run
@@ -62,6 +64,7 @@ class RunOptions(TypedDict):
     oidc: str | None
     client_id: str | None
     secret_file: Path | None
+    federation_file: Path | None
     users_file: Path | None
     redirect_uri: str | None
     yes: bool
@@ -163,6 +166,7 @@ def output_options(command: Command) -> Command:
 @target_options
 @OIDC
 @oidc_options
+@FEDERATION
 @PERMISSION
 @ANYWAY
 @MONITOR
@@ -237,6 +241,7 @@ def _config(checked: "Checked", options: RunOptions, provider: "OidcIssuer | Non
             options["anyway"],
             options["existing"],
             options["watched"],
+            federation_of(options["federation_file"], options["lab"], yes=options["yes"]),
         ),
         groups=task_groups(task, terms, provider),
         command=command_line(),

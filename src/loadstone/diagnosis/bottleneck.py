@@ -326,6 +326,15 @@ def directory_cpu(case: Case) -> FoundLimit | None:
     )
 
 
+def provider_cpu(case: Case) -> FoundLimit | None:
+    """The identity provider of federated users uses all the cores that it may use."""
+    return _server_cpu(
+        case,
+        Role.PROVIDER,
+        "Give the provider more cores; let the web server keep what it learned of a token.",
+    )
+
+
 def other_work(case: Case) -> FoundLimit | None:
     """Other programs on the machine take the cores that the workers wait for."""
     seen = case.seen
@@ -494,6 +503,7 @@ RULES: tuple[Rule, ...] = (
     database_cpu,
     balancer_cpu,
     directory_cpu,
+    provider_cpu,
     pool,
     pool_waits,
     gil,

@@ -44,6 +44,7 @@ OTHERS = {
     Role.CACHE: "the cache",
     Role.BALANCER: "the balancer",
     Role.DIRECTORY: "the directory",
+    Role.PROVIDER: "the identity provider",
     Role.GENERATOR: "the load generator",
 }
 ROLES = (Role.KEYSTONE, *OTHERS)  # whose CPU is told apart
@@ -444,7 +445,7 @@ class _View:
 
     def waits_for_cores(self) -> Iterator[tuple[str, float | None]]:
         """Yield how many threads of a server waited for a core, on average."""
-        for role in (Role.DATABASE, Role.BALANCER, Role.DIRECTORY):
+        for role in (Role.DATABASE, Role.BALANCER, Role.DIRECTORY, Role.PROVIDER):
             waiting = self.total(self.heads(role.value), "cpu_wait_seconds_total")
             yield f"{role.value}_cpu_wait", waiting
 

@@ -15,7 +15,7 @@ OTHER_CORES = 0.3  # an idle machine stays below, including its kernel's work fo
 WORKERS = "workers"
 # Findings that the use of a CPU describes; the others need their sentence.
 OF_THE_SERVICE = (WORKERS, "cpu")
-OF_OTHERS = ("database-cpu", "balancer-cpu", "directory-cpu")
+OF_OTHERS = ("database-cpu", "balancer-cpu", "directory-cpu", "provider-cpu")
 
 
 class CpuVerdict(StrEnum):

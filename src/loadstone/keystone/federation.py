@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from urllib.parse import quote
 
 from loadstone.errors import EnvironmentUnusable
-from loadstone.keystone.identity import Identity
+from loadstone.keystone.identity import Identity, Refused
 from loadstone.keystone.resources import ResourceKind, Token
 from loadstone.oidc.prepare import user_tokens
 from loadstone.oidc.target import OidcIssuer, connected
@@ -28,10 +28,13 @@ class Federation:
 
     def project_id(self, identity: Identity) -> str:
         """Return the id of the project; EnvironmentUnusable if there is none."""
-        for project in identity.find(ResourceKind.PROJECT, name=self.project):
-            return str(project.id)
+        found = [str(one.id) for one in identity.find(ResourceKind.PROJECT, name=self.project)]
+        if len(found) == 1:
+            return found[0]
+        number = f"{len(found)} projects" if found else "no project"
         raise EnvironmentUnusable(
-            f"{identity.access.identity_url}: has no project {self.project!r} for federated users"
+            f"{identity.access.identity_url}: has {number} {self.project!r}; federated users need "
+            "one"
         )
 
     def access_tokens(self, count: int) -> tuple[Token, ...]:
@@ -45,4 +48,10 @@ class Federation:
     def tokens(self, identity: Identity, accesses: Sequence[Token]) -> tuple[Token, ...]:
         """Return tokens for the project, in exchange for access tokens."""
         project = self.project_id(identity)
-        return tuple(identity.issue_federated(self.path, one, project) for one in accesses)
+        try:
+            return tuple(identity.issue_federated(self.path, one, project) for one in accesses)
+        except Refused as refused:
+            raise EnvironmentUnusable(
+                f"{refused}; check identity_provider, protocol, and the mapping, which must give "
+                f"users a role in project {self.project}"
+            ) from None

@@ -111,8 +111,9 @@ def require_credentials(
         )
     if federation is None and Need.FEDERATION in scenario.needs:
         raise InvalidInput(
-            f"{about}{scenario.name} needs an identity provider whose users may log in; for a "
-            "lab: lab up NAME --with web=apache --with federation=oidc-provider"
+            f"{about}{scenario.name} needs an identity provider whose users may log in: "
+            "--federation FILE; for a lab: lab up NAME --with web=apache --with "
+            "federation=oidc-provider"
         )
 
 

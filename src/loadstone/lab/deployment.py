@@ -16,7 +16,7 @@ from loadstone.lab.keystone.compose import Blueprint
 from loadstone.lab.keystone.database import require_not_upgraded, require_own, storage_folder
 from loadstone.lab.keystone.deployment import WEB, Deployment, not_running, password_file, url_of
 from loadstone.lab.keystone.service import password
-from loadstone.lab.keystone.settings import LabSettings, Service
+from loadstone.lab.keystone.settings import Implementation, LabSettings, Service
 from loadstone.lab.ports import Ports
 from loadstone.lab.shutdown import shut_down
 from loadstone.lab.state import DeploymentState, Phase
@@ -210,6 +210,8 @@ def facts_of(
 def _served(settings: LabSettings) -> str:
     if settings.service is Service.FLASK_REFERENCE:
         return "Flask reference service"
+    if settings.implementation is Implementation.RUST:
+        return f"Keystone in Rust, on a database of keystone {settings.source.label}"
     return f"keystone {settings.source.label}"
 
 

@@ -19,8 +19,9 @@ class Program:
     """A program, and the Debian package that holds it."""
 
     name: str  # or the path of a required file
-    package: str
+    package: str  # empty: Debian has none
     folders: tuple[str, ...] = ()  # searched besides the PATH; may be glob patterns
+    built_by: str = ""  # what makes it, if Debian has none
 
     def find(self) -> str | None:
         """Return its path, or None if it is not installed."""
@@ -57,8 +58,10 @@ def check(programs: Iterable[Program]) -> None:
 def missing(programs: tuple[Program, ...]) -> str:
     """Raise: these programs are not installed."""
     names = ", ".join(dict.fromkeys(program.name for program in programs))
-    packages = " ".join(dict.fromkeys(program.package for program in programs))
-    raise EnvironmentUnusable(f"not installed: {names}; install: apt-get install {packages}")
+    packages = " ".join(dict.fromkeys(one.package for one in programs if one.package))
+    ways = [f"install: apt-get install {packages}"] if packages else []
+    ways += dict.fromkeys(f"build: {one.built_by}" for one in programs if one.built_by)
+    raise EnvironmentUnusable(f"not installed: {names}; {'; '.join(ways)}")
 
 
 def unprivileged(arguments: tuple[str, ...]) -> tuple[str, ...]:

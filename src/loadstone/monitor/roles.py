@@ -12,6 +12,7 @@ class Role(StrEnum):
     CACHE = "cache"
     BALANCER = "balancer"
     DIRECTORY = "directory"
+    PROVIDER = "provider"  # of federated users, beside Keystone
     GENERATOR = "generator"
     OTHER_SIDE = "other-side"  # the service whose load takes turns with the measured one's
     OTHER = "other"
@@ -25,6 +26,9 @@ _OF_PART = {
     "loadstone serve": Role.KEYSTONE,
     "provider": Role.KEYSTONE,  # the identity service, whichever it is
     "keycloak": Role.KEYSTONE,
+    "rust": Role.KEYSTONE,
+    "opa": Role.KEYSTONE,  # the policy agent of Keystone in Rust
+    "idp": Role.PROVIDER,
     "nginx": Role.WEB,
     "apache": Role.WEB,
     "haproxy": Role.BALANCER,

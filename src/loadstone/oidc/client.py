@@ -39,15 +39,15 @@ class Client:
         return ""
 
 
-def read_secret(path: Path) -> str:
+def read_secret(path: Path, option: str = "--client-secret-file") -> str:
     """Read the secret of a client, the first line of a file."""
     try:
         with path.open() as file:
             secret = file.readline(4096).strip()
     except OSError as problem:
-        raise InvalidInput(f"--client-secret-file {path}: {problem.strerror}") from None
+        raise InvalidInput(f"{option} {path}: {problem.strerror}") from None
     except UnicodeDecodeError:
-        raise InvalidInput(f"--client-secret-file {path}: not UTF-8") from None
+        raise InvalidInput(f"{option} {path}: not UTF-8") from None
     if not secret:
-        raise InvalidInput(f"--client-secret-file {path}: its first line is empty")
+        raise InvalidInput(f"{option} {path}: its first line is empty")
     return secret

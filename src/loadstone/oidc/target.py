@@ -14,6 +14,7 @@ from loadstone.oidc.client import Client
 from loadstone.oidc.http import Http
 from loadstone.oidc.metadata import Metadata
 from loadstone.oidc.provider import Provider
+from loadstone.oidc.users import OPTION as USERS_OPTION
 from loadstone.oidc.users import OidcUser, read_users
 
 Say = Callable[[str], None]
@@ -31,6 +32,8 @@ class OidcIssuer:
     anyway: bool = False  # measure it although another measurement is at work
     watched: tuple[str, ...] = ()  # more to watch: --monitor
     lab: str | None = None  # the deployment that it is
+    chosen: str = "--oidc"  # what names it
+    users_option: str = USERS_OPTION  # what names the file
 
     @cached_property
     def cloud(self) -> Cloud:
@@ -41,15 +44,15 @@ class OidcIssuer:
             endpoint = Endpoint.parse(self.url)
         except ValueError as wrong:
             # The URL may hold a password.
-            raise InvalidInput(f"--oidc: {wrong}") from None
+            raise InvalidInput(f"{self.chosen}: {wrong}") from None
         who = f"client {self.client.id}"
-        chosen = "--oidc" if self.lab is None else f"--lab {self.lab}"
+        chosen = self.chosen if self.lab is None else f"--lab {self.lab}"
         return Cloud(chosen, self.url, endpoint, who, NoAuth(), _tls())
 
     @cached_property
     def users(self) -> tuple[OidcUser, ...]:
         """The users of the file."""
-        return () if self.users_file is None else read_users(self.users_file)
+        return () if self.users_file is None else read_users(self.users_file, self.users_option)
 
     @property
     def secrets(self) -> frozenset[str]:

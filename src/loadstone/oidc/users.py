@@ -23,15 +23,16 @@ class OidcUser:
     password: str = field(repr=False)
 
 
-def read_users(path: Path) -> tuple[OidcUser, ...]:
+def read_users(path: Path, option: str = OPTION) -> tuple[OidcUser, ...]:
     """Read users from CSV (a header username,password), or from a list in YAML or JSON.
 
-    InvalidInput names the mistake, never a password.
+    InvalidInput names `option` and the mistake, never a password.
     """
-    rows = _csv_rows(path) if path.suffix.lower() == ".csv" else _listed(path)
-    users = tuple(_user(row, f"{OPTION} {path}: user {at}") for at, row in enumerate(rows, 1))
+    is_csv = path.suffix.lower() == ".csv"
+    rows = _csv_rows(path, f"{option} {path}") if is_csv else _listed(path, option)
+    users = tuple(_user(row, f"{option} {path}: user {at}") for at, row in enumerate(rows, 1))
     if not users:
-        raise InvalidInput(f"{OPTION} {path}: has no users")
+        raise InvalidInput(f"{option} {path}: has no users")
     return users
 
 
@@ -43,33 +44,33 @@ def write_users(path: Path, count: int) -> tuple[OidcUser, ...]:
     return users
 
 
-def _csv_rows(path: Path) -> Iterable[object]:
+def _csv_rows(path: Path, place: str) -> Iterable[object]:
     try:
         with path.open("rb") as file:
             content = file.read(MOST_BYTES + 1)
         text = content.decode("utf-8-sig")
     except OSError as problem:
-        raise EnvironmentUnusable(f"{OPTION} {path}: {problem.strerror}") from None
+        raise EnvironmentUnusable(f"{place}: {problem.strerror}") from None
     except UnicodeDecodeError:
-        raise InvalidInput(f"{OPTION} {path}: not UTF-8") from None
+        raise InvalidInput(f"{place}: not UTF-8") from None
     if len(content) > MOST_BYTES:
-        raise InvalidInput(f"{OPTION} {path}: longer than {MOST_BYTES // 2**20} MiB")
+        raise InvalidInput(f"{place}: longer than {MOST_BYTES // 2**20} MiB")
     reader = csv.DictReader(io.StringIO(text, newline=""))
     try:
         if not {"username", "password"} <= set(reader.fieldnames or ()):
-            raise InvalidInput(f"{OPTION} {path}: its first line must be {HEADER}")
+            raise InvalidInput(f"{place}: its first line must be {HEADER}")
         return list(reader)
     except csv.Error:
-        raise InvalidInput(f"{OPTION} {path}:{reader.line_num}: not CSV") from None
+        raise InvalidInput(f"{place}:{reader.line_num}: not CSV") from None
 
 
-def _listed(path: Path) -> Iterable[object]:
-    rows = yaml_file.read(path, OPTION, is_secret=True)
+def _listed(path: Path, option: str) -> Iterable[object]:
+    rows = yaml_file.read(path, option, is_secret=True)
     if isinstance(rows, dict):
         rows = rows.get("users")
     if not isinstance(rows, list):
         raise InvalidInput(
-            f"{OPTION} {path}: must be a list of users, as - {{username: ..., password: ...}}"
+            f"{option} {path}: must be a list of users, as - {{username: ..., password: ...}}"
         )
     return rows
 

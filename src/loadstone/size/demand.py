@@ -14,7 +14,15 @@ from loadstone.monitor.roles import Role
 from loadstone.report.settings import IDENTITY, SettingDifference, differences
 from loadstone.result.model import BESIDE, LEAST_S, Environment, Measurement, Run
 
-ROLES = (Role.KEYSTONE, Role.WEB, Role.DATABASE, Role.CACHE, Role.BALANCER, Role.DIRECTORY)
+ROLES = (
+    Role.KEYSTONE,
+    Role.WEB,
+    Role.DATABASE,
+    Role.CACHE,
+    Role.BALANCER,
+    Role.DIRECTORY,
+    Role.PROVIDER,
+)
 MOST_FAILED = 0.01  # share of failed iterations, which have another cost
 # Of the highest throughput: below, the idle cost of the service is a large part of the CPU.
 LEAST_SHARE = 0.5

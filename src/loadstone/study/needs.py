@@ -16,7 +16,7 @@ def programs(study: Study) -> tuple[Program, ...]:
 
 def packages(study: Study) -> tuple[str, ...]:
     """Return the Debian packages that hold them."""
-    return tuple(sorted({program.package for program in programs(study)}))
+    return tuple(sorted({one.package for one in programs(study) if one.package}))
 
 
 def require(study: Study) -> None:

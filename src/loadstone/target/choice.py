@@ -12,6 +12,7 @@ from loadstone.cloud import (
 )
 from loadstone.cloud.cloud import Endpoint, TlsFiles
 from loadstone.keystone.contexts.users_file import read_users
+from loadstone.keystone.federation import Federation
 from loadstone.oidc.target import OidcIssuer
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ class NamedTarget:
     anyway: bool = False
     users_file: Path | None = None  # users that exist already
     watched: tuple[str, ...] = ()  # more to watch: --monitor
+    federation: Federation | None = None  # where users of another provider log in
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +86,12 @@ def secrets_of(choice: TargetChoice) -> frozenset[str]:
     """Return the passwords in the choice of a target."""
     if isinstance(choice, OidcIssuer):
         return choice.secrets
-    if not isinstance(choice, NamedTarget) or choice.users_file is None:
+    if not isinstance(choice, NamedTarget):
         return frozenset()
-    return frozenset(str(user["password"]) for user in read_users(choice.users_file))
+    found = set(choice.federation.issuer.secrets) if choice.federation else set()
+    if choice.users_file is not None:
+        found |= {str(user["password"]) for user in read_users(choice.users_file)}
+    return frozenset(found)
 
 
 def cloud_of(choice: NamedTarget) -> Cloud:

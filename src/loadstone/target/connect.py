@@ -17,6 +17,7 @@ from loadstone.errors import InvalidInput
 from loadstone.keystone.contexts.existing import directory_users
 from loadstone.keystone.contexts.users_file import existing_users, read_users
 from loadstone.keystone.federation import Federation
+from loadstone.keystone.rust import UNSERVED
 from loadstone.keystone.scenarios import SCENARIOS
 from loadstone.monitor.service import ServiceProcess
 from loadstone.oidc import target as oidc
@@ -46,7 +47,7 @@ def connected(choice: NamedTarget, say: Say) -> Iterator[Target]:
     cloud = cloud_of(choice)
     require_permission(cloud, choice.beyond_loopback)
     with connect(cloud, say, beyond_loopback=choice.beyond_loopback) as access:
-        yield with_users(Target(access), choice.users_file)
+        yield with_users(Target(access, federation=choice.federation), choice.users_file)
 
 
 @contextmanager
@@ -135,6 +136,7 @@ def connected_lab(
         target = replace(
             of_lab(Target(access, federation=federation_of_lab(lab)), lab),
             explain=of_logins(partial(explain, lab.python, stored)),
+            unserved=UNSERVED if lab.is_in_rust else (),
         )
         yield (
             replace(target, users=partial(directory_users, access, entries)) if entries else target

@@ -49,17 +49,20 @@ class Target:
     lab: Path | None = None
     # Users of an OpenID provider who may log in; None: not known.
     federation: Federation | None = None
+    # Scenarios that the service does not have, by their names on the command line.
+    unserved: tuple[str, ...] = ()
     # It, if it is an OpenID provider.
     provider: Provider | None = None
 
     @property
     def secrets(self) -> frozenset[str]:
-        """The secret values of its login."""
+        """The secret values of its login, and of the logins at its identity provider."""
         from keystoneauth1.identity.base import BaseIdentityPlugin
 
         auth = self.access.session.auth
         known = auth.get_cache_id_elements() if isinstance(auth, BaseIdentityPlugin) else {}
-        return frozenset(str(value) for name, value in known.items() if value and is_secret(name))
+        own = frozenset(str(value) for name, value in known.items() if value and is_secret(name))
+        return own | (self.federation.issuer.secrets if self.federation else frozenset())
 
     @property
     def beside(self) -> tuple[str, ...]:

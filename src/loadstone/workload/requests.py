@@ -14,6 +14,7 @@ from loadstone.keystone.compile import origin
 from loadstone.keystone.contexts.workload import Actors
 from loadstone.keystone.identity import Identity
 from loadstone.keystone.prepared import prepare, require_credentials, require_permitted
+from loadstone.keystone.rust import require_served
 from loadstone.keystone.scenarios.build_context import BuildContext
 from loadstone.keystone.scenarios.model import Scenario
 from loadstone.plan.json_value import Json
@@ -56,7 +57,8 @@ class Requests:
         require_permitted(self.scenario, target.access, f"{self.place}{self.scenario.name}: ")
 
     def require_usable(self, target: Target) -> None:
-        """Refuse a target without HTTP/2, an identity provider or a certificate if it is needed."""
+        """Refuse a target that lacks the scenario, or what the scenario needs."""
+        require_served(self.scenario, target.unserved, self.place)
         require_credentials(self.scenario, target.access, target.federation, self.place)
         if self.placement.http != "2":
             return

@@ -36,9 +36,11 @@ def issue_tokens(
     """
     total = len(users) if count is None else count
     if federation is not None and column in (ACCESS_TOKEN.column, FEDERATED_TOKEN.column):
-        accesses = federation.access_tokens(total)
-        is_access = column == ACCESS_TOKEN.column
-        return accesses if is_access else federation.tokens(Identity(access), accesses)
+        identity, accesses = Identity(access), federation.access_tokens(total)
+        if column == FEDERATED_TOKEN.column:
+            return federation.tokens(identity, accesses)
+        federation.tokens(identity, accesses[:1])  # explains a refusal before any load
+        return accesses
     owners = (users[number % len(users)] for number in range(total))
     return each(partial(_issued, Identity(access), _AUTH[column]), owners, workers)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import assert_never
 
 from loadstone.lab.environment import ServiceEnvironment
+from loadstone.lab.hashing import DEFAULT_ROUNDS
 from loadstone.lab.keystone import queens
 from loadstone.lab.keystone.cache import cache
 from loadstone.lab.keystone.compute.compose import ComputeSite, compute
@@ -17,12 +18,14 @@ from loadstone.lab.keystone.manage import CommandContext
 from loadstone.lab.keystone.options import CheckedOptions
 from loadstone.lab.keystone.reference import FlaskReference
 from loadstone.lab.keystone.release import Release, SourceTree
+from loadstone.lab.keystone.rust import in_rust
 from loadstone.lab.keystone.schema import Schema, sync
 from loadstone.lab.keystone.service import Keystone
 from loadstone.lab.keystone.settings import (
     DatabaseBackend,
     Federation,
     IdentityBackend,
+    Implementation,
     LabSettings,
     Option,
     Service,
@@ -169,7 +172,10 @@ def parts(blueprint: Blueprint) -> tuple[Part, ...]:
         services=beside.cloud.accounts() if beside else (),
         federation=relying.users if relying else None,
     )
-    web = _web(blueprint, keystone.application())
+    if settings.implementation is Implementation.RUST:
+        web = _in_rust(blueprint, data.connection())
+    else:
+        web = _web(blueprint, keystone.application())
     if relying is not None:
         web = tuple(relying.before(part) for part in web)
     servers = (template, data, *caches, *directories, keystone, *web)
@@ -184,6 +190,13 @@ def parts(blueprint: Blueprint) -> tuple[Part, ...]:
         return (*sources, contents, options, *servers)
     # After Keystone, which the compute services need when they start.
     return (*sources, contents, beside.environment, options, *servers, *beside.parts)
+
+
+def _in_rust(blueprint: Blueprint, database: str) -> tuple[Part, ...]:
+    settings = blueprint.settings
+    site = Site(blueprint.folder, blueprint.port, host=settings.host)
+    rounds = settings.hash_rounds or DEFAULT_ROUNDS
+    return in_rust(site, blueprint.ports, blueprint.url, database, rounds)
 
 
 def _keycloak(blueprint: Blueprint) -> tuple[Part, ...]:

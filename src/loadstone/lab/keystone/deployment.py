@@ -17,6 +17,7 @@ from loadstone.lab.keystone.settings import (
     DatabaseBackend,
     Federation,
     IdentityBackend,
+    Implementation,
     Service,
     Switch,
 )
@@ -104,6 +105,11 @@ class Deployment:
     def has_federation(self) -> bool:
         """Whether users of an identity provider beside it may log in."""
         return dict(self.state.settings).get("federation", Federation.NONE) != Federation.NONE
+
+    @property
+    def is_in_rust(self) -> bool:
+        """Whether Keystone in Rust serves it."""
+        return dict(self.state.settings).get("implementation") == Implementation.RUST
 
     @property
     def python(self) -> Path:

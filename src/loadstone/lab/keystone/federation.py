@@ -55,6 +55,8 @@ def issuer(port: int) -> str:
 class IdentityProvider(NodeProvider):
     """The provider beside Keystone, whose own password hash no load of Keystone computes."""
 
+    kind = "idp"
+
     def facts(self) -> Facts:
         """Versions."""
         return tuple((key, value) for key, value in NodeProvider.facts(self) if key != FACT)

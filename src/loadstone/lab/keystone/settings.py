@@ -83,6 +83,12 @@ _ALSO_OF: dict[Service, tuple[str, ...]] = {
     Service.OIDC_PROVIDER: ("port",),
     Service.KEYCLOAK: ("port", "database", "storage", "db_connections", "db_buffer_mb"),
 }
+# Settings of a Keystone in Rust: what Python has made, and what both read.
+_OF_RUST = (
+    *("release", "implementation", "workers", "port", "address", "database", "storage"),
+    *("hash_rounds", "db_connections", "db_buffer_mb", "fernet_keys", "revocation_events"),
+    *("users", "projects", "groups", "roles_per_user", "unique_passwords"),
+)
 _OF_OTHERS = ("service", *(name for names in OF_PROVIDERS.values() for name in names))
 
 
@@ -106,6 +112,13 @@ class Federation(StrEnum):
 
     NONE = "none"
     OIDC_PROVIDER = "oidc-provider"  # node oidc-provider, behind Apache's mod_auth_openidc
+
+
+class Implementation(StrEnum):
+    """Which Keystone serves the database and keys."""
+
+    PYTHON = "python"
+    RUST = "rust"  # openstack-experimental/keystone
 
 
 class Balance(StrEnum):
@@ -167,6 +180,7 @@ class LabSettings:
     """Settings of a deployment. Absent: the default of Keystone or of the lab."""
 
     release: str = "30.0.0"
+    implementation: Implementation = Implementation.PYTHON
     workers: int = field(default_factory=_cores)
     threads: int = 1
     port: int | None = None
@@ -237,6 +251,7 @@ class LabSettings:
         self._require_what_tls_needs()
         self._require_what_compute_needs()
         self._require_what_the_reference_has()
+        self._require_what_rust_has()
         if self.is_queens:
             self._require_what_queens_has()
         elif self.token is TokenProvider.JWS and self.source.major < JWS_SINCE:
@@ -354,6 +369,26 @@ class LabSettings:
                 "Keystone"
             )
 
+    def _require_what_rust_has(self) -> None:
+        """Refuse settings of Python's web servers and cache, and what Rust's Keystone lacks."""
+        if self.implementation is not Implementation.RUST:
+            return
+        usual = {**_usual(), "release": self.release}
+        others = [
+            name.replace("_", "-")
+            for name, value in usual.items()
+            if name not in _OF_RUST and getattr(self, name) != value
+        ]
+        if others:
+            has = ", ".join(name.replace("_", "-") for name in _OF_RUST)
+            raise InvalidInput(
+                f"implementation=rust has no {', '.join(others)}: its settings are {has}"
+            )
+        if self.workers != 1:
+            raise InvalidInput("implementation=rust is one process with a thread for each core")
+        if self.database is DatabaseBackend.POSTGRES:
+            raise InvalidInput("implementation=rust has database sqlite, mariadb")
+
     def _require_what_queens_has(self) -> None:
         for key, (value, possible) in {
             "web": (self.web, (Web.UWSGI, Web.NGINX_UWSGI, Web.SINGLE)),
@@ -390,7 +425,8 @@ def read(pairs: Iterable[tuple[str, str]]) -> LabSettings:
     """Return settings from KEY, VALUE pairs; the last value of a key counts."""
     chosen = values(pairs)
     service = chosen.get("service", Service.KEYSTONE)
-    if chosen.get("web") is Web.SINGLE or service in OF_PROVIDERS:
+    is_rust = chosen.get("implementation") is Implementation.RUST  # one process
+    if chosen.get("web") is Web.SINGLE or service in OF_PROVIDERS or is_rust:
         chosen.setdefault("workers", 1)
     if service is Service.KEYCLOAK:
         chosen.setdefault("database", DatabaseBackend.H2)
@@ -502,6 +538,7 @@ def _line(key: str, value: str) -> str:
 
 _READERS: dict[str, Callable[[str, str], object]] = {
     "release": _release,
+    "implementation": _level(Implementation),
     "workers": _whole(1, WIDEST),
     "threads": _whole(1, WIDEST),
     "port": _whole(1, 65535),

@@ -21,7 +21,6 @@ class Part:
 
     __slots__ = ()
     stop_signal: ClassVar[signal.Signals] = signal.SIGTERM  # for an orderly shutdown
-    programs: ClassVar[tuple[Program, ...]] = ()  # must be installed on the machine
     packages: ClassVar[tuple[str, ...]] = ()  # must be installed in the environment
     # Consecutive parts with this flag start in parallel.
     starts_beside_others: ClassVar[bool] = False
@@ -30,6 +29,11 @@ class Part:
     def name(self) -> str:
         """Name in messages, `lab logs` and the state."""
         raise NotImplementedError
+
+    @property
+    def programs(self) -> tuple[Program, ...]:
+        """What must be installed on the machine."""
+        return ()
 
     def prepare(self, say: Say) -> None:  # noqa: ARG002
         """Create what the part needs on disk. May be called again."""
