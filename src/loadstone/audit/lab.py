@@ -9,14 +9,17 @@ from loadstone.lab.state import secret_folder
 
 def has_rules(deployment: Deployment) -> bool:
     """Return whether there are rules for what a deployment serves."""
-    return deployment.service is not Service.OIDC_PROVIDER
+    return deployment.service is not Service.OIDC_PROVIDER and not deployment.is_in_rust
 
 
 def host(deployment: Deployment) -> Host:
     """Return this machine, limited to the deployment's processes and files."""
     if not has_rules(deployment):
-        what = f"lab {deployment.name} is an {deployment.service}"
-        raise InvalidInput(f"{what}, and the rules are for Keystone and Keycloak")
+        what = "Keystone in Rust" if deployment.is_in_rust else f"an {deployment.service}"
+        raise InvalidInput(
+            f"lab {deployment.name} is {what}, and the rules are for Keystone in Python and "
+            "Keycloak"
+        )
     leaders = (record.process for record in deployment.state.records)
     pids = (str(process.pid) for process in leaders if process is not None)
     folder = deployment.folder

@@ -240,7 +240,8 @@ def compare(ctx: click.Context, **options: Unpack[CompareOptions]) -> None:
         )
     two = pair or options[chosen[0]]  # type: ignore[literal-required]
     if len(two) != 2:
-        raise click.UsageError(f"a comparison is of two, not of {len(two)}: {', '.join(two)}")
+        more = "; a study compares more (docs/studies.md)" if len(two) > 2 else ""
+        raise click.UsageError(f"a comparison is of two, not of {len(two)}: {', '.join(two)}{more}")
     if len(set(options["issuers"])) == 1:
         raise click.UsageError(f"--oidc {two[0]} is given twice, and it is measured once at a time")
     if len(set(options["labs"])) == 1:

@@ -195,8 +195,11 @@ def facts_of(
     """Return the facts about a deployment that results keep, without secrets."""
     mine = (
         ("release", _served(settings)),
-        ("workers", str(settings.workers)),
-        ("threads", str(settings.threads)),
+        *(
+            (("workers", str(settings.workers)), ("threads", str(settings.threads)))
+            if settings.implementation is Implementation.PYTHON
+            else ()
+        ),
         ("storage", settings.storage),
         ("url", url),
     )

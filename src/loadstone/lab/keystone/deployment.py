@@ -187,6 +187,8 @@ class Deployment:
             return Setup(pool=chosen.db_pool, service=KEYCLOAK)
         if self.is_provider:
             return Setup(workers=chosen.workers, threads=chosen.threads, service=PROVIDER)
+        if self.is_in_rust:
+            return Setup()  # a thread for each core, and a pool that no setting here describes
         conf = {(section, option): value for section, option, value in chosen.conf}
         size = int(conf.get(("database", "max_pool_size"), POOL))
         overflow = int(conf.get(("database", "max_overflow"), OVERFLOW))
