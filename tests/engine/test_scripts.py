@@ -81,6 +81,7 @@ CREATE = Step(
     only_if=StatusCondition("look", (404,)),
 )
 CHANGE = Step("change", "PATCH", (Text("/users/"), Captured("id")), body=text("{}"))
+DELETE_ANY = Step("delete", "DELETE", text("/"), expect_status=(404,), always=True)
 DELETE = Step("delete", "DELETE", (Text("/users/"), Captured("id")), always=True)
 
 
@@ -150,6 +151,15 @@ def test_what_was_made_is_deleted_after_a_failure_too(serve: Serve, created: int
     ended = iterations(samples)
     assert ended.is_failed.all()
     assert ended.status.tolist() == [503 if created == 201 else 500]
+
+
+def test_a_pause_is_left_out_after_a_failure_unless_it_is_for_always(serve: Serve) -> None:
+    server = serve(answering(lambda _method, _path: (404, {}), []))
+    naps = (Pause("nap", 0.01, 0.01), Pause("sleep", 0.01, 0.01, always=True))
+    plan = server.plan(ClosedLoad(1, iterations=2), GET, *naps, DELETE_ANY)
+    samples = run(plan).samples
+    assert [plan.steps[step].action for step in samples.action] == ["get", "sleep", "delete"] * 2
+    assert (iterations(samples).done_ns - iterations(samples).due_ns >= 10_000_000).all()
 
 
 def test_a_pause_lasts_and_is_no_request(serve: Serve) -> None:

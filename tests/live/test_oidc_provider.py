@@ -109,7 +109,7 @@ def test_what_measures_keystones_refuses_it(lab):
         connected(NamedTarget(lab.name), lambda _: None),
     ):
         pass
-    with pytest.raises(InvalidInput, match="the rules are for Keystone and Keycloak"):
+    with pytest.raises(InvalidInput, match="the rules are for Keystone in Python and Keycloak"):
         audit_host(lab)
 
 

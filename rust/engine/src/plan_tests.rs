@@ -137,6 +137,7 @@ fn a_pause_a_condition_and_an_iteration_placeholder_are_read() {
     assert!(look.captures[0].optional && !look.always && delete.always);
     let only_if = pause.only_if.as_ref().map(|condition| (&*condition.action, &*condition.status));
     assert_eq!(only_if, Some(("look", &[404][..])));
+    assert!(!pause.always);
     let script = Script::new(&plan).unwrap_or_else(|e| panic!("{e}"));
     let mut buffer = Vec::new();
     let sent =

@@ -150,13 +150,15 @@ class Step:
 class Pause:
     """A uniformly distributed wait (`Plan.seed`); it has a sample row without a status.
 
-    It is part of the iteration's duration, and occupies the iteration's connection or worker.
+    It is part of the iteration's duration, and occupies the iteration's connection or worker. After
+    a failed step it is skipped, unless it is marked `always`.
     """
 
     action: str
     min_s: float
     max_s: float
     only_if: StatusCondition | None = None
+    always: bool = False
     kind: Literal["pause"] = "pause"
 
 

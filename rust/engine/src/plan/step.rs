@@ -94,6 +94,8 @@ pub struct Pause {
     pub max_s: f64,
     /// Condition without which the step is skipped.
     pub only_if: Option<StatusCondition>,
+    /// Whether to pause also after a failed step.
+    pub always: bool,
 }
 
 /// Condition that the last earlier step of this name ended with one of these statuses.

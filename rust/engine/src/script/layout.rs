@@ -64,7 +64,7 @@ impl LayoutContext<'_> {
             plan::Step::Pause(pause) => {
                 let only_if = self.condition(&at, pause.only_if.as_ref())?;
                 let kind = StepKind::Pause(compile_pause(&at, index, pause)?);
-                (&pause.action, Step { kind, only_if, always: false, needs: Vec::new() })
+                (&pause.action, Step { kind, only_if, always: pause.always, needs: Vec::new() })
             }
         };
         self.actions.insert(action.clone(), index);

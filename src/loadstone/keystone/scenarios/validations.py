@@ -16,8 +16,9 @@ from loadstone.keystone.scenarios.model import (
     Scenario,
 )
 from loadstone.keystone.scenarios.tokens import OWN_TOKEN, about_itself, issue
-from loadstone.plan.script import Captured, Column, Step, text
+from loadstone.plan.script import Captured, Column, Pause, Step, text
 
+WORKERS = 4  # validations before the revocation of revocation_delay
 _ACCEPT = ("Accept", text("application/json"))
 # Keystone refuses tokens with access rules to services that do not say that they keep to them.
 _KEEPS_TO_ACCESS_RULES = ("OpenStack-Identity-Access-Rules", text("1.0"))
@@ -62,6 +63,41 @@ VALIDATE_REVOKED = Scenario(
     ),
 )
 
+
+def revocation_delay(after_s: tuple[int, ...] = (0, 1, 5, 15, 60)) -> Scenario:
+    """Return the scenario that tells how long a revoked token is accepted.
+
+    Which worker of which node answers is chance: over many iterations, the share of refusals at
+    each time says how many of them know of the revocation by then.
+    """
+    validate = _validation("keystone_v3.validate_token", OWN_TOKEN)
+    steps: list[Step | Pause] = [
+        issue("keystone_v3.fetch_token"),
+        # For the caches of several workers.
+        validate,
+        *(replace(validate, action=f"{validate.action}#{one}") for one in range(2, WORKERS + 1)),
+        about_itself("keystone_v3.revoke_token", "DELETE", 204),
+    ]
+    passed_s = 0
+    for at_s in after_s:
+        if at_s > passed_s:
+            wait_s = float(at_s - passed_s)
+            steps.append(Pause(f"wait_until_{at_s}_s", wait_s, wait_s, always=True))
+        refused = _validation(f"keystone_v3.refused_after_{at_s}_s", OWN_TOKEN, status=404)
+        steps.append(replace(refused, always=True))
+        passed_s = at_s
+    times = ", ".join(str(at_s) for at_s in after_s)
+    return Scenario(
+        name="Keystone.wait_for_revocation",
+        title="how long a revoked token is accepted",
+        request=(
+            f"POST /v3/auth/tokens, {WORKERS} GET, DELETE, then GET after {times} s that must be "
+            "refused (leaves a revocation event each)"
+        ),
+        steps=tuple(steps),
+    )
+
+
 VALIDATE_BY_GROUPS = replace(
     VALIDATE_TOKEN,
     name="Keystone.validate_token_by_groups",
@@ -100,6 +136,7 @@ POLLING_CACHED = _polling(
 )
 
 VALIDATIONS = {
+    "revocation-delay": revocation_delay(),
     "service-poll": POLLING,
     "service-poll-cached": POLLING_CACHED,
     "validate-access-rules": _validate(
