@@ -21,7 +21,7 @@ from loadstone.result.model import Measurement
 from loadstone.result.observer import Display
 from loadstone.run.flow import run_on
 from loadstone.store.store import Store
-from loadstone.study.cell import steps_group
+from loadstone.study.cell import steps_groups
 from loadstone.study.model import ClosedLoopStep, Figure, StepsMeasurement
 from loadstone.system.redaction import Redaction
 from loadstone.target.choice import NamedTarget
@@ -98,7 +98,7 @@ def loaded(deployment: Deployment, observer: Killer, folder: Path) -> tuple[Meas
         return deployment.members()
 
     step = ClosedLoopStep("logins", "issue", 4, 60, timed=True, at_most_s=120.0)
-    group = steps_group(StepsMeasurement(Figure.RATE, 0, (step,)))
+    [group] = steps_groups(StepsMeasurement(Figure.RATE, 0, (step,)))
     group = replace(group, most_existing=0)  # the administrator alone
     config = RunConfig("study", NamedTarget(), (group,), "test")
     with Store.open(folder) as store, connected_lab(deployment, print) as target:

@@ -5,7 +5,7 @@ from study_files import STEPS, TWO_BY_TWO
 
 from loadstone.errors import InvalidInput
 from loadstone.study import read
-from loadstone.study.cell import groups_of, steps_group
+from loadstone.study.cell import groups_of, steps_groups
 from loadstone.study.estimate import estimate_s
 from loadstone.study.model import FaultMeasurement
 from loadstone.study.read import StudySource
@@ -174,9 +174,21 @@ def test_a_step_may_be_a_mix_of_scenarios():
         "scenario: validate,", 'name: validate at 20, scenario: "mix:issue=1,validate=9",'
     )
     found = study(mixed).measurement
-    scenarios = [one.generator.scenario for one in steps_group(found).measurements]
+    scenarios = [
+        one.generator.scenario for group in steps_groups(found) for one in group.measurements
+    ]
     [mix, *_] = [one for one in scenarios if one.name.startswith("mix:")]
     assert mix.mix
+
+
+def test_a_step_that_changes_its_users_has_users_of_its_own():
+    first = "name: create serially, scenario: issue"
+    text = STEPS.replace(first, "name: in groups, scenario: issue-groups")
+    groups = steps_groups(study(text).measurement)
+    names = [[one.generator.scenario.name for one in group.measurements] for group in groups]
+    issue, validate = "Authenticate.keystone", "Keystone.validate_token"
+    assert names == [[issue], ["Keystone.issue_token_by_groups"], [validate]]
+    assert len(steps_groups(study(STEPS).measurement)) == 1
 
 
 def test_a_mix_names_what_is_wrong_with_it():

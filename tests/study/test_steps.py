@@ -14,7 +14,7 @@ from loadstone.report.sections import workload
 from loadstone.run.exit_code import exit_code
 from loadstone.store.store import Store
 from loadstone.study import journal
-from loadstone.study.cell import steps_group
+from loadstone.study.cell import steps_groups
 from loadstone.study.figure import of_trial
 from loadstone.study.model import Figure
 from loadstone.study.order import turns
@@ -127,7 +127,7 @@ def test_table_and_data_name_the_figure_and_its_unit(tmp_path):
 
 
 def test_steps_run_in_their_order_and_the_untimed_ones_are_marked():
-    steps = steps_group(STUDY.measurement).measurements
+    steps = steps_groups(STUDY.measurement)[0].measurements
     assert [step.policy.request.load.iterations for step in steps] == [10, 200, 500]
     assert [dict(step.record.parameters)["step"] for step in steps] == [
         "issue at 1 (not timed)",

@@ -72,7 +72,7 @@ def groups_of(
     """Return the measurements of a cell."""
     match measurement:
         case StepsMeasurement():
-            return (steps_group(measurement),)
+            return steps_groups(measurement)
         case Tasks():
             return task_groups(task_of(measurement), TaskTerms(max_rate_rps=max_rate_rps))
         case SearchMeasurement():
@@ -122,14 +122,29 @@ def _warm_up(searched: Searchable, seconds: float) -> MeasurementConfig:
     )
 
 
-def steps_group(measurement: StepsMeasurement) -> MeasurementGroup:
-    """Return a measurement for each step, in order."""
+def steps_groups(measurement: StepsMeasurement) -> tuple[MeasurementGroup, ...]:
+    """Return a measurement for each step, in order; those of a group have the same users.
+
+    A step that changes its users has users of its own.
+    """
     widest = max(step.concurrency for step in measurement.steps)
-    return MeasurementGroup(
-        tuple(_step(step, measurement.users, widest) for step in measurement.steps),
-        contexts=(evenly(measurement.users),),
-        most_existing=measurement.users,
+    parts: list[list[ClosedLoopStep]] = []
+    for step in measurement.steps:
+        if not parts or _changes_users(step) or _changes_users(parts[-1][0]):
+            parts.append([])
+        parts[-1].append(step)
+    return tuple(
+        MeasurementGroup(
+            tuple(_step(step, measurement.users, widest) for step in part),
+            contexts=(evenly(measurement.users),),
+            most_existing=measurement.users,
+        )
+        for part in parts
     )
+
+
+def _changes_users(step: ClosedLoopStep) -> bool:
+    return any(need.changes_users for need in named(step.scenario).needs)
 
 
 def task_of(measurement: Tasks) -> Task:
