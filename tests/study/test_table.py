@@ -192,19 +192,23 @@ def test_of_cells_that_show_no_difference_this_is_said_first(tmp_path):
     found = measured(dict.fromkeys(cells, ALIKE))
     (line,) = wording.overview(STUDY, rows(STUDY, found))
     assert line == (
-        "Web and workers make no difference here (each within 0.0 %): 8.33 to 8.33 per s in 4 "
+        "Web and workers show no difference here (each within 0.0 %): 8.33 to 8.33 per s in 4 "
         "cells."
     )
     begun = journal.begin(tmp_path, StudySource("mine.yaml", TWO_BY_TWO), quick=False, seed=1)
     report = report_of(begun, found)
     header = html.render(report).partition("</header>")[0]
-    assert header.index("make no difference") < header.index('id="overview"')
+    assert header.index("show no difference") < header.index('id="overview"')
     assert line in markdown.render(report)
     different = measured(dict.fromkeys(cells[:3], ALIKE) | {cells[3]: [16.0, 16.3, 16.6]})
     assert list(wording.overview(STUDY, rows(STUDY, different))) == []
     faster = measured({(web, n): [3 * x if n == "2" else x for x in ALIKE] for web, n in cells})
     (line,) = wording.overview(STUDY, rows(STUDY, faster))
-    assert line.startswith("Web makes no difference here (each within 0.0 %): 8.33 to 25.0 per s")
+    assert line.startswith("Web shows no difference here (each within 0.0 %): 8.33 to 25.0 per s")
+    # Wide intervals that overlap do not show that figures are alike.
+    wide = {(web, n): [x * (1 if web == "apache" else 2) for x in (3, 9, 27)] for web, n in cells}
+    (line,) = wording.overview(STUDY, rows(STUDY, measured(wide)))
+    assert line.startswith("Workers shows no difference here")
     incomplete = measured(dict.fromkeys(cells[:3], ALIKE))
     assert list(wording.overview(STUDY, rows(STUDY, incomplete))) == []
 

@@ -78,7 +78,7 @@ def report_of(journal: StudyJournal, outcomes: Sequence[TurnOutcome]) -> Report:
 def _statements(
     journal: StudyJournal, study: Study, outcomes: Sequence[TurnOutcome]
 ) -> Iterator[Statement]:
-    """Yield what makes no difference first, then what is missing, then the rest."""
+    """Yield what shows no difference first, then what is missing, then the rest."""
     lines = rows(study, outcomes)
     yield from (Statement(one) for one in overview(study, lines))
     yield from (Statement(one) for one in beside_reference(study, lines))

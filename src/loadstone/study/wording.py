@@ -26,6 +26,7 @@ from loadstone.study.table import (
 )
 
 FEWEST_ALIKE = 3  # cells; of two, their ratio says it
+MOST_APART = 0.1  # share of the mean; wide intervals overlap although figures are far apart
 UNTESTED = "(*)"  # of a ratio without a test; a line below says why
 
 _WORDS = {
@@ -132,20 +133,24 @@ def _name(cell: Cell) -> str:
 
 
 def overview(study: Study, lines: Sequence[TableRow]) -> Iterator[str]:
-    """Say which factors make no difference: the intervals of all their levels overlap."""
+    """Say which factors show no difference: figures are close, and all intervals overlap."""
     for step in study.steps:
         own = [row for row in lines if row.step == step]
         if len(own) < FEWEST_ALIKE:
             continue
         names = [factor.name for factor in study.factors]
         within = {name: _within(own, name) for name in names}
-        alike = {name: share for name, share in within.items() if share is not None}
+        alike = {
+            name: share
+            for name, share in within.items()
+            if share is not None and share <= MOST_APART
+        }
         if not alike or (len(alike) == len(names) and not _overlap(own)):
             continue
         values = [row.estimate.value for row in own if row.estimate and row.estimate.value]
         unit = f" {study.figure[1]}" if study.figure[1] else ""
         listed = _listed(list(alike))
-        verb = "makes" if len(alike) == 1 else "make"
+        verb = "shows" if len(alike) == 1 else "show"
         within_all = figures.percent(max(alike.values()))
         text = (
             f"{listed} {verb} no difference here (each within {within_all}): "
