@@ -2,10 +2,12 @@
 
 import math
 from dataclasses import replace
+from itertools import groupby
 
 from loadstone.analysis.goal import Goal
 from loadstone.keystone.contexts.workload import evenly
 from loadstone.keystone.scenarios import named
+from loadstone.keystone.scenarios.model import Need
 from loadstone.lab.keystone import settings
 from loadstone.lab.keystone.settings import Service
 from loadstone.oidc.scenarios import named as named_of_provider
@@ -125,14 +127,10 @@ def _warm_up(searched: Searchable, seconds: float) -> MeasurementConfig:
 def steps_groups(measurement: StepsMeasurement) -> tuple[MeasurementGroup, ...]:
     """Return a measurement for each step, in order; those of a group have the same users.
 
-    A step that changes its users has users of its own.
+    Steps that change their users, such as by a second factor, have users of their own.
     """
     widest = max(step.concurrency for step in measurement.steps)
-    parts: list[list[ClosedLoopStep]] = []
-    for step in measurement.steps:
-        if not parts or _changes_users(step) or _changes_users(parts[-1][0]):
-            parts.append([])
-        parts[-1].append(step)
+    parts = [list(steps) for _, steps in groupby(measurement.steps, _changes_of_users)]
     return tuple(
         MeasurementGroup(
             tuple(_step(step, measurement.users, widest) for step in part),
@@ -143,8 +141,8 @@ def steps_groups(measurement: StepsMeasurement) -> tuple[MeasurementGroup, ...]:
     )
 
 
-def _changes_users(step: ClosedLoopStep) -> bool:
-    return any(need.changes_users for need in named(step.scenario).needs)
+def _changes_of_users(step: ClosedLoopStep) -> tuple[Need, ...]:
+    return tuple(need for need in named(step.scenario).needs if need.changes_users)
 
 
 def task_of(measurement: Tasks) -> Task:

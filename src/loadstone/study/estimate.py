@@ -1,8 +1,10 @@
 """Estimates how long a study takes."""
 
+from collections.abc import Callable, Sequence
 from typing import assert_never
 
 from loadstone.keystone.scenarios import named
+from loadstone.keystone.scenarios.model import GROUPS, TREE_PROJECTS, Need
 from loadstone.lab.hashing import DEFAULT_ROUNDS
 from loadstone.lab.keystone.settings import OF_PROVIDERS, MiddlewareCache
 from loadstone.plan.load import BandLoad, ClosedLoad, OpenLoad, ReplayLoad, StagedLoad
@@ -36,6 +38,11 @@ CHECK_S = 0.25
 CLOUD_S = 45.0
 BOOT_S, UNCACHED_BOOT_S = 1.2, 5.0
 BOOTS = "NovaServers.boot_"
+# Requests that make and remove what users share, by the number of users.
+SHARED_REQUESTS: dict[Need, Callable[[int], int]] = {
+    Need.GROUPS: lambda users: GROUPS * (users + 4),
+    Need.PROJECT_TREE: lambda _: 3 * TREE_PROJECTS,  # a removal takes as long as two requests
+}
 CORES = 2  # up to this concurrency, requests do not slow each other down
 
 
@@ -62,7 +69,8 @@ def _load_s(measurement: Measurement, cell: Cell) -> float:
         case SearchMeasurement(budget_s=budget_s, users=users, warm_up_s=warm_up_s):
             return _users_s(users, cell) + budget_s + warm_up_s
         case StepsMeasurement(users=users, steps=steps):
-            return _users_s(users, cell) + sum(_step_s(step, users, cell) for step in steps)
+            made = _users_s(users, cell) + _shared_s(steps, users, cell)
+            return made + sum(_step_s(step, users, cell) for step in steps)
         case Tasks():
             return sum(_workload_s(one, cell) for one in task_of(measurement).workloads)
         case FaultMeasurement(terms=terms, users=users):
@@ -74,6 +82,13 @@ def _load_s(measurement: Measurement, cell: Cell) -> float:
 def _users_s(users: int, cell: Cell) -> float:
     """Estimate how long it takes to create and remove the users."""
     return users * (_check_s(cell) + 2 * _request_s(cell)) / CORES
+
+
+def _shared_s(steps: Sequence[ClosedLoopStep], users: int, cell: Cell) -> float:
+    """Estimate how long it takes to create and remove what users share for some scenarios."""
+    needs = {need for step in steps for need in named(step.scenario).needs}
+    requests = sum(count(users) for need, count in SHARED_REQUESTS.items() if need in needs)
+    return requests * _request_s(cell) / CORES
 
 
 def _step_s(step: ClosedLoopStep, users: int, cell: Cell) -> float:
