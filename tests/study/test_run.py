@@ -261,7 +261,7 @@ def test_a_reference_whose_generator_was_always_the_limit_has_no_figure():
     assert most_completed_rps(one) == 64_000
 
 
-def test_a_range_counts_as_an_answer_only_if_the_study_repeats(store, begun, tmp_path):
+def test_a_range_is_an_answer_but_no_number(store, begun, tmp_path):
     found = result_of("20261121-0931-000002", 40.0)
     wide = Capacity(None, 38.0, 43.0, 0.95, ("known to within 6% only",))
     found = replace(
@@ -271,6 +271,10 @@ def test_a_range_counts_as_an_answer_only_if_the_study_repeats(store, begun, tmp
     store.finish(found)
     once = StudySource("once.yaml", TWO_BY_TWO.replace("repeats: 3", "repeats: 1", 1))
     single = journal.begin(tmp_path, once, quick=False, seed=3)
-    for study, code in ((begun, 0), (single, 4)):
-        turn = turns(study.begun.study(), study.begun.seed)[0]
-        assert exit_code(study, store, [TurnOutcome(turn, found)]) == code
+    for kept in (begun, single):
+        study = kept.begun.study()
+        outcome = TurnOutcome(turns(study, kept.begun.seed)[0], found)
+        assert exit_code(kept, store, [outcome]) == 0
+        [shown] = [one for one in rows(study, [outcome]) if one.estimate]
+        assert "38 to 43" in cells(shown)
+        assert not {"40", "40.5", "41"} & set(cells(shown))

@@ -22,7 +22,8 @@ def count_lines(study: Study, outcomes: Sequence[TurnOutcome]) -> Iterator[str]:
     for cell, run in last.items():
         for step, one in zip(study.steps, timed(run, study.measurement), strict=False):
             if one.trials and (said := _kinds(one.trials[0])):
-                yield f"{cell}, {step}: {said} a request"
+                where = f"{cell}, {step}" if step else f"{cell}"
+                yield f"{where}: {said} a request"
 
 
 def _kinds(trial: Trial) -> str:

@@ -40,6 +40,7 @@ class Estimate:
     low: float | None
     high: float | None
     confidence: float
+    is_range: bool = False  # too wide for a number: the value is only the middle of the interval
 
     @property
     def is_at_least(self) -> bool:
@@ -158,9 +159,10 @@ def _of_search(one: Measured) -> tuple[None, TurnFigure]:
     found = one.capacity
     if found is None:
         return None, _found(None, one, None)
-    found = found.as_repeat
-    estimate = Estimate(found.rate_rps, found.low_rps, found.high_rps, found.confidence)
-    why = "; ".join(found.words) if found.rate_rps is None else None
+    middle = found.as_repeat.rate_rps
+    is_range = found.rate_rps is None and middle is not None
+    estimate = Estimate(middle, found.low_rps, found.high_rps, found.confidence, is_range)
+    why = "; ".join(found.words) if middle is None else None
     return None, _found(estimate, one, why or None)
 
 

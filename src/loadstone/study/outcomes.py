@@ -43,9 +43,8 @@ def exit_code(journal: StudyJournal, store: Store, ended: Sequence[TurnOutcome])
         if run is None:
             continue
         # Steps without a row in the table only prepare.
-        judged = replace(run, measurements=_judged(run, measurement))
-        if study.repeats > 1:
-            judged = accepting_ranges(judged)  # the table combines the cell's turns
+        # The table combines a cell's turns, and of a single one it shows the range.
+        judged = accepting_ranges(replace(run, measurements=_judged(run, measurement)))
         if outcome.turn.cell.is_reference:
             judged = replace(judged, measurements=tuple(map(_bounded, judged.measurements)))
         codes.append(exit_code_of_run(judged, leftovers(store, run.run_id)))

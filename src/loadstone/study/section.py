@@ -253,7 +253,7 @@ def _row(row: TableRow) -> dict[str, Any]:
         "scenario": row.cell.scenario or None,
         "title": str(row.cell),
         "settings": dict(row.cell.settings),
-        "value": found.value if found else None,
+        "value": found.value if found and not found.is_range else None,
         "low": found.low if found else None,
         "high": found.high if found else None,
         "confidence": found.confidence if found else None,

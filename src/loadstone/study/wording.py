@@ -63,7 +63,8 @@ def cells(row: TableRow) -> tuple[str, ...]:
     failed = "failed" if row.failures and row.estimate is None else None
     failed = figures.MISSING if row.is_left_out else failed
     found = row.estimate
-    shown = None if found is None else Capacity(found.value, found.low, found.high, 0.0)
+    number = None if found is None or found.is_range else found.value
+    shown = None if found is None else Capacity(number, found.low, found.high, 0.0)
     interval = figures.interval(shown)
     if 1 < row.found < LEAST_REPEATS:
         interval = "too few repeats"
