@@ -38,6 +38,14 @@ def outcomes(study, figures):
     return every
 
 
+def test_statements_of_a_load_that_is_cut_short_are_counted():
+    text = STEPS.replace("figure: rate", "figure: statements")
+    text = text.replace("iterations: 500", "iterations: 9000")
+    study = StudySource("mine.yaml", text).study(quick=False)
+    found = rows(study, outcomes(study, FIGURES))
+    assert [(row.estimate.value, row.failures) for row in found] == [(13.0, ())] * 4
+
+
 def test_no_statements_at_all_is_a_count():
     text = STEPS.replace("figure: rate", "figure: statements")
     study = StudySource("mine.yaml", text).study(quick=False)
