@@ -5,8 +5,8 @@ SHELL := /bin/bash
 UV := $(shell command -v uv || echo .uv/bin/uv)
 export UV_PYTHON_DOWNLOADS := never
 
-.PHONY: install toolchain demo check lint types pure test rust docs man parts verify keystone-rust requirements golden \
-    slowest clean release-tools licenses wheels reproduce wheelhouse dependencies release
+.PHONY: install toolchain demo check lint types pure test rust docs man parts verify requirements golden \
+    keystone-rust slowest clean release-tools licenses wheels reproduce wheelhouse dependencies release
 
 # Compiled here too, for where PYTHONDONTWRITEBYTECODE is set each command would compile its own.
 install: toolchain $(filter .uv/bin/uv,$(UV))

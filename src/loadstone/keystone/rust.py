@@ -1,4 +1,4 @@
-"""What Keystone in Rust (openstack-experimental/keystone) does not serve of the scenarios."""
+"""Scenarios that Keystone in Rust (openstack-experimental/keystone) does not serve."""
 
 from collections.abc import Collection
 

@@ -32,7 +32,7 @@ class Part:
 
     @property
     def programs(self) -> tuple[Program, ...]:
-        """What must be installed on the machine."""
+        """Programs that must be installed on the machine."""
         return ()
 
     def prepare(self, say: Say) -> None:  # noqa: ARG002

@@ -42,7 +42,7 @@ def write_population(role_id, users, projects, groups, roles_per_user, unique_pa
 
 
 def _analyze(session):
-    """Give the planner the statistics that it has of rows which came one by one."""
+    """Update the statistics of the query planner, which bulk inserts leave out of date."""
     dialect = session.get_bind().dialect
     statement = {"postgresql": "ANALYZE {}", "mysql": "ANALYZE TABLE {}"}.get(dialect.name)
     if statement is None:
