@@ -62,7 +62,7 @@ def test_statements_are_those_that_read_or_write_rows():
     (first, *_) = count_lines(study, found)
     assert first == (
         "workers 1, create serially: 12.0 SELECT, 1.00 INSERT, 1.00 COMMIT, 16.0 cache gets "
-        "a request"
+        "an iteration"
     )
 
 

@@ -248,7 +248,7 @@ def test_a_reference_that_is_a_deployment_is_measured_with_the_one_user_that_it_
     assert isinstance(config.target, OwnLab)
     assert dict(config.target.settings.pairs())["service"] == "flask-reference"
     assert config.groups[0].most_existing == 0
-    assert config.max_rate_rps == 5000
+    assert config.max_rate_rps == 100_000
 
 
 def test_a_reference_whose_generator_was_always_the_limit_has_no_figure():

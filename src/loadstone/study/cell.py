@@ -200,7 +200,7 @@ def _target(cell: Cell, name: str) -> TargetChoice:
 
 
 def _max_rate_rps(measurement: Measurement, cell: Cell) -> float:
-    if isinstance(measurement, SearchMeasurement) and not cell.is_reference:
-        return measurement.max_rate_rps
-    is_engine = cell.is_reference and not cell.settings
-    return REFERENCE_MAX_RATE_RPS if is_engine else DEFAULT_MAX_RATE_RPS
+    if cell.is_reference:
+        return REFERENCE_MAX_RATE_RPS
+    is_search = isinstance(measurement, SearchMeasurement)
+    return measurement.max_rate_rps if is_search else DEFAULT_MAX_RATE_RPS

@@ -1,4 +1,4 @@
-"""Database and cache operations per request of a study's steps, where MariaDB counts them."""
+"""Database and cache operations per iteration of a study's steps, where MariaDB counts them."""
 
 from collections.abc import Iterator, Sequence
 
@@ -11,11 +11,11 @@ from loadstone.study.table import TurnOutcome
 
 SQL = dict(zip(KINDS, ("SELECT", "INSERT", "UPDATE", "DELETE"), strict=True))
 TRANSACTIONS = (("commits", "COMMIT"), ("rollbacks", "ROLLBACK"))
-LEAST = 0.05  # per request: less is not shown
+LEAST = 0.05  # per iteration: less is not shown
 
 
 def count_lines(study: Study, outcomes: Sequence[TurnOutcome]) -> Iterator[str]:
-    """Yield the operations per request of each step of each cell, from its last repeat."""
+    """Yield the operations per iteration of each step of each cell, from its last repeat."""
     if isinstance(study.measurement, FaultMeasurement):
         return  # a fault has several rows, and the state of the service changes during its load
     last = {one.turn.cell: one.result for one in outcomes if one.result is not None}
@@ -23,7 +23,7 @@ def count_lines(study: Study, outcomes: Sequence[TurnOutcome]) -> Iterator[str]:
         for step, one in zip(study.steps, timed(run, study.measurement), strict=False):
             if one.trials and (said := _kinds(one.trials[0])):
                 where = f"{cell}, {step}" if step else f"{cell}"
-                yield f"{where}: {said} a request"
+                yield f"{where}: {said} an iteration"
 
 
 def _kinds(trial: Trial) -> str:
