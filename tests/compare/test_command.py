@@ -81,9 +81,9 @@ def test_an_unknown_scenario_is_refused(measured: Measured) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ((), "give two runs, or two of one kind"),
-        (("--cloud=a",), "a comparison is of two, not of 1"),
-        (("--cloud=a", "--cloud=b", "--lab=c"), "give two runs, or two of one kind"),
+        ((), "give two runs, or two or more of one kind"),
+        (("--cloud=a",), "a comparison is of two or more, not of 1"),
+        (("--cloud=a", "--cloud=b", "--lab=c"), "give two runs, or two or more of one kind"),
         (("--cloud=a", "--cloud=b", "--base=workers=1"), "--base means something with"),
         (("--cloud=a", "--cloud=b", "--same-within=x"), "is not a share; write it like 3%"),
     ],

@@ -4,14 +4,26 @@ from math import inf
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from scipy import stats
 
 from loadstone.compare.answer import Answer, Criteria, Metric, answer_of, compare
-from loadstone.compare.sequential import FEWEST_PAIRS, critical_value, interval, pairs_needed
+from loadstone.compare.sequential import (
+    FEWEST_PAIRS,
+    RepeatedInterval,
+    critical_value,
+    interval,
+    pairs_needed,
+)
 from verification.comparison.simulated import NOISES, Noise, answer
 
 RATE = Metric("rate", "/s", is_higher_better=True)
 LATENCY = Metric("p95", "s", is_higher_better=False)
+
+
+def after(differences: NDArray[np.float64], most_pairs: int) -> RepeatedInterval:
+    mean, deviation = float(differences.mean()), float(differences.std(ddof=1))
+    return interval(mean, deviation, len(differences), most_pairs, 0.05)
 
 
 def test_a_single_test_is_student_s_t() -> None:
@@ -24,14 +36,14 @@ def test_intervals_of_all_looks_hold_the_truth_together() -> None:
     most, missed = 20, 0
     for _ in range(1000):
         differences = random.normal(0.5, 1.0, most)
-        looks = (interval(differences[:n], most, 0.05) for n in range(FEWEST_PAIRS, most + 1))
+        looks = (after(differences[:n], most) for n in range(FEWEST_PAIRS, most + 1))
         missed += any(not look.low <= 0.5 <= look.high for look in looks)
     # 5 % of 1,000 and three standard deviations.
     assert missed <= 71
 
 
 def test_too_few_pairs_say_nothing() -> None:
-    found = interval([0.1, 0.1, 0.1], 20, 0.05)
+    found = after(np.array([0.1, 0.1, 0.1]), 20)
     assert (found.low, found.high) == (-inf, inf)
 
 

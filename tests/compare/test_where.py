@@ -38,6 +38,21 @@ def test_the_smallest_function_with_most_of_the_difference_is_named() -> None:
     assert f"+8.0 of +8.2 ms are in {ROLES}" in sentence(found)
 
 
+def test_the_flame_graph_has_both_sides_of_each_function() -> None:
+    cached = "cached (keystone/common/cache.py)"
+    found = where(trial(1000, A), trial(1000, B | {(ROOT, cached): 300}))
+    assert found is not None
+    root = found.root.children[0]
+    times = {one.time.name: (one.time.a_ms, one.time.b_ms) for one in root.children}
+    assert times == {
+        TOKEN: (pytest.approx(10.0), pytest.approx(10.2)),
+        ROLES: (pytest.approx(2.0), pytest.approx(10.0)),
+        cached: (0.0, pytest.approx(6.0)),  # A does not call it
+    }
+    assert root.time.b_ms == pytest.approx(sum(b for _, b in times.values()))
+    assert [one.time.is_sure for one in root.children] == [False, True, True]
+
+
 def test_times_are_of_a_request() -> None:
     found = where(trial(1000, A), trial(2000, {stack: 2 * n for stack, n in A.items()}))
     assert found is not None

@@ -174,3 +174,50 @@ def test_a_service_that_is_too_slow_for_its_pairs_is_refused_with_the_way_out(
     )
     assert ended.code == 4
     assert "do not fit into 78 s of load; raise --pairs" in ended.stderr
+
+
+def three(loadstone: VirtualCommandLine, b: float, c: float, *words: str, seed: int = 0) -> Ended:
+    clouds = {"a": A, "b": times(b), "c": times(c)}
+    return loadstone(*SIDES, "--cloud=c", *SHORT, *words, clouds=clouds, seed=seed)
+
+
+def test_more_than_two_are_compared_with_the_first(loadstone: VirtualCommandLine) -> None:
+    ended = three(loadstone, 1.3, 0.77)
+    b, c = ended.data["measurements"]
+    assert ended.code == 0
+    assert [one["metrics"]["throughput"]["answer"] for one in (b, c)] == ["faster", "slower"]
+    assert (b["title"][:2], c["title"][:2]) == ("b:", "c:")
+    assert [one["b"] for one in ended.data["comparisons"]] == ["b", "c"]
+    assert {one["a"] for one in ended.data["comparisons"]} == {"a"}
+    # Each pair of runs shows its own comparison again, at its share of the error rate.
+    [x, y] = ended.data["comparisons"][1]["runs"]
+    again = loadstone("compare", x, y, "--json=-")
+    assert throughput(again)["answer"] == "slower"
+    assert throughput(again)["low"] <= c["metrics"]["throughput"]["low"]
+
+
+def test_equal_services_are_rarely_told_apart_however_many_there_are(
+    loadstone: VirtualCommandLine,
+) -> None:
+    false = 0
+    for seed in range(12):
+        found = three(loadstone, 1.0, 1.0, "--pairs=6", seed=seed).data["measurements"]
+        answers = [row["answer"] for one in found for row in one["metrics"].values()]
+        false += any(answer in ("faster", "slower") for answer in answers)
+    assert false <= most_failures(12, WRONG)
+
+
+def test_one_that_cannot_be_measured_does_not_end_the_others(
+    loadstone: VirtualCommandLine,
+) -> None:
+    clouds = {"a": A, "b": Service(error_share=0.5), "c": times(1.3)}
+    ended = loadstone(*SIDES, "--cloud=c", *SHORT, clouds=clouds)
+    b, c = ended.data["measurements"]
+    codes = [one["certainty"]["exit_code"] for one in (b, c)]
+    assert (ended.code, codes) == (4, [4, 0])
+    assert c["metrics"]["throughput"]["answer"] == "faster"
+    assert any("b: " in one and "failed" in one for one in ended.data["comparisons"][0]["notes"])
+
+
+def test_the_guard_fails_if_one_of_several_is_slower(loadstone: VirtualCommandLine) -> None:
+    assert three(loadstone, 1.3, 0.77, "--fail-if-slower=5%").code == 1

@@ -1,8 +1,9 @@
 """`loadstone compare`: is B faster than A?"""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
+from string import ascii_lowercase
 from typing import TYPE_CHECKING, Literal, TextIO, TypedDict, Unpack
 
 import click
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 
 BLOCK_S = 6.0  # of a trial of one side
+MOST_TARGETS = 10
 
 
 class LoadOptions(TypedDict):
@@ -156,21 +158,25 @@ def _add_load_options(
 @click.command()
 @click.argument("runs", nargs=-1, metavar="[RUN RUN]")
 @click.option(
-    "--lab", "labs", metavar="NAME", multiple=True, help="Lab deployment to compare; give two."
+    "--lab",
+    "labs",
+    metavar="NAME",
+    multiple=True,
+    help="Lab deployment to compare; give two or more.",
 )
 @click.option(
     "--cloud",
     "clouds",
     metavar="NAME",
     multiple=True,
-    help="Entry of clouds.yaml to compare; give two.",
+    help="Entry of clouds.yaml to compare; give two or more.",
 )
 @click.option(
     "--oidc",
     "issuers",
     metavar="ISSUER",
     multiple=True,
-    help="OpenID provider to compare, with the same client and users; give two.",
+    help="OpenID provider to compare, with the same client and users; give two or more.",
 )
 @oidc_options
 @click.option(
@@ -178,20 +184,20 @@ def _add_load_options(
     "releases",
     metavar="RELEASE",
     multiple=True,
-    help="Keystone release to compare, as --with release=; give two.",
+    help="Keystone release to compare, as --with release=; give two or more.",
 )
 @click.option(
     "--with",
     "levels",
     metavar="KEY=VALUE",
     multiple=True,
-    help="Setting to compare, such as workers=1; give two. Creates a deployment for each.",
+    help="Setting to compare, such as workers=1; give two or more. Creates deployments.",
 )
 @click.option(
     "--base",
     metavar="KEY=VALUE",
     multiple=True,
-    help="Setting that both deployments have; may be repeated.",
+    help="Setting that all deployments have; may be repeated.",
 )
 @click.option("--baseline", metavar="RUN", help="Stored run to use as A; B is the RUN argument.")
 @click.option(
@@ -212,13 +218,15 @@ def compare(ctx: click.Context, **options: Unpack[CompareOptions]) -> None:
     """Test whether B is faster than A, by how much, and how certain that is.
 
     Measures two targets in pairs, in random order, until the answer is known, or compares two
-    stored runs. The output begins with the settings that differ.
+    stored runs. The output begins with the settings that differ. More than two targets are compared
+    with the first, one after the other.
 
     \b
     loadstone compare --lab old --lab new --scenario validate
     loadstone compare --release 25.0.0 --release 30.0.0
     loadstone compare --release 30.0.0 --release 30.0.0+fix.patch --fail-if-slower 5%
     loadstone compare --with workers=1 --with workers=2 --base database=mariadb
+    loadstone compare --release 28.0.0 --release 29.0.0 --release 30.0.0
     loadstone compare RUN RUN
 
     \b
@@ -236,46 +244,51 @@ def compare(ctx: click.Context, **options: Unpack[CompareOptions]) -> None:
     chosen = [name for name in ("labs", "clouds", "issuers", "releases", "levels") if options[name]]
     if bool(pair) + len(chosen) != 1:
         raise click.UsageError(
-            "give two runs, or two of one kind: --lab, --cloud, --oidc, --release or --with"
+            "give two runs, or two or more of one kind: --lab, --cloud, --oidc, --release or --with"
         )
-    two = pair or options[chosen[0]]  # type: ignore[literal-required]
-    if len(two) != 2:
-        more = "; a study compares more (docs/studies.md)" if len(two) > 2 else ""
-        raise click.UsageError(f"a comparison is of two, not of {len(two)}: {', '.join(two)}{more}")
-    if len(set(options["issuers"])) == 1:
-        raise click.UsageError(f"--oidc {two[0]} is given twice, and it is measured once at a time")
-    if len(set(options["labs"])) == 1:
+    given = pair or options[chosen[0]]  # type: ignore[literal-required]
+    if len(given) < 2 or (pair and len(given) > 2):
+        wanted = "of two stored runs" if pair else "of two or more"
+        raise click.UsageError(f"a comparison is {wanted}, not of {len(given)}: {', '.join(given)}")
+    if len(given) > MOST_TARGETS:
         raise click.UsageError(
-            f"--lab {two[0]} is given twice, and a lab is measured once at a time; for a test of "
-            "equal services start a second lab with its settings"
+            f"at most {MOST_TARGETS} targets, not {len(given)}; a study compares more "
+            "(docs/studies.md)"
         )
+    for option, names in (("--oidc", options["issuers"]), ("--lab", options["labs"])):
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise click.UsageError(
+                f"{option} {twice} is given twice, and it is measured once at a time; for a test "
+                "of equal services start a second one with its settings"
+            )
     if options["base"] and chosen not in (["releases"], ["levels"]):
         raise click.UsageError("--base means something with --release and --with only")
     if options["is_dry"]:
         if pair:
             raise click.UsageError("two stored runs are compared without load: no --dry-run")
-        show_dry_comparison(_sides(options), options, options["to"])
+        _show_dry_comparisons(_sides(options), options)
         return
-    found = _stored(pair, options) if pair else _measured(options, backend_of(ctx))
+    found = (_stored(pair, options),) if pair else _measured(options, backend_of(ctx))
     location, to = options["location"], options["to"]
     ctx.exit(write_comparison(found, location, to, options["markdown"], options["junit"]))
 
 
 def write_comparison(
-    found: "Compared",
+    found: "Sequence[Compared]",
     location: "StoreLocation",
     to: TextIO | None,
     markdown: TextIO | None,
     junit: TextIO | None,
 ) -> int:
-    """Write the comparison in the requested formats; return the exit code."""
-    from loadstone.compare.section import exit_code, report_of
+    """Write comparisons with the same A in the requested formats; return the exit code."""
+    from loadstone.compare.several import report_of_several
     from loadstone.report import data, terminal
     from loadstone.report import junit as as_junit
     from loadstone.report import markdown as as_markdown
     from loadstone.report.console import console
 
-    report = report_of(found, location.option)
+    report = report_of_several(found, location.option)
     if to is not None:
         write_json(data.as_data(report), to)
     if markdown is not None:
@@ -284,7 +297,7 @@ def write_comparison(
         write(as_junit.render(report), junit)
     if all(one is None or one.name != "-" for one in (to, markdown, junit)):
         terminal.show(report, console())
-    return exit_code(found)
+    return report.exit_code
 
 
 def _takes_turns(options: LoadOptions) -> bool:
@@ -321,11 +334,32 @@ def _stored(pair: tuple[str, ...], options: CompareOptions) -> "Compared":
         return compare_runs(a, b, criteria(options), store.samples, options["most_slower"])
 
 
-def _measured(options: CompareOptions, backend: "Backend") -> "Compared":
-    sides, location = _sides(options), options["location"]
-    config = config_of(sides, options, options["most_slower"])
-    measured = measure(config, location, backend)
-    return comparison_of(measured, options, options["most_slower"])
+def _measured(options: CompareOptions, backend: "Backend") -> "tuple[Compared, ...]":
+    """Compare each target with the first; one that cannot be measured does not end the others."""
+    from loadstone.compare.several import together
+    from loadstone.errors import EnvironmentUnusable, MeasurementInvalid
+
+    (a, *others), most_slower = _sides(options), options["most_slower"]
+    found = list["Compared"]()
+    for other in others:
+        config = config_of((a, other), options, most_slower, comparisons=len(others))
+        try:
+            measured = measure(config, options["location"], backend)
+        except (EnvironmentUnusable, MeasurementInvalid) as problem:
+            if len(others) == 1:
+                raise
+            found.append(_unmeasured(config, str(problem).splitlines()[0]))
+        else:
+            found.append(comparison_of(measured, options, most_slower))
+    return together(found, criteria(options)) if len(found) > 1 else tuple(found)
+
+
+def _unmeasured(config: "ComparisonConfig", why: str) -> "Compared":
+    from loadstone.compare.section import Compared
+
+    a, b = (side.name for side in config.sides)
+    title = config.searched.scenario.title
+    return Compared((a, b), (), ((title, ()),), config.criteria, is_paired=True, notes=(why,))
 
 
 def measure(
@@ -336,6 +370,12 @@ def measure(
 
     with open_store(location) as store, watching(backend, store) as display:
         return measure(config, store, display, backend)
+
+
+def _show_dry_comparisons(sides: "Sequence[Side]", options: CompareOptions) -> None:
+    a, *others = sides
+    for other in others:
+        show_dry_comparison((a, other), options, options["to"])
 
 
 def show_dry_comparison(
@@ -354,9 +394,14 @@ def config_of(
     options: LoadOptions,
     most_slower: float | None = None,
     parameters: tuple[tuple[str, str], ...] = (),
+    comparisons: int = 1,
 ) -> "ComparisonConfig":
-    """Return the comparison from the options; `parameters` are stored with both runs."""
+    """Return the comparison from the options, one of several with the same A.
+
+    `parameters` are stored with both runs.
+    """
     from loadstone.compare.measure import ComparisonConfig
+    from loadstone.compare.several import share_of
     from loadstone.plan.load import ClosedLoad, OpenLoad
     from loadstone.plan.model import Placement
     from loadstone.workload.services import searchable
@@ -376,7 +421,7 @@ def config_of(
         sides=sides,
         searched=searchable(sides[0].target, wanted(click.get_current_context(), options)),
         load=load,
-        criteria=criteria(options),
+        criteria=share_of(criteria(options), comparisons),
         command=command_line(),
         most_slower=most_slower,
         placement=Placement.on(options["cores"], options["http"], options["tls_resumption"]),
@@ -418,40 +463,37 @@ def comparison_of(
     )
 
 
-def _sides(options: CompareOptions) -> "tuple[Side, Side]":
+def _sides(options: CompareOptions) -> "tuple[Side, ...]":
     from loadstone.compare.measure import Side
     from loadstone.lab.keystone import settings
     from loadstone.target.choice import NamedTarget
 
     ctx = click.get_current_context()
     if options["issuers"]:
-        a, b = (Side(url, issuer(ctx, url, options)) for url in options["issuers"])
-        return a, b
+        return tuple(Side(url, issuer(ctx, url, options)) for url in options["issuers"])
     require_no_client(ctx)
     labs, clouds = options["labs"], options["clouds"]
     providers = [of_lab(name, options) for name in labs]
     if any(providers):
-        a, b = (Side(name, _provider(name, one)) for name, one in zip(labs, providers, strict=True))
-        return a, b
+        both = zip(labs, providers, strict=True)
+        return tuple(Side(name, _provider(name, one)) for name, one in both)
     named = [(name, name, None) for name in labs] + [(name, None, name) for name in clouds]
     if named:
-        a, b = (
+        return tuple(
             Side(name, NamedTarget(lab, cloud, options["yes"], options["anyway"]))
             for name, lab, cloud in named
         )
-        return a, b
     base = [settings.split(pair) for pair in options["base"]]
     levels = [*(f"release={one}" for one in options["releases"]), *options["levels"]]
-    a, b = (
+    return tuple(
         temporary(level, side, settings.read([*base, settings.split(level)]))
-        for side, level in zip("ab", levels, strict=True)
+        for side, level in zip(ascii_lowercase, levels, strict=False)
     )
-    return a, b
 
 
 def _provider(name: str, provider: "OidcIssuer | None") -> "OidcIssuer":
     if provider is None:
-        raise click.UsageError(f"--lab {name} is no OpenID provider, and the other one is")
+        raise click.UsageError(f"--lab {name} is no OpenID provider, and another one is")
     return provider
 
 

@@ -117,7 +117,7 @@ def state_gain(
     config = config_of(sides, options, parameters=parameters)
     measured = measure(config, location, backend)
     found = comparison_of(measured, options, notes=notes)
-    code = write_comparison(found, location, to, options["markdown"], options["junit"])
+    code = write_comparison((found,), location, to, options["markdown"], options["junit"])
     if to is None or to.name != "-":
         click.echo()
         click.echo(paragraph(found, changes, measured.memory_mb, command_line()))

@@ -1,12 +1,14 @@
 """Compares one metric of two targets, measured in pairs."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import exp, isfinite, log, sqrt
 from statistics import fmean, stdev
 
 from loadstone.compare.sequential import FEWEST_PAIRS, interval, pairs_needed
+
+ALPHA = 0.05
 
 
 class Answer(StrEnum):
@@ -33,7 +35,7 @@ class Criteria:
 
     most_pairs: int = 40  # of trials
     fewest_pairs: int = FEWEST_PAIRS  # minimum; more narrow the interval of a large difference
-    alpha: float = 0.05  # chance of any false "faster" or "slower", over all metrics together
+    alpha: float = ALPHA  # chance of any false "faster" or "slower", over all metrics together
     same_within: float = 0.03  # ratios within this of 1 count as equal
 
 
@@ -64,21 +66,24 @@ Pair = tuple[float, float]  # of A and of B, greater than 0
 def compare(
     pairs: Mapping[Metric, Sequence[Pair]], criteria: Criteria
 ) -> tuple[MetricComparison, ...]:
-    """Compare all metrics after the pairs so far.
+    """Compare all metrics after the pairs so far."""
+    return decided([_summary(metric, of_metric) for metric, of_metric in pairs.items()], criteria)
+
+
+def decided(rows: Sequence[MetricComparison], criteria: Criteria) -> tuple[MetricComparison, ...]:
+    """Return the rows with answers that all hold together.
 
     Holm's method (Scand. J. Statist. 6, 1979) keeps the chance of a false answer in any of the
-    metrics at `criteria.alpha`; with sequential tests: Ye et al., Statistics in Medicine 32, 2013.
-    Intervals are those of the level at which a metric was last tested.
+    rows at `criteria.alpha`; with sequential tests: Ye et al., Statistics in Medicine 32, 2013.
+    Intervals are those of the level at which a row was last tested.
     """
-    order = sorted(pairs, key=lambda metric: -_evidence(_log_ratios(pairs[metric])))
-    compared: dict[Metric, MetricComparison] = {}
-    untested = len(order)
-    for metric in order:
-        found = _compare_one(metric, pairs[metric], criteria, criteria.alpha / untested)
-        compared[metric] = found
-        if found.answer in (Answer.FASTER, Answer.SLOWER) and untested > 1:
+    found = list(rows)
+    untested = len(found)
+    for number in sorted(range(len(found)), key=lambda number: -_evidence(found[number])):
+        found[number] = _tested(found[number], criteria, criteria.alpha / untested)
+        if found[number].answer in (Answer.FASTER, Answer.SLOWER) and untested > 1:
             untested -= 1
-    return tuple(compared[metric] for metric in pairs)
+    return tuple(found)
 
 
 def answer_of(metric: Metric, low: float, high: float, same_within: float) -> Answer:
@@ -96,35 +101,37 @@ def answer_of(metric: Metric, low: float, high: float, same_within: float) -> An
     return Answer.UNKNOWN
 
 
-def _compare_one(
-    metric: Metric, pairs: Sequence[Pair], criteria: Criteria, alpha: float
-) -> MetricComparison:
-    ratios = _log_ratios(pairs)
-    found = interval(ratios, criteria.most_pairs, alpha)
-    low, high = _ratio(found.low), _ratio(found.high)
+def _summary(metric: Metric, pairs: Sequence[Pair]) -> MetricComparison:
+    """Return the mean and the deviation of the pairs, without an answer."""
+    ratios = [log(b / a) for a, b in pairs]
     return MetricComparison(
         metric=metric,
         a=exp(fmean(log(a) for a, _ in pairs)) if pairs else float("nan"),
         b=exp(fmean(log(b) for _, b in pairs)) if pairs else float("nan"),
-        ratio=exp(found.mean),
-        low=low,
-        high=high,
+        ratio=exp(fmean(ratios)) if pairs else 1.0,
+        low=0.0,
+        high=float("inf"),
         pairs=len(pairs),
-        answer=answer_of(metric, low, high, criteria.same_within),
+        answer=Answer.UNKNOWN,
         deviation=stdev(ratios) if len(ratios) >= FEWEST_PAIRS else float("nan"),
     )
 
 
-def _log_ratios(pairs: Sequence[Pair]) -> list[float]:
-    return [log(b / a) for a, b in pairs]
+def _tested(row: MetricComparison, criteria: Criteria, alpha: float) -> MetricComparison:
+    """Return a row with its interval and its answer at an error rate."""
+    mean = log(row.ratio)
+    found = interval(mean, row.deviation, row.pairs, criteria.most_pairs, alpha)
+    low, high = _ratio(found.low), _ratio(found.high)
+    answer = answer_of(row.metric, low, high, criteria.same_within)
+    return replace(row, low=low, high=high, answer=answer)
 
 
-def _evidence(ratios: Sequence[float]) -> float:
+def _evidence(row: MetricComparison) -> float:
     """Return |t|; infinite where all ratios are the same."""
-    if len(ratios) < FEWEST_PAIRS:
+    if row.pairs < FEWEST_PAIRS:
         return 0.0
-    spread = stdev(ratios)
-    return abs(fmean(ratios)) / spread * sqrt(len(ratios)) if spread else float("inf")
+    distance = abs(log(row.ratio))
+    return distance / row.deviation * sqrt(row.pairs) if row.deviation else float("inf")
 
 
 def _ratio(logarithm: float) -> float:

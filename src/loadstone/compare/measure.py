@@ -1,7 +1,8 @@
 """Measures two targets in pairs: one run for each, with trials that take turns or alternate.
 
 Where both can be loaded at once, the loads of a pair of trials take turns (`compare.turns`): single
-requests, and turns with several in flight. Otherwise whole trials alternate.
+requests, and turns with several in flight. Otherwise whole trials alternate. Both sides may be one
+service that is changed between trials (`Switch`).
 
 The n-th usable trials of both runs are the n-th pair, so that a stored comparison can be
 reproduced.
@@ -12,10 +13,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import cast
+from typing import Protocol, cast
 
 from loadstone.analysis.model import Trial
-from loadstone.compare.answer import Criteria, Metric
+from loadstone.compare.answer import ALPHA, Criteria, Metric
 from loadstone.compare.cores import SharedCores, shared_cores
 from loadstone.compare.memory import memory_mb
 from loadstone.compare.metrics import REQUEST_TIME, THROUGHPUT
@@ -60,6 +61,7 @@ FEWEST_TURNS = 2.5  # pairs of turns that a trial has time for, however slow the
 SIDE = "side"  # parameter: the name of the run's side
 ROLE = "compared as"  # parameter: "A" or "B"
 MOST_PAIRS = "pairs at most"  # parameter: the error rate is spent over this number of pairs
+ERROR_RATE = "error rate"  # parameter: of one comparison of several; else that of all, ALPHA
 SAME_WITHIN = "same within"  # parameter: ratios this close to 1 count as equal
 MOST_SLOWER = "slower at most"  # parameter: limit of --fail-if-slower
 
@@ -70,6 +72,19 @@ class Side:
 
     name: str
     target: TargetChoice
+
+
+class Switch(Protocol):
+    """Changes the one service that both sides are."""
+
+    def to(self, side: int) -> None:
+        """Make the service that of a side: 0 or 1.
+
+        Raises MeasurementInvalid if it cannot be, and is as it was before.
+        """
+
+    def back(self) -> None:
+        """Make the service as it was before the first change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +106,7 @@ class ComparisonConfig:
     metric: Metric | None = None  # the only one that is compared in turns; None: both
     profiles: bool = False  # at the end, both sides are profiled in turns
     takes_turns: bool = True  # False: whole trials alternate, as they must at a rate or on a fleet
+    switch: Switch | None = None  # both sides are one service, changed before each trial
     label: str = field(default_factory=lambda: secrets.token_hex(4))
 
     @property
@@ -101,7 +117,8 @@ class ComparisonConfig:
     @property
     def is_in_turns(self) -> bool:
         """Whether both targets are loaded at once, in turns."""
-        return self.takes_turns and not self.is_paced and self.fleet is None
+        is_possible = not self.is_paced and self.fleet is None and self.switch is None
+        return self.takes_turns and is_possible
 
     @property
     def load_s(self) -> float:
@@ -114,7 +131,9 @@ class ComparisonConfig:
         """Trials on each side, at most; one whose result is not usable is repeated."""
         trials = self.criteria.most_pairs * MOST_INVALID
         # In turns, a pair has two trials of each side. One more warms up, and one is profiled.
-        return 2 * trials + 2 if self.is_in_turns else trials
+        if self.is_in_turns:
+            return 2 * trials + 2
+        return trials if self.switch is None else 2 * trials  # one warms up after each change
 
     @property
     def guard(self) -> tuple[tuple[str, str], ...]:
@@ -163,6 +182,7 @@ def run_config(
             (MOST_PAIRS, str(config.criteria.most_pairs)),
             (SAME_WITHIN, f"{config.criteria.same_within:g}"),
             *config.guard,
+            *_error_rate(config.criteria),
             *config.parameters,
             *searched.parameters,
             ("load of a trial", config.load_words),
@@ -193,6 +213,10 @@ def run_config(
     )
 
 
+def _error_rate(criteria: Criteria) -> tuple[tuple[str, str], ...]:
+    return () if criteria.alpha == ALPHA else ((ERROR_RATE, f"{criteria.alpha:g}"),)
+
+
 def measure(
     config: ComparisonConfig, store: Store, display: Display, backend: Backend = REAL
 ) -> MeasuredComparison:
@@ -201,10 +225,9 @@ def measure(
     Raises MeasurementInvalid if the load generator was the limit or iterations failed; the trials
     so far are in the store.
     """
-    side_a, side_b = config.sides
     with (
-        undone_target(side_a.target, display.say, connected=backend.connected) as a,
-        undone_target(side_b.target, display.say, connected=backend.connected) as b,
+        undone_target(config.sides[0].target, display.say, connected=backend.connected) as a,
+        _other(a, config, display, backend) as b,
     ):
         known = config.searched.secrets | a.secrets | b.secrets | secrets_of_environment()
         with (
@@ -216,6 +239,15 @@ def measure(
                 targets = knowing_each_other(a, b, display.say)
             with targets as sides:
                 return _Session(config, sides, hiding, display, sending).measure()
+
+
+def _other(
+    a: Target, config: ComparisonConfig, display: Display, backend: Backend
+) -> AbstractContextManager[Target]:
+    """Connect to B, unless both sides are one service."""
+    if config.switch is not None:
+        return nullcontext(a)
+    return undone_target(config.sides[1].target, display.say, connected=backend.connected)
 
 
 @dataclass(slots=True)
@@ -334,21 +366,27 @@ class _Session:
 
     def _alternate(self, *measures: Measure) -> None:
         config = self.config
-        trials = [
-            _with_request(one, TrialRequest(config.load, purpose=side.name))
-            for one, side in zip(measures, config.sides, strict=True)
-        ]
+        trials = [partial(self._one, measure, side) for side, measure in enumerate(measures)]
         names = [side.name for side in config.sides]
         order = self.backend.random()
-        for found in in_pairs(trials, names, config.criteria, order, is_paced=config.is_paced):
-            self.found = found
-            self.display.say(_progress(found))
-            if is_answered(found, config.most_slower):
-                break
+        try:
+            for found in in_pairs(trials, names, config.criteria, order, is_paced=config.is_paced):
+                self.found = found
+                self.display.say(_progress(found))
+                if is_answered(found, config.most_slower):
+                    break
+        finally:
+            # Before the users of both runs are removed, for which the service must answer.
+            if config.switch is not None:
+                config.switch.back()
 
-
-def _with_request(measure_one: Measure, request: TrialRequest) -> Callable[[], Trial]:
-    return lambda: measure_one(request)
+    def _one(self, measure: Measure, side: int) -> Trial:
+        """Measure one side, after the service was made that side."""
+        config = self.config
+        if config.switch is not None:
+            config.switch.to(side)
+            measure(TrialRequest(config.load, purpose=WARM_UP))
+        return measure(TrialRequest(config.load, purpose=config.sides[side].name))
 
 
 def _progress(found: PairComparison) -> str:

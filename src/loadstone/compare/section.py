@@ -1,14 +1,14 @@
 """A comparison as a report: a section for each scenario."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from loadstone.compare.answer import Answer, Criteria, Metric, MetricComparison
 from loadstone.compare.metrics import REQUEST_TIME, THROUGHPUT
 from loadstone.compare.pairs import GuardOutcome, deciding, guard, leading
-from loadstone.compare.where import MOST, Where, sentence
+from loadstone.compare.where import MOST, FrameTime, Where, sentence
 from loadstone.diagnosis.finding import Severity
 from loadstone.errors import FELL_SHORT, MeasurementInvalid
 from loadstone.report import figures
@@ -18,6 +18,7 @@ from loadstone.report.section import (
     Certainty,
     Column,
     Fact,
+    Flame,
     NamedFigure,
     Report,
     Row,
@@ -107,7 +108,11 @@ def report_of(compared: Compared, store: str = "") -> Report:
 
 def exit_code(compared: Compared) -> int:
     """Return 0 if the answer is known, and B is not too slow with --fail-if-slower."""
-    codes = [_code(rows, compared)[0] for _, rows in compared.metrics]
+    return worst_code([_code(rows, compared)[0] for _, rows in compared.metrics])
+
+
+def worst_code(codes: Sequence[int]) -> int:
+    """Return the exit code of several scenarios or comparisons."""
     if FELL_SHORT in codes:
         return FELL_SHORT
     return max(codes, default=MeasurementInvalid.exit_code)
@@ -177,6 +182,7 @@ def _section(
             *(Statement(_meaning(row)) for row in leading(rows) if row.metric in MEANINGS),
         ),
         tables=(_metrics(rows),) if rows else (),
+        flame=_flame(compared.where) if compared.where and number == 1 else None,
         data={
             "scenario": title,
             "title": title,
@@ -228,6 +234,28 @@ def _metrics(rows: tuple[MetricComparison, ...]) -> Table:
 def _row(row: MetricComparison) -> Row:
     values = (_value(row, row.a), _value(row, row.b), f"{row.ratio:.3f}", _interval(row))
     return Row((row.metric.name, *values, row.answer.value))
+
+
+def _flame(found: Where) -> Flame:
+    caption = (
+        "A box is a function; its width is its time per request in A and B together, callers stand "
+        "below what they call. Red: it takes longer in B. Blue: it takes longer in A. Grey: no "
+        "difference beyond chance. A click zooms; the outermost box zooms out."
+    )
+    return Flame("comparison-flame", _tree(found.root), caption)
+
+
+def _tree(frame: FrameTime) -> dict[str, Any]:
+    """Return a differential flame graph's tree; widths add up because they are of both sides."""
+    time = frame.time
+    return {
+        "name": time.name,
+        "value": round(time.a_ms + time.b_ms, 4),
+        "a": round(time.a_ms, 4),
+        "b": round(time.b_ms, 4),
+        "differs": time.is_sure,
+        "children": [_tree(one) for one in frame.children],
+    }
 
 
 def _functions(found: Where) -> Table:

@@ -12,7 +12,6 @@ variance. They are exact for any number of pairs up to the error of a simulation
 comparisons, which is drawn with a fixed seed.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import ceil, inf, sqrt
@@ -38,19 +37,17 @@ class RepeatedInterval:
     count: int  # pairs
 
 
-def interval(differences: Sequence[float], most_pairs: int, alpha: float) -> RepeatedInterval:
-    """Return the repeated confidence interval after these pairs.
+def interval(
+    mean: float, deviation: float, count: int, most_pairs: int, alpha: float
+) -> RepeatedInterval:
+    """Return the repeated confidence interval after `count` pairs, from their mean and deviation.
 
     `most_pairs` is the maximum number of pairs of the comparison, `alpha` the chance that any
     interval of the comparison misses the true value.
     """
-    count = len(differences)
     if count < FEWEST_PAIRS:
-        mean = float(np.mean(differences)) if count else 0.0
         return RepeatedInterval(mean, -inf, inf, count)
-    values = np.asarray(differences, dtype=np.float64)
-    mean = float(values.mean())
-    half = critical_value(count, most_pairs, alpha) * float(values.std(ddof=1)) / sqrt(count)
+    half = critical_value(count, most_pairs, alpha) * deviation / sqrt(count)
     return RepeatedInterval(mean, mean - half, mean + half, count)
 
 

@@ -8,6 +8,7 @@ from loadstone.analysis.model import Trial
 from loadstone.compare import disturbance
 from loadstone.compare.answer import Answer, Criteria, Metric, MetricComparison, answer_of
 from loadstone.compare.measure import (
+    ERROR_RATE,
     MOST_PAIRS,
     MOST_SLOWER,
     PAIRED,
@@ -160,7 +161,8 @@ def _in_pairs(
     a: Measurement, b: Measurement, criteria: Criteria, read: _Reader
 ) -> PairComparison | None:
     known = dict(a.parameters)
-    original = replace(criteria, most_pairs=int(known[MOST_PAIRS]))
+    alpha = float(known.get(ERROR_RATE, criteria.alpha))
+    original = replace(criteria, most_pairs=int(known[MOST_PAIRS]), alpha=alpha)
     if a.policy == "turns":
         others = {trial.number: trial for trial in b.trials}
         both = [(trial, others[trial.number]) for trial in a.trials if trial.number in others]
@@ -172,7 +174,10 @@ def _in_pairs(
         if not usable:
             return None
         return of_turns([duet(trials, read(trials)) for trials in usable], original)
-    ours, theirs = ([trial for trial in one.trials if is_usable(trial)] for one in (a, b))
+    ours, theirs = (
+        [trial for trial in one.trials if is_usable(trial) and trial.purpose != WARM_UP]
+        for one in (a, b)
+    )
     if not ours or not theirs:
         return None
     is_paced = ours[0].rate_rps is not None

@@ -43,11 +43,20 @@ class FunctionTime:
 
 
 @dataclass(frozen=True, slots=True)
+class FrameTime:
+    """A function's time per request of both services, called by one chain of functions."""
+
+    time: FunctionTime
+    children: tuple["FrameTime", ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Where:
     """The times of a request's functions in both services."""
 
     whole: FunctionTime
     functions: tuple[FunctionTime, ...]  # those that differ, the most different first
+    root: FrameTime  # of the differential flame graph
 
     @property
     def carrier(self) -> FunctionTime | None:
@@ -71,15 +80,28 @@ def where(a: Trial, b: Trial) -> Where | None:
         for profile, trial in zip(profiles, (a, b), strict=True)
     ]
     names = {*sides[0], *sides[1]}
-    times = [_time(name, sides, per_sample) for name in names]
+    times = [_time(name, [side[name] for side in sides], per_sample) for name in names]
     [whole] = [one for one in times if one.name == WHOLE]
     differ = [one for one in times if one.is_sure and _OURS.search(one.name)]
     differ.sort(key=lambda one: -abs(one.difference_ms))
-    return Where(whole, tuple(differ))
+    root = _both(profiles[0].flame, profiles[1].flame, per_sample)
+    return Where(whole, tuple(differ), root)
 
 
-def _time(name: str, sides: Sequence[Counter[str]], per_sample: Sequence[float]) -> FunctionTime:
-    counts = [side[name] for side in sides]
+def _both(a: Frame | None, b: Frame | None, per_sample: Sequence[float]) -> FrameTime:
+    """Return a function with its callees in either service, one chain of calls at a time."""
+    sides = [side.children if side is not None else () for side in (a, b)]
+    names = dict.fromkeys(child.name for children in sides for child in children)
+    found = [{child.name: child for child in children} for children in sides]
+    [name] = {one.name for one in (a, b) if one is not None}
+    counts = [0 if one is None else one.samples for one in (a, b)]
+    return FrameTime(
+        _time(name, counts, per_sample),
+        tuple(_both(found[0].get(one), found[1].get(one), per_sample) for one in names),
+    )
+
+
+def _time(name: str, counts: Sequence[int], per_sample: Sequence[float]) -> FunctionTime:
     a_ms, b_ms = (count * each for count, each in zip(counts, per_sample, strict=True))
     variance = sum(max(count, 1) * each**2 for count, each in zip(counts, per_sample, strict=True))
     return FunctionTime(name, a_ms, b_ms, sqrt(variance))

@@ -496,6 +496,9 @@ class ComparisonDocument(_Document):
     notes: list[str]
     guard: dict[str, Any] | None = Field(description="result of --fail-if-slower")
     where: dict[str, Any] | None = Field(description="with --profile: where the difference lies")
+    comparisons: list[dict[str, Any]] | None = Field(
+        None, description="with more than two targets: each with the first, in these fields"
+    )
     bisection: dict[str, Any] | None = Field(None, description="of `loadstone bisect`")
     measurements: list[ComparedData]
 
