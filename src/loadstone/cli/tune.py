@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TextIO, TypedDict, Unpack
 
 import click
 
-from loadstone.cli.choose import UNDONE_ANYWAY, backend_of, once
+from loadstone.cli.choose import PERMISSION, UNDONE_ANYWAY, backend_of, once
 from loadstone.cli.dry_run import DRY_RUN, show_dry_run
 from loadstone.cli.duration import Number, Span
 from loadstone.cli.output import command_line
@@ -18,16 +18,24 @@ if TYPE_CHECKING:
     from loadstone.report.section import Report
     from loadstone.run.backend import Backend
     from loadstone.store.location import StoreLocation
+    from loadstone.tune.commands import ChangeCommands
     from loadstone.tune.journal import Begun, TuningJournal
     from loadstone.tune.space import Pairs, Space
 
 PAIR_OVERHEAD_S = 1.0  # between two trials: samples are written and read
+CHANGE_S = 5.0  # of a cloud, until it was measured
+BUILT_IN = "lab"  # space
 
 
 class TuneOptions(TypedDict):
     """The values of the options."""
 
     lab: str | None
+    cloud: str | None
+    apply: str | None
+    revert: str | None
+    may_change: bool
+    yes: bool
     changes: tuple[str, ...]
     kept: tuple[str, ...]
     space: str
@@ -56,7 +64,8 @@ class TuneOptions(TypedDict):
     "changes",
     metavar="KEY=VALUE",
     multiple=True,
-    help="Setting of the default, as of `loadstone lab up`; may be repeated.",
+    help="Setting of the default, as of `loadstone lab up`; may be repeated. With --apply: the "
+    "value of a variable that the service has now.",
 )
 @click.option(
     "--keep",
@@ -68,9 +77,26 @@ class TuneOptions(TypedDict):
 @click.option(
     "--space",
     metavar="NAME|FILE",
-    default="lab",
+    default=BUILT_IN,
     show_default=True,
     help="Settings to search, with their levels: a built-in space or a YAML file.",
+)
+@once("--cloud", metavar="NAME", instead_of="lab", help="Cloud whose settings --apply changes.")
+@click.option(
+    "--apply",
+    metavar="COMMAND",
+    help="Shell command that applies the settings in its environment to the cloud.",
+)
+@click.option(
+    "--revert",
+    metavar="COMMAND",
+    help="Shell command that puts back all settings of the cloud.",
+)
+@click.option(
+    "--yes-change-this-target",
+    "may_change",
+    is_flag=True,
+    help="Permit --apply and --revert to change this target.",
 )
 @once(
     "--scenario",
@@ -121,7 +147,8 @@ class TuneOptions(TypedDict):
     type=Number(1.0, 600.0),
     default=3.0,
     show_default=True,
-    help="Duration of each pair of trials; longer if the service is slow.",
+    help="Duration of each pair of trials, longer if the service is slow. With --apply: of each "
+    "trial, and of the warm-up before it.",
 )
 @click.option(
     "--seed",
@@ -139,6 +166,7 @@ class TuneOptions(TypedDict):
     help="Write an HTML page with all trials.",
 )
 @click.option("--markdown", type=OutputFile(), help="Write Markdown.")
+@PERMISSION
 @UNDONE_ANYWAY
 @DRY_RUN
 @watching_options
@@ -151,11 +179,13 @@ def tune(ctx: click.Context, **options: Unpack[TuneOptions]) -> None:
     Compares combinations of settings with the default, in turns, and keeps the better ones. The
     best is then compared with the default anew, in pairs that the search has not seen: only this
     gain is stated. Settings that carry no part of it are dropped. Creates two deployments for each
-    comparison and removes them.
+    comparison and removes them; with --apply, changes a cloud before each trial instead.
 
     \b
     loadstone tune --lab demo --scenario validate --budget 2h
     loadstone tune --with database=mariadb --keep web=uwsgi --with-trades
+    loadstone tune --cloud mine --space mine.yaml --apply ./apply.sh --revert ./revert.sh \\
+        --yes-change-this-target
     loadstone tune --resume 20261125-2012-a1b2c3
 
     Exit code 0 with an answer, also if it is that no gain is shown; 2 for an invalid space or too
@@ -166,7 +196,7 @@ def tune(ctx: click.Context, **options: Unpack[TuneOptions]) -> None:
 
     require_optuna()
     if options["resume"] is not None:
-        if options["lab"] or options["changes"] or options["kept"]:
+        if any(options[one] for one in ("lab", "cloud", "apply", "revert", "changes", "kept")):
             raise click.UsageError("--resume has the settings with which the tuning began")
         found = journals.find(options["location"], options["resume"])
     else:
@@ -186,12 +216,16 @@ def _begun(options: TuneOptions) -> "Begun":
     from loadstone.tune.model import Objective
     from loadstone.tune.suggest import suggestions
 
-    space, kept = _space(options)
+    commands = _commands(options)
+    space, kept = _space(options) if commands is None else _space_of_variables(options)
+    pair_s = options["seconds"] + PAIR_OVERHEAD_S
+    if commands is not None:
+        pair_s = 2 * (2 * options["seconds"] + CHANGE_S) + PAIR_OVERHEAD_S
     begun = Begun(
         space_name=options["space"],
         space=space,
         kept=kept,
-        suggested=suggestions(space, _cores()),
+        suggested=suggestions(space, _cores()) if commands is None else (),
         load=Load(
             options["scenario"],
             options["given"],
@@ -205,7 +239,8 @@ def _begun(options: TuneOptions) -> "Begun":
         with_trades=options["with_trades"],
         command=command_line(),
         started_at=datetime.now(UTC).isoformat(timespec="seconds"),
-        pair_s=options["seconds"] + PAIR_OVERHEAD_S,
+        pair_s=pair_s,
+        commands=commands,
     )
     _require_time(begun)
     config_of(begun, "", DEFAULT_BESIDE_ITSELF)  # a wrong scenario is refused before it begins
@@ -239,6 +274,51 @@ def _space(options: TuneOptions) -> "tuple[Space, Pairs]":
     return space.find(options["space"], known, tuple(kept)), tuple(kept)
 
 
+def _commands(options: TuneOptions) -> "ChangeCommands | None":
+    """Return the commands that change a cloud; None if combinations are labs."""
+    cloud, apply, revert = options["cloud"], options["apply"], options["revert"]
+    if cloud is None and apply is None and revert is None:
+        return None
+    if options["lab"] is not None:
+        raise click.UsageError("give --lab NAME or a cloud with --apply and --revert, not both")
+    if cloud is None:
+        raise click.UsageError("--apply and --revert change a cloud: add --cloud NAME")
+    if apply is None or revert is None:
+        raise click.UsageError(
+            f"--cloud {cloud} is changed by commands: add --apply COMMAND and --revert COMMAND"
+        )
+    if options["space"] == BUILT_IN:
+        raise click.UsageError(
+            "the built-in space has settings of the lab: add --space FILE with the variables that "
+            "--apply reads"
+        )
+    if not options["may_change"]:
+        raise click.UsageError(
+            f"--apply changes cloud {cloud} on purpose; if that is meant, add "
+            "--yes-change-this-target"
+        )
+    from loadstone.target.choice import cloud_of
+    from loadstone.tune.commands import ChangeCommands
+
+    commands = ChangeCommands(cloud, apply, revert, options["yes"], options["anyway"])
+    commands.require_kept()
+    cloud_of(commands.target)  # an unknown one is refused before it begins
+    return commands
+
+
+def _space_of_variables(options: TuneOptions) -> "tuple[Space, Pairs]":
+    """Return the space of a cloud's settings, and those that are kept."""
+    from loadstone.lab.keystone import settings
+    from loadstone.tune import space
+
+    kept = tuple(settings.split(pair) for pair in options["kept"])
+    default = (*(settings.split(pair) for pair in options["changes"]), *kept)
+    for name, _ in default:
+        space.require_variable(name)
+    known = tuple(dict(default).items())
+    return space.find(options["space"], known, kept, is_of_lab=False), kept
+
+
 def _of_lab(options: TuneOptions) -> "Pairs":
     from loadstone.cli.prove import require_lab_undone
     from loadstone.lab import deployment
@@ -268,7 +348,7 @@ def _require_time(begun: "Begun") -> None:
 
 def _report(found: "TuningJournal", location: "StoreLocation", backend: "Backend") -> "Report":
     """Carry out a tuning, or what is left of it."""
-    from loadstone.tune.measured import LabMeasure
+    from loadstone.tune.measured import RealMeasure
     from loadstone.tune.section import Shown, report_of
     from loadstone.tune.tuning import tune
 
@@ -277,7 +357,7 @@ def _report(found: "TuningJournal", location: "StoreLocation", backend: "Backend
         return report_of(Shown(known, found, location.option))
     with found.locked(), open_store(location) as store, watching(backend, store) as display:
         display.say(f"tuning {found.tuning_id}; --resume {found.tuning_id} goes on with it")
-        measure = found.recorded(LabMeasure(found, store, display, backend))
+        measure = found.recorded(RealMeasure(found, store, display, backend))
         tuned = tune(
             begun.space,
             begun.terms,

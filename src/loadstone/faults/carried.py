@@ -47,24 +47,8 @@ class FaultRunner:
     @contextmanager
     def undoing(self, say: Say) -> Iterator[Target]:
         """Yield a target that tolerates dead parts; undo all faults at the end."""
-        from loadstone.faults.watcher import watched
-
-        owner = Owner.this(self.run_id)
-        try:
-            with watched(self._journal, owner):
-                yield replace(self.target, failure=lambda: None)
-        except BaseException:
-            if left := self._left(owner):
-                say(left)
-            raise
-        if left := self._left(owner):
-            raise EnvironmentUnusable(left)
-
-    def _left(self, owner: Owner) -> str:
-        """Say which faults of this process are still in force; empty if none is."""
-        journal = self._journal
-        steps = [step for step in journal.steps() if step.owner == owner]
-        return pending.describe_failed(journal, steps) if steps else ""
+        with undoing(self._journal, Owner.this(self.run_id), say):
+            yield replace(self.target, failure=lambda: None)
 
     def observer(self, planned: Sequence[Planned], say: Say, mark: Mark) -> Faults:
         """Return the observer that injects the faults of one trial."""
@@ -116,6 +100,29 @@ class FaultRunner:
                 "of a file: --faults FILE"
             )
         return self.target.lab
+
+
+@contextmanager
+def undoing(journal: UndoJournal, owner: Owner, say: Say) -> Iterator[None]:
+    """Undo what an owner's steps say at the end of the block, even if this process dies in it.
+
+    Raises EnvironmentUnusable with what could not be undone.
+    """
+    from loadstone.faults.watcher import watched
+
+    def left() -> str:
+        steps = [step for step in journal.steps() if step.owner == owner]
+        return pending.describe_failed(journal, steps) if steps else ""
+
+    try:
+        with watched(journal, owner):
+            yield
+    except BaseException:
+        if what := left():
+            say(what)
+        raise
+    if what := left():
+        raise EnvironmentUnusable(what)
 
 
 def _complete(future: Future[FaultRecord], work: Callable[[], FaultRecord]) -> None:

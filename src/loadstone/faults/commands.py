@@ -3,6 +3,7 @@
 import os
 import re
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -124,7 +125,10 @@ class CommandInjector:
                     undo = HostCommand.here_and_now(host, action.undo, service.environment)
                     to_undo.append(self.journal.note(Undo.COMMAND, undo.as_json(), self.owner))
                 log.append((self.clock.unix_s(), f"{host}: {masked(action.do)}"))
-                self._do(host, action.do)
+                if host == HERE:
+                    carry_out_here(self.journal, self.owner, action.do)
+                else:
+                    carry_out(host, action.do)
             self.clock.wait(self.over, fault.hold_s)
         except LoadstoneError as problem:
             failures.append(str(problem))
@@ -135,18 +139,6 @@ class CommandInjector:
         failures += [one.failure for one in outcome.failed]
         undone_s = log[-1][0] if outcome.undone and not outcome.failed else None
         return FaultRecord(fault, began_s, undone_s, None, hosts, tuple(log), "; ".join(failures))
-
-    def _do(self, host: str, command: str) -> None:
-        """Run a command; if this process dies meanwhile, the command is ended before its undo."""
-        if host != HERE:
-            carry_out(host, command)
-            return
-        mark = secrets.token_hex(8)
-        running = self.journal.note(Undo.END, mark, self.owner)
-        try:
-            carry_out(host, command, {**os.environ, FAULT: mark})
-        finally:
-            self.journal.remove(running)
 
     def _hosts(self, fault: Fault, service: Service) -> tuple[str, ...]:
         if fault.node is not None:
@@ -163,6 +155,21 @@ class CommandInjector:
                 return (self.random.choice(service.hosts),)
             case "one":
                 return service.hosts[:1]
+
+
+def carry_out_here(
+    journal: UndoJournal, owner: Owner, command: str, variables: Mapping[str, str] | None = None
+) -> None:
+    """Run a command; if this process dies meanwhile, the command is ended before its undo.
+
+    Raises EnvironmentUnusable if it fails.
+    """
+    mark = secrets.token_hex(8)
+    running = journal.note(Undo.END, mark, owner)
+    try:
+        carry_out(HERE, command, {**os.environ, **(variables or {}), FAULT: mark})
+    finally:
+        journal.remove(running)
 
 
 def _undone(step: UndoStep) -> str:

@@ -11,6 +11,7 @@ from loadstone.tune.space import Pairs
 KEYSTONE, HAPROXY = "keystone.conf", "haproxy.cfg"
 MEMCACHED = "HOST:PORT"  # in place of the address of memcached
 LAB = "loadstone lab up"  # in place of a file, for what only the lab names
+APPLY = "environment of --apply"  # in place of a file, for settings that a command applies
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,11 @@ PLAIN = {
 def lines(changes: Pairs, values: Mapping[str, str]) -> tuple[ConfigLine, ...]:
     """Return the lines of all changes; `values` are all settings, which name the programs."""
     return tuple(line for name, value in changes for line in lines_of(name, value, values))
+
+
+def variables(changes: Pairs) -> tuple[ConfigLine, ...]:
+    """Return the variables with which the user's command applies the changes."""
+    return tuple(ConfigLine(APPLY, f"{name}={value}") for name, value in changes)
 
 
 def lines_of(name: str, value: str, values: Mapping[str, str]) -> tuple[ConfigLine, ...]:

@@ -10,7 +10,7 @@ import secrets
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -18,12 +18,14 @@ from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.store.codec import dumps, loads
 from loadstone.store.location import StoreLocation
 from loadstone.system import files, locks
+from loadstone.tune.commands import ChangeCommands
 from loadstone.tune.model import Comparison, Measure, Objective, Outcome, Terms, Tuned
 from loadstone.tune.space import Pairs, Space
 
 FOLDER = "tunings"
 FILE = "comparisons.jsonl"
 RESULT = "result.json"  # of a tuning that has ended
+CLOUD_START_S = 10.0  # to connect to a cloud and create users, until it was measured
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +55,15 @@ class Begun:
     command: str
     started_at: str  # ISO 8601, UTC
     pair_s: float  # expected of a pair of trials
+    commands: ChangeCommands | None = None  # that change a cloud; None: combinations are labs
 
     @property
     def terms(self) -> Terms:
         """What decides how the budget is spent."""
-        return Terms(
+        terms = Terms(
             self.budget_s, self.seed, self.with_trades, searches_n=True, pair_s=self.pair_s
         )
+        return terms if self.commands is None else replace(terms, start_s=CLOUD_START_S)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,14 +1,25 @@
-"""Compares two combinations on labs: both are started anew, take turns, and are removed."""
+"""Compares two combinations.
+
+On labs, both are started anew, take turns, and are removed. A cloud is changed by the user's
+commands before each trial.
+"""
 
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from math import log
 
 from loadstone.compare import disturbance
 from loadstone.compare.answer import Criteria, Metric, MetricComparison
-from loadstone.compare.measure import WARM_UP, ComparisonConfig, MeasuredComparison, Side, measure
+from loadstone.compare.measure import (
+    WARM_UP,
+    ComparisonConfig,
+    MeasuredComparison,
+    Side,
+    Switch,
+    measure,
+)
 from loadstone.compare.metrics import CPU, P99, THROUGHPUT
 from loadstone.errors import EnvironmentUnusable, MeasurementInvalid
 from loadstone.lab.keystone import settings
@@ -21,6 +32,7 @@ from loadstone.store.store import Store
 from loadstone.target.choice import OwnLab, TargetChoice
 from loadstone.target.target import Target
 from loadstone.tune.budget import CHECK_PAIRS, N_S
+from loadstone.tune.commands import CommandSwitch, switching
 from loadstone.tune.evidence import Evidence
 from loadstone.tune.journal import Begun, TuningJournal
 from loadstone.tune.model import Comparison, Found, Objective, Outcome, Phase
@@ -40,8 +52,8 @@ METRICS: dict[Objective, Metric] = {
 
 
 @dataclass(frozen=True, slots=True)
-class LabMeasure:
-    """Measures comparisons of a tuning on deployments of the lab."""
+class RealMeasure:
+    """Measures comparisons of a tuning on deployments of the lab, or on a cloud."""
 
     journal: TuningJournal
     store: Store
@@ -53,7 +65,7 @@ class LabMeasure:
 
         A comparison that fails is made once more with longer trials: a busy moment of the machine
         must not condemn a combination. Raises EnvironmentUnusable if it is the default that does
-        not start.
+        not start, or if the settings of a cloud cannot be put back.
         """
         if comparison.phase is Phase.CAPACITY:
             return self._capacities(comparison)
@@ -67,13 +79,17 @@ class LabMeasure:
     def _capacities(self, comparison: Comparison) -> Outcome:
         """Search N of both, one after the other."""
         began_s, runs = self.backend.clock.monotonic_s(), list[Run]()
+        begun, tuning_id = self.journal.begun, self.journal.tuning_id
         failure = ""
-        for letter, changes in (("a", comparison.a), ("b", comparison.b)):
-            try:
-                config = _search_of(self.journal.begun, self.journal.tuning_id, letter, changes)
-                runs.append(run(config, self.store, self.display, self.backend))
-            except (EnvironmentUnusable, MeasurementInvalid) as problem:
-                failure = str(problem).splitlines()[0]
+        with self._switching(comparison) as switch:
+            for number, changes in enumerate((comparison.a, comparison.b)):
+                config = _search_of(begun, tuning_id, "ab"[number], changes)
+                try:
+                    if switch is not None:
+                        switch.to(number)
+                    runs.append(run(config, self.store, self.display, self.backend))
+                except (EnvironmentUnusable, MeasurementInvalid) as problem:
+                    failure = str(problem).splitlines()[0]
         found = [_found(one) for one in runs]
         return Outcome(
             evidence=None,
@@ -84,34 +100,51 @@ class LabMeasure:
         )
 
     def _compared(self, comparison: Comparison, longer: float) -> Outcome:
-        began_s = self.backend.clock.monotonic_s()
+        clock = self.backend.clock
+        began_s, begun = clock.monotonic_s(), self.journal.begun
         starts = _Starts(self.backend)
+        switched_s = 0.0
         try:
-            found = measure(
-                config_of(self.journal.begun, self.journal.tuning_id, comparison, longer),
-                self.store,
-                self.display,
-                replace(self.backend, connected=starts.connected),
-            )
+            with self._switching(comparison) as switch:
+                found = measure(
+                    config_of(begun, self.journal.tuning_id, comparison, longer, switch),
+                    self.store,
+                    self.display,
+                    replace(self.backend, connected=starts.connected),
+                )
+                switched_s = 0.0 if switch is None else switch.took_s
         except (EnvironmentUnusable, MeasurementInvalid) as problem:
             failed = comparison.a if starts.succeeded == 0 else comparison.b
             line = str(problem).splitlines()[0]
+            if isinstance(problem, EnvironmentUnusable) and begun.commands is not None:
+                raise
             if not failed and isinstance(problem, EnvironmentUnusable):
                 raise EnvironmentUnusable(f"the default does not start: {problem}") from None
-            return Outcome(None, line, self.backend.clock.monotonic_s() - began_s)
-        return self._outcome(found, self.backend.clock.monotonic_s() - began_s)
+            return Outcome(None, line, clock.monotonic_s() - began_s)
+        return self._outcome(found, clock.monotonic_s() - began_s, switched_s)
 
-    def _outcome(self, found: MeasuredComparison, took_s: float) -> Outcome:
+    @contextmanager
+    def _switching(self, comparison: Comparison) -> Iterator[CommandSwitch | None]:
+        """Yield what changes a cloud between the two combinations; None for labs."""
+        commands = self.journal.begun.commands
+        if commands is None:
+            yield None
+            return
+
+        def connected() -> AbstractContextManager[Target]:
+            return self.backend.connected(commands.target, lambda _: None)
+
+        sides = (comparison.a, comparison.b)
+        clock, say = self.backend.clock, self.display.say
+        with switching(commands, sides, self.journal.tuning_id, connected, clock, say) as switch:
+            yield switch
+
+    def _outcome(self, found: MeasuredComparison, took_s: float, switched_s: float) -> Outcome:
         metric = METRICS[self.journal.begun.objective]
         rows = [row for row in found.comparison.metrics if row.metric == metric]
         if not rows:
             return Outcome(None, f"{metric.name} was not measured", took_s)
-        load_s = sum(
-            trial.planned_s
-            for one in found.runs[0].measurements
-            for trial in one.trials
-            if trial.purpose != WARM_UP
-        )
+        load_s = switched_s + _planned_s(found, is_switched=self.journal.begun.commands is not None)
         ids = (found.runs[0].run_id, found.runs[1].run_id)
         return Outcome(
             evidence=evidence_of(rows[0]),
@@ -125,9 +158,16 @@ class LabMeasure:
 
 
 def config_of(
-    begun: Begun, tuning_id: str, comparison: Comparison, longer: float = 1.0
+    begun: Begun,
+    tuning_id: str,
+    comparison: Comparison,
+    longer: float = 1.0,
+    switch: Switch | None = None,
 ) -> ComparisonConfig:
-    """Return a comparison to measure, with trials that are so many times as long."""
+    """Return a comparison to measure, with trials that are so many times as long.
+
+    `switch` changes a cloud between the trials.
+    """
     load, criteria = begun.load, Criteria(comparison.pairs, comparison.pairs)
     sides = (_side(begun, "a", comparison.a), _side(begun, "b", comparison.b))
     wanted = Wanted(load.scenario, False, load.users, load.arguments)
@@ -139,11 +179,25 @@ def config_of(
         command=begun.command,
         metric=THROUGHPUT,  # CPU and latencies come from the same trials
         parameters=((TUNING, tuning_id), (PHASE, comparison.phase.value)),
+        takes_turns=begun.commands is None,
+        switch=switch,
+    )
+
+
+def _planned_s(found: MeasuredComparison, *, is_switched: bool) -> float:
+    """Return the seconds of load of the pairs; trials in turns have both sides in them."""
+    runs = found.runs if is_switched else found.runs[:1]
+    return sum(
+        trial.planned_s
+        for run in runs
+        for one in run.measurements
+        for trial in one.trials
+        if is_switched or trial.purpose != WARM_UP
     )
 
 
 def _search_of(begun: Begun, tuning_id: str, letter: str, changes: Pairs) -> RunConfig:
-    """Return a search for N of one combination, on a deployment of its own."""
+    """Return a search for N of one combination, on a deployment of its own or the cloud."""
     load, side = begun.load, _side(begun, letter, changes)
     wanted = Wanted(load.scenario, False, load.users, load.arguments)
     group = search_group((searchable(side.target, wanted),), SearchTerms(budget_s=N_S))
@@ -162,6 +216,8 @@ def _found(one: Run) -> Found:
 
 
 def _side(begun: Begun, letter: str, changes: Pairs) -> Side:
+    if begun.commands is not None:
+        return Side(words(changes), begun.commands.target)
     name = f"tune-{secrets.token_hex(3)}-{letter}"
     chosen = settings.read([*begun.space.default, *changes])
     return Side(words(changes), OwnLab(name, chosen, is_purged=True))

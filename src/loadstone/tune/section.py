@@ -34,9 +34,16 @@ from loadstone.tune.space import Pairs, Setting, Space, words
 from loadstone.tune.tuning import ALPHA, PROOF_ALPHA
 
 GAIN, NO_GAIN = "gain shown", "no gain shown"
-METHOD = (
+STARTED = (
     "The search only chooses. The stated gain comes from pairs of trials of the default and the "
-    "chosen combination, both started anew, that the search has not seen.",
+    "chosen combination, both started anew, that the search has not seen."
+)
+CHANGED = (
+    "The search only chooses. The stated gain comes from pairs of trials of the default and the "
+    "chosen combination that the search has not seen. Before each trial, the settings are put "
+    "back, those of the trial applied, and the service warmed up."
+)
+METHOD = (
     "There are at most two proofs, and what they show decides which is stated. So each interval "
     "misses the true gain with 2.5 % (Bonferroni): with 95 %, both hold it.",
     "What a setting carries: the winner beside the winner with this setting put back, tested with "
@@ -86,6 +93,10 @@ def report_of(shown: Shown) -> Report:
 
 def _default(shown: Shown) -> str:
     values = dict(shown.space.default)
+    commands = shown.journal.begun.commands
+    if commands is not None:
+        known = words(shown.space.default) if values else "as it is"
+        return f"cloud {commands.cloud}, {known}"
     told = ("release", "workers", "threads", "web", "database", "cache")
     return ", ".join(f"{name}={values[name]}" for name in told if name in values)
 
@@ -116,7 +127,7 @@ def _section(shown: Shown) -> Section:
         facts=tuple(_facts(shown)),
         figures=tuple(_figures(tuned)),
         statements=tuple(_statements(shown)),
-        method=METHOD,
+        method=(STARTED if shown.space.is_of_lab else CHANGED, *METHOD),
         steps=tuple(_steps(shown)),
         tables=tuple(_tables(shown)),
         charts=(_chart(tuned.trials),) if _drawn(tuned.trials) else (),
@@ -311,6 +322,8 @@ def _detail(setting: Setting) -> str:
 
 
 def _lines(shown: Shown, changes: Pairs) -> tuple[advice.ConfigLine, ...]:
+    if not shown.space.is_of_lab:
+        return advice.variables(changes)
     return advice.lines(changes, shown.space.values(shown.tuned.changes))
 
 

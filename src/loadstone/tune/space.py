@@ -1,6 +1,10 @@
-"""Spaces: the settings that a tuning may change, read from a YAML file."""
+"""Spaces: the settings that a tuning may change, read from a YAML file.
+
+They are settings of the lab, or variables of a command that changes a cloud.
+"""
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -22,6 +26,9 @@ BUILTIN = Path(__file__).parent / "spaces"
 LAB = "lab"  # the built-in space
 MOST_SETTINGS = 100
 MOST_LEVELS = 100  # of a setting
+_VARIABLE = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+# What shells and loaders read: a setting of this name would change how the command itself runs.
+_TAKEN = re.compile(r"PATH|HOME|SHELL|ENV|BASH_ENV|IFS|LD_.*|PYTHON.*|OS_.*|LOADSTONE_.*")
 
 
 class Kind(StrEnum):
@@ -43,7 +50,7 @@ class Change(StrEnum):
 class Setting:
     """One setting with its levels."""
 
-    name: str  # a key of `lab up --with`
+    name: str  # a key of `lab up --with`, or a variable of a command
     levels: tuple[str, ...]
     kind: Kind
     change: Change
@@ -64,6 +71,7 @@ class Space:
     settings: tuple[Setting, ...]  # gains
     trades: tuple[Setting, ...]
     default: Pairs  # all settings of the default deployment
+    is_of_lab: bool = True  # False: the settings are variables of a command
 
     def values(self, changes: Pairs) -> dict[str, str]:
         """Return the value of each setting of the default with these changes."""
@@ -88,6 +96,8 @@ class Space:
 
     def is_possible(self, changes: Pairs) -> bool:
         """Return whether the lab accepts the combination."""
+        if not self.is_of_lab:
+            return True
         try:
             lab_settings.read([*self.default, *changes])
         except InvalidInput:
@@ -179,7 +189,14 @@ class _SpaceFile(_Strict):
     settings: tuple[_SettingFile, ...] = Field(max_length=MOST_SETTINGS)
 
 
-def find(name: str, default: Pairs, kept: Pairs = (), cpus: int | None = None) -> Space:
+def find(
+    name: str,
+    default: Pairs,
+    kept: Pairs = (),
+    cpus: int | None = None,
+    *,
+    is_of_lab: bool = True,
+) -> Space:
     """Return the built-in space of this name, or the space in this file.
 
     `default` are all settings of the default, `kept` those that no candidate changes. Raises
@@ -193,7 +210,7 @@ def find(name: str, default: Pairs, kept: Pairs = (), cpus: int | None = None) -
             known = ", ".join(sorted(one.stem for one in BUILTIN.glob("*.yaml")))
             raise InvalidInput(f"--space {name}: no such file; built in is {known}")
     place = name if is_builtin else str(path)
-    reader = _Reader(place, dict(default), cpus or os.cpu_count() or 1)
+    reader = _Reader(place, dict(default), cpus or os.cpu_count() or 1, is_of_lab)
     return reader.space(yaml_file.read(path, "--space"), default, kept, is_builtin=is_builtin)
 
 
@@ -202,6 +219,7 @@ class _Reader:
     place: str
     default: dict[str, str]
     cpus: int
+    is_of_lab: bool
 
     def space(self, tree: object, default: Pairs, kept: Pairs, *, is_builtin: bool) -> Space:
         try:
@@ -227,7 +245,7 @@ class _Reader:
         for one in free:
             self._require_choice(one)
         trades = tuple(one for one in free if one.kind is Kind.TRADE)
-        space = Space(read.title or self.place, gains, trades, default)
+        space = Space(read.title or self.place, gains, trades, default, self.is_of_lab)
         for one in gains:
             self._require_possible(space, one)
         return space
@@ -237,6 +255,8 @@ class _Reader:
 
     def _setting(self, number: int, read: _SettingFile) -> Setting:
         where = f"settings.{number}"
+        if not self.is_of_lab:
+            self._require_variable(where, read.name)
         if read.name in lab_settings.OF_ITS_OWN:
             raise self._fail(where, f"{read.name} is an address, not a setting to tune")
         if read.name.startswith("conf.") and is_secret_option(read.name):
@@ -267,6 +287,8 @@ class _Reader:
 
     def _normal(self, name: str, value: str) -> str:
         """Return a value as the lab writes it; InvalidInput for what it does not know."""
+        if not self.is_of_lab:
+            return value
         try:
             read = lab_settings.values([(name, value)])
         except InvalidInput as wrong:
@@ -274,6 +296,12 @@ class _Reader:
         if name.startswith("conf."):
             return value
         return str(read[name.replace("-", "_")])
+
+    def _require_variable(self, where: str, name: str) -> None:
+        try:
+            require_variable(name)
+        except InvalidInput as wrong:
+            raise self._fail(where, str(wrong)) from None
 
     def _differs(self, setting: Setting) -> bool:
         return bool(set(setting.levels) - {self.default.get(setting.name)})
@@ -311,6 +339,19 @@ class _Reader:
             lab_settings.read([*space.default, (setting.name, levels[0])])
         except InvalidInput as wrong:
             raise self._fail(setting.name, str(wrong)) from None
+
+
+def require_variable(name: str) -> None:
+    """Raise InvalidInput if a setting cannot be a variable of a command's environment."""
+    if not _VARIABLE.fullmatch(name):
+        raise InvalidInput(
+            f"{name!r} is not the name of a variable: --apply gets each setting in its "
+            "environment, as WORKERS=4"
+        )
+    if _TAKEN.fullmatch(name):
+        raise InvalidInput(f"{name}: other programs read this variable; choose another name")
+    if is_secret_option(name.lower()):
+        raise InvalidInput(f"{name} is a secret, which would be kept in the tuning's journal")
 
 
 def words(changes: Pairs) -> str:
