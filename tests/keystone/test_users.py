@@ -113,6 +113,16 @@ def test_a_failure_half_way_leaves_nothing(fake, access, journal, said):
     assert remaining(journal) == ()
 
 
+def test_a_process_that_still_loads_its_policy_is_asked_again(fake, access, journal, said):
+    early = iter([403, 403])
+    fake.disturb = lambda method, path: (
+        next(early, None) if (method, path) == ("POST", "/v3/users") else None
+    )
+    with users(access, RUN, SIX, journal, said.append) as made:
+        assert {user.id for user in made} == set(fake.things["users"])
+    assert left(fake) == []
+
+
 def test_who_may_not_make_domains_is_told_the_role(fake, access, journal, said):
     fake.disturb = lambda method, path: 403 if (method, path) == ("POST", "/v3/domains") else None
     with (

@@ -22,6 +22,9 @@ _PATIENCE_S = 90.0
 # Transient errors: database locked (500), a proxy without a backend, too many requests.
 _PASSING_STATUS = {429, 500, 502, 503, 504}
 _CREATED, _GONE, _CONFLICT, _FORBIDDEN = 201, 404, 409, 403
+# A process of several threads that has just started forbids everything to one thread while another
+# one still loads the policy. What is forbidden for good is so after these attempts, too.
+_FORBIDDEN_ATTEMPTS = 3
 
 
 Whom = Token | Literal["admin", "nobody"]
@@ -307,14 +310,16 @@ class Identity:
     ) -> "Response":
         """Send a request, with retries on transient errors; `path` may be another service's URL."""
         began_s = time.monotonic()
-        for wait_s in _RETRY_WAITS_S:
+        for attempt, wait_s in enumerate(_RETRY_WAITS_S, 1):
             try:
                 response = self._send(path, method, body, query, whom)
             except Unreachable:
                 if time.monotonic() - began_s > _PATIENCE_S:
                     raise
             else:
-                if response.status_code not in _PASSING_STATUS:
+                is_forbidden = response.status_code == _FORBIDDEN and method == "POST"
+                may_pass = is_forbidden and attempt < _FORBIDDEN_ATTEMPTS
+                if response.status_code not in _PASSING_STATUS and not may_pass:
                     return response
             time.sleep(wait_s)
         return self._send(path, method, body, query, whom)
