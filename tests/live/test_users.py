@@ -28,6 +28,8 @@ from loadstone.keystone.journal import Journal
 from loadstone.keystone.resources import ResourceKind
 from loadstone.keystone.scenarios import SCENARIOS
 from loadstone.keystone.scenarios.model import Need
+from loadstone.monitor.sampler import Monitor
+from loadstone.monitor.sources.open import open_sources
 from loadstone.plan.load import ClosedLoad
 from loadstone.plan.script import Step
 
@@ -71,6 +73,15 @@ def names(access):
 def outcomes(plan):
     samples = local.run(plan).samples
     return [(Outcome(o).name, int(s)) for o, s in zip(samples.outcome, samples.status, strict=True)]
+
+
+def with_count_of_uwsgi(lab, plan):
+    """Return the outcomes of a plan's requests, and how many uWSGI served meanwhile."""
+    with Monitor(open_sources(lab.members, lab.statistics()), every_s=1000) as monitor:
+        since_s = monitor.sample()
+        answered = outcomes(plan)
+        monitor.sample()
+        return answered, monitor.metrics(since_s).increase("uwsgi", "requests_total")
 
 
 def test_every_user_gets_a_token_that_is_valid(access, journal):
@@ -190,7 +201,9 @@ def test_a_kill_leaves_no_password_behind(exclusive_keystone, access, journal):
     assert clean(access, journal, print) == ()
 
 
-def test_every_scenario_is_answered_as_expected(access, journal, monkeypatch):
+def test_every_scenario_is_answered_as_expected_and_as_often_as_uwsgi_counts(
+    exclusive_keystone, access, journal, monkeypatch
+):
     for name, few in (("GROUPS", 3), ("TREE_PROJECTS", 13)):
         monkeypatch.setattr(shared, name, few)
     before = names(access)
@@ -209,8 +222,9 @@ def test_every_scenario_is_answered_as_expected(access, journal, monkeypatch):
             at_once = tuple(step for step in scenario.steps if isinstance(step, Step))
             wanted = replace(scenario.of_run(RUN), steps=at_once)
             plan = compile_plan(wanted, access, actors, tokens, load)
-            answered = {outcome for outcome, _ in outcomes(plan)}
-            assert answered == {"OK"}, scenario.name
+            answered, counted = with_count_of_uwsgi(exclusive_keystone, plan)
+            assert {outcome for outcome, _ in answered} == {"OK"}, scenario.name
+            assert counted == len(answered), scenario.name
             if name == "group-life":
                 # Leaving a group revokes the user's tokens, those of the rest of the second, too.
                 time.sleep(1.0 - time.time() % 1.0)

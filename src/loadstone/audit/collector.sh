@@ -588,6 +588,11 @@ def database():
             found["dead"] = rows(connection, "SELECT relname, n_live_tup, n_dead_tup FROM pg_stat_user_tables WHERE relname IN ('revocation_event', 'local_user')")
             found["data_bytes"] = int(rows(connection, "SELECT pg_database_size(current_database())")[0][0])
             found["connections"] = int(rows(connection, "SELECT COUNT(*) FROM pg_stat_activity")[0][0])
+            # Indexes that begin with the user of a password; none where the table does not exist.
+            found["password_indexes"] = rows(connection, "SELECT c.oid::text, COUNT(i.indexrelid) FROM pg_class c"
+                " JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'local_user_id'"
+                " LEFT JOIN pg_index i ON i.indrelid = c.oid AND i.indkey[0] = a.attnum AND i.indisvalid"
+                " WHERE c.oid = to_regclass('password') GROUP BY c.oid")
         tables(connection, found)
     return found
 

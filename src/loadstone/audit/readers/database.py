@@ -113,6 +113,9 @@ def _postgresql(variables: Mapping[str, str], found: Mapping[str, Any]) -> dict[
     rows = [row for row in found.get("dead") or () if isinstance(row, list) and len(row) == 3]
     shares = [dead / (live + dead) for _, live, dead in rows if live + dead >= 1000]
     values["db.dead_share"] = max(shares, default=0.0)
+    indexes = [row[1] for row in found.get("password_indexes") or () if isinstance(row, list)]
+    if indexes:
+        values["db.password_indexes"] = int(indexes[0])
     values["db.version"] = variables.get("server_version", "?")
     return values
 
