@@ -234,6 +234,22 @@ TUNING = (
         TUNED,
         f"{TUNED} --count 2",
     ),
+    Part(
+        "tune-real-null",
+        "comparison",
+        "ten tunings at once of services on real sockets: no gain where there is none",
+        16 * MINUTE_S,
+        "{python} -m verification.tuning.real --null --budget 15m",
+        "{python} -m verification.tuning.real --help",
+    ),
+    Part(
+        "tune-real-gain",
+        "comparison",
+        "the same with 36 combinations of known gain: the interval, and how near to the best",
+        21 * MINUTE_S,
+        "{python} -m verification.tuning.real",
+        "{python} -m verification.tuning.real --help",
+    ),
 )
 
 DIAGNOSIS = (

@@ -162,3 +162,17 @@ def test_a_trade_is_no_part_of_the_search_and_of_the_gain() -> None:
     assert shown.interval is not None
     assert shown.interval.low <= exp(0.7) <= shown.interval.high
     assert all((name, level) not in one.changes for one in found.trials)
+
+
+def test_advice_about_what_the_audit_found_is_tried_first() -> None:
+    def finding(one: Machine) -> Callable[[Comparison], Outcome]:
+        return lambda comparison: replace(one.measure(comparison), findings=("KS-02", "DB-01"))
+
+    advice = (
+        ((FIRST,), "audit KS-01"),
+        ((SECOND,), "audit DB-01"),
+        ((THIRD,), "audit KS-02, WEB-01"),
+    )
+    found = run(Truth(), finding, suggested=advice)
+    first = [one.changes for one in found.trials if one.origin.startswith("audit")]
+    assert first == [(THIRD,), (SECOND,), (FIRST,)]

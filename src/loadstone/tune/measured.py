@@ -154,6 +154,7 @@ class RealMeasure:
             a=rows[0].a,
             b=rows[0].b,
             notes=tuple(disturbance.notes(found.runs)),
+            findings=tuple(one.rule for one in found.runs[0].environment.audit),
         )
 
 

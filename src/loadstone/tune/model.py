@@ -59,6 +59,7 @@ class Outcome:
     a: float = 0.0  # the metric of A, its mean
     b: float = 0.0
     notes: tuple[str, ...] = ()  # what disturbed it
+    findings: tuple[str, ...] = ()  # rules that the audit found broken on A, most severe first
     capacities: tuple[Found, Found] | None = None  # of A and B, where they were searched
 
 

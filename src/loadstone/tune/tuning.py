@@ -89,7 +89,8 @@ class _Tuning:
 
     def run(self, suggested: Sequence[tuple[Pairs, str]]) -> Tuned:
         check = self._check()
-        racers = self._race(Proposals(self.space, self.terms.seed, deque(suggested)))
+        ordered = deque(_found_first(suggested, check.findings))
+        racers = self._race(Proposals(self.space, self.terms.seed, ordered))
         best = _best(racers)
         found = Tuned(
             check, tuple(one.trial for one in racers), winner=best.trial if best else None
@@ -289,6 +290,18 @@ class _Tuning:
             and level != values.get(one.name)
             and self.space.is_possible((*base, (one.name, level)))
         ]
+
+
+def _found_first(
+    suggested: Sequence[tuple[Pairs, str]], findings: Sequence[str]
+) -> list[tuple[Pairs, str]]:
+    """Return the suggestions with those first whose rules the audit found broken."""
+
+    def rank(one: tuple[Pairs, str]) -> int:
+        rules = [rule for rule in findings if rule in one[1].replace(",", " ").split()]
+        return findings.index(rules[0]) if rules else len(findings)
+
+    return sorted(suggested, key=rank)
 
 
 def _pairs_of_round(number: int) -> int:
