@@ -6,8 +6,9 @@ import pytest
 from made_runs import SEARCHES
 
 from loadstone.analysis.model import Trial
-from loadstone.compare.where import sentence, where
+from loadstone.compare.where import sentence, statement_sentence, where
 from loadstone.diagnosis.cpu_profile import CpuProfile, flame, parts
+from loadstone.diagnosis.sql import SqlCount
 
 ROOT = "application (keystone/server/wsgi.py)"
 ROLES = "list_role_assignments (keystone/assignment/core.py)"
@@ -27,7 +28,7 @@ B = {(ROOT, TOKEN): 510, (ROOT, ROLES, SQL): 500}
 
 
 def test_the_smallest_function_with_most_of_the_difference_is_named() -> None:
-    found = where(trial(1000, A), trial(1000, B))
+    found = where((trial(1000, A), trial(1000, B)))
     assert found is not None
     assert found.carrier is not None
     assert found.carrier.name == ROLES
@@ -40,7 +41,7 @@ def test_the_smallest_function_with_most_of_the_difference_is_named() -> None:
 
 def test_the_flame_graph_has_both_sides_of_each_function() -> None:
     cached = "cached (keystone/common/cache.py)"
-    found = where(trial(1000, A), trial(1000, B | {(ROOT, cached): 300}))
+    found = where((trial(1000, A), trial(1000, B | {(ROOT, cached): 300})))
     assert found is not None
     root = found.root.children[0]
     times = {one.time.name: (one.time.a_ms, one.time.b_ms) for one in root.children}
@@ -53,8 +54,25 @@ def test_the_flame_graph_has_both_sides_of_each_function() -> None:
     assert [one.time.is_sure for one in root.children] == [False, True, True]
 
 
+def test_the_sql_statements_of_both_are_told_side_by_side() -> None:
+    roles, token = "SELECT ... FROM role WHERE role.id = ?", "SELECT ... FROM revocation_event"
+    counted = [
+        replace(trial(100, A), statements=(SqlCount(roles, 600), SqlCount(token, 100))),
+        replace(trial(50, B), statements=(SqlCount(roles, 900), SqlCount(token, 50))),
+    ]
+    found = where((trial(1000, A), trial(1000, B)), counted)
+    assert found is not None
+    assert [(one.text, one.a, one.b) for one in found.statements] == [
+        (roles, 6.0, 18.0),
+        (token, 1.0, 1.0),
+    ]
+    assert statement_sentence(found) == (
+        "A request sends 7.0 SQL statements in A and 19.0 in B: +12.0 of +12.0 are " + roles + "."
+    )
+
+
 def test_times_are_of_a_request() -> None:
-    found = where(trial(1000, A), trial(2000, {stack: 2 * n for stack, n in A.items()}))
+    found = where((trial(1000, A), trial(2000, {stack: 2 * n for stack, n in A.items()})))
     assert found is not None
     assert found.whole.a_ms == found.whole.b_ms
     assert found.functions == ()
@@ -62,17 +80,17 @@ def test_times_are_of_a_request() -> None:
 
 
 def test_a_difference_of_a_few_samples_is_chance() -> None:
-    found = where(trial(1000, A), trial(1000, A | {(ROOT, ROLES, SQL): 112}))
+    found = where((trial(1000, A), trial(1000, A | {(ROOT, ROLES, SQL): 112})))
     assert found is not None
     assert found.functions == ()
 
 
 def test_a_function_that_calls_itself_counts_once() -> None:
-    again = where(trial(100, {(ROOT, ROLES, ROLES): 50}), trial(100, {(ROOT, ROLES, ROLES): 200}))
+    again = where((trial(100, {(ROOT, ROLES, ROLES): 50}), trial(100, {(ROOT, ROLES, ROLES): 200})))
     assert again is not None
     assert again.carrier is not None
     assert again.carrier.b_ms == pytest.approx(40.0)
 
 
 def test_without_a_profile_there_is_nothing_to_say() -> None:
-    assert where(replace(trial(1, A), profile=None), trial(1, B)) is None
+    assert where((replace(trial(1, A), profile=None), trial(1, B))) is None

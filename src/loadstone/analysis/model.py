@@ -13,6 +13,7 @@ from loadstone.analysis.fault import FaultEffect
 from loadstone.analysis.sla import Check
 from loadstone.diagnosis.cpu_profile import CpuProfile
 from loadstone.diagnosis.resources import Resources
+from loadstone.diagnosis.sql import SqlCount
 from loadstone.engine.callables.model import IterationOutput
 from loadstone.engine.health import Health
 from loadstone.monitor.identity_requests import IdentityRequests
@@ -199,6 +200,7 @@ class Trial:
     identity: IdentityRequests | None = None  # None: no known access log of Keystone
     faults: tuple[FaultEffect, ...] = ()  # effects of injected faults
     profile: CpuProfile | None = None  # of the service's workers
+    statements: tuple[SqlCount, ...] = ()  # sent to the database, by shape
     traces: tuple[TracedRequest, ...] = ()  # the slowest that carried a `traceparent`
 
     @property

@@ -32,7 +32,7 @@ from loadstone.compare.pairs import (
     usable,
 )
 from loadstone.compare.turns import Duet, duet, turn_length
-from loadstone.compare.where import PROFILE_S, PROFILED, Where, where
+from loadstone.compare.where import COUNTED, COUNTED_S, PROFILE_S, PROFILED, Where, where
 from loadstone.engine import gate
 from loadstone.engine.fleet.address import FleetAddress
 from loadstone.engine.gate import Engine
@@ -123,16 +123,17 @@ class ComparisonConfig:
     @property
     def load_s(self) -> float:
         """Seconds of load on each side, at most."""
-        profile_s = PROFILE_S if self.profiles else 0.0
+        profile_s = PROFILE_S + COUNTED_S if self.profiles else 0.0
         return (self.load.duration_s or 0.0) * self.most_trials + profile_s
 
     @property
     def most_trials(self) -> int:
         """Trials on each side, at most; one whose result is not usable is repeated."""
         trials = self.criteria.most_pairs * MOST_INVALID
-        # In turns, a pair has two trials of each side. One more warms up, and one is profiled.
+        # In turns, a pair has two trials of each side. One more warms up, one is profiled, and in
+        # one SQL statements are counted.
         if self.is_in_turns:
-            return 2 * trials + 2
+            return 2 * trials + 3
         return trials if self.switch is None else 2 * trials  # one warms up after each change
 
     @property
@@ -197,7 +198,7 @@ def run_config(
     measurement = MeasurementConfig(
         record=record,
         generator=searched.generator(limits, placement),
-        policy=Interleaved(carry, request, config.most_trials, PROFILED),
+        policy=Interleaved(carry, request, config.most_trials, PROFILED, COUNTED),
         heading=f"{side.name}: {scenario.title}: {scenario.request}",
         budget_s=config.load_s,
     )
@@ -334,7 +335,19 @@ class _Session:
                 break
         if config.profiles:
             single = replace(load, workers=1, turn=1, duration_s=PROFILE_S)
-            self.where = where(*usable(partial(both, single, PROFILED), names))
+            profiled = usable(partial(both, single, PROFILED), names)
+            counted: Sequence[Trial] = ()
+            if self._have_statement_logs:
+                short = replace(single, duration_s=COUNTED_S)
+                counted = usable(partial(both, short, COUNTED), names)
+            self.where = where(profiled, counted)
+
+    @property
+    def _have_statement_logs(self) -> bool:
+        # Imported here: it imports the code of the lab, which is needed to profile only.
+        from loadstone.observers.statements import has_log
+
+        return all(target.lab is not None and has_log(target.lab) for target in self.targets)
 
     def _undecided(self, loads: Sequence[ClosedLoad]) -> Sequence[ClosedLoad]:
         """Return the loads whose metric has no answer yet; all of them for the first rounds."""

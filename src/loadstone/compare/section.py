@@ -8,7 +8,14 @@ from typing import Any
 from loadstone.compare.answer import Answer, Criteria, Metric, MetricComparison
 from loadstone.compare.metrics import REQUEST_TIME, THROUGHPUT
 from loadstone.compare.pairs import GuardOutcome, deciding, guard, leading
-from loadstone.compare.where import MOST, FrameTime, Where, sentence
+from loadstone.compare.where import (
+    LEAST_STATEMENTS,
+    MOST,
+    FrameTime,
+    Where,
+    sentence,
+    statement_sentence,
+)
 from loadstone.diagnosis.finding import Severity
 from loadstone.errors import FELL_SHORT, MeasurementInvalid
 from loadstone.report import figures
@@ -95,10 +102,16 @@ def report_of(compared: Compared, store: str = "") -> Report:
         statements=(
             *(Statement(one, Severity.WARNING) for one in notes),
             *((Statement(sentence(compared.where)),) if compared.where else ()),
+            *(
+                (Statement(statement_sentence(compared.where)),)
+                if compared.where and compared.where.statements
+                else ()
+            ),
             *map(Statement, compared.statements),
         ),
         tables=(
             *((_functions(compared.where),) if compared.where else ()),
+            *((_sql(compared.where),) if compared.where and compared.where.statements else ()),
             *((_settings(compared),) if compared.settings else ()),
         ),
         page=f"loadstone report {' '.join(names)}{store}{output}" if names else "",
@@ -272,6 +285,20 @@ def _functions(found: Where) -> Table:
     )
 
 
+def _sql(found: Where) -> Table:
+    heads = (Column(name, is_number=True) for name in ("A", "B", "B - A"))
+    differ = [one for one in found.statements if abs(one.difference) >= LEAST_STATEMENTS]
+    return Table(
+        "SQL statements of a request, by shape",
+        (Column("statement"), *heads),
+        tuple(
+            Row((one.text, f"{one.a:.1f}", f"{one.b:.1f}", f"{one.difference:+.1f}"))
+            for one in differ[:MOST]
+        ),
+        "Statements that differ, without their values and columns.",
+    )
+
+
 def _settings(compared: Compared) -> Table:
     heads = (
         "setting that differs",
@@ -315,6 +342,7 @@ def _where_data(found: Where) -> dict[str, Any]:
             {"name": one.name, "a_ms": one.a_ms, "b_ms": one.b_ms, "error_ms": one.error_ms}
             for one in (found.whole, *found.functions)
         ],
+        "statements": [{"text": one.text, "a": one.a, "b": one.b} for one in found.statements],
     }
 
 

@@ -21,7 +21,7 @@ from loadstone.compare.metrics import CAPACITY, CPU, MEDIAN, P95, P99, THROUGHPU
 from loadstone.compare.pairs import PairComparison, is_usable, of_trials, of_turns
 from loadstone.compare.section import Compared
 from loadstone.compare.turns import duet
-from loadstone.compare.where import PROFILED, Where, where
+from loadstone.compare.where import COUNTED, PROFILED, Where, where
 from loadstone.engine.samples import Samples
 from loadstone.errors import InvalidInput
 from loadstone.report.settings import differences
@@ -38,6 +38,7 @@ class StoredValue:
     high: float | None = None
 
 
+ENDS = (PROFILED, COUNTED)  # trials at the end, which say where a difference lies
 ReadSamples = Callable[[str, Trial], Samples]  # by run id
 
 
@@ -60,11 +61,8 @@ def compare_runs(
         found = _in_pairs(one, other, criteria, _Reader(samples, (a.run_id, b.run_id)))
         metrics.append((one.title, found.metrics if found else ()))
         statements += found.statements if found else ()
-        profiled = [
-            [trial for trial in side.trials if trial.purpose == PROFILED] for side in (one, other)
-        ]
-        if all(profiled):
-            place = where(profiled[0][0], profiled[1][0])
+        profiled, sent = ([_first(side, purpose) for side in (one, other)] for purpose in ENDS)
+        place = where(_both(profiled), _both(sent)) or place
     if not any(rows for _, rows in metrics):
         if not is_paired and any(one.policy == "turns" for one in a.measurements):
             raise InvalidInput(
@@ -120,6 +118,16 @@ def _parameters(run: Run) -> dict[str, str]:
     return dict(run.measurements[0].parameters) if run.measurements else {}
 
 
+def _first(measured: Measurement, purpose: str) -> Trial | None:
+    return next((trial for trial in measured.trials if trial.purpose == purpose), None)
+
+
+def _both(trials: Sequence[Trial | None]) -> tuple[Trial, ...]:
+    """Return the trials if both sides have one, else nothing."""
+    found = tuple(trial for trial in trials if trial is not None)
+    return found if len(found) == len(trials) else ()
+
+
 def _names(a: Run, b: Run) -> tuple[str, str]:
     """Return the names of the sides; the ids if both have the same name."""
     one, other = (_parameters(run)[SIDE] for run in (a, b))
@@ -169,7 +177,7 @@ def _in_pairs(
         usable = [
             two
             for two in both
-            if all(map(is_usable, two)) and two[0].purpose not in (WARM_UP, PROFILED)
+            if all(map(is_usable, two)) and two[0].purpose not in (WARM_UP, PROFILED, COUNTED)
         ]
         if not usable:
             return None

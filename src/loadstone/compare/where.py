@@ -15,10 +15,13 @@ from loadstone.diagnosis.cpu_profile import Frame
 
 PROFILED = "profile, in turns, one at a time"  # purpose of the trial
 PROFILE_S = 24.0
+COUNTED = "SQL statements, in turns, one at a time"  # purpose of the trial
+COUNTED_S = 6.0
 MOST = 8  # functions in the table
 WHOLE = "all workers"  # the root of a profile
 SURE = 3.0  # standard errors of a count of samples: fewer are chance
 CARRIES = 0.5  # share of the whole difference that a function has, to be named for it
+LEAST_STATEMENTS = 0.1  # per request: fewer are of a cache that expires, or of another request
 _OURS = re.compile(r"\(keystone/")  # functions that readers can change
 
 
@@ -51,12 +54,27 @@ class FrameTime:
 
 
 @dataclass(frozen=True, slots=True)
+class StatementTimes:
+    """How often both services send SQL statements of one shape, per request."""
+
+    text: str
+    a: float
+    b: float
+
+    @property
+    def difference(self) -> float:
+        """How many more B sends."""
+        return self.b - self.a
+
+
+@dataclass(frozen=True, slots=True)
 class Where:
     """The times of a request's functions in both services."""
 
     whole: FunctionTime
     functions: tuple[FunctionTime, ...]  # those that differ, the most different first
     root: FrameTime  # of the differential flame graph
+    statements: tuple[StatementTimes, ...] = ()  # the most different first; empty: not counted
 
     @property
     def carrier(self) -> FunctionTime | None:
@@ -69,8 +87,14 @@ class Where:
         return min(carriers, key=lambda one: max(one.a_ms, one.b_ms))
 
 
-def where(a: Trial, b: Trial) -> Where | None:
-    """Return where the time goes in two profiled trials; None if either has no profile."""
+def where(profiled: Sequence[Trial], counted: Sequence[Trial] = ()) -> Where | None:
+    """Return where the time goes in two profiled trials; None if either has no profile.
+
+    `counted` are two trials whose SQL statements were counted.
+    """
+    if len(profiled) != 2:
+        return None
+    a, b = profiled
     if a.profile is None or b.profile is None or not (a.stats.ok and b.stats.ok):
         return None
     profiles = (a.profile, b.profile)
@@ -85,7 +109,15 @@ def where(a: Trial, b: Trial) -> Where | None:
     differ = [one for one in times if one.is_sure and _OURS.search(one.name)]
     differ.sort(key=lambda one: -abs(one.difference_ms))
     root = _both(profiles[0].flame, profiles[1].flame, per_sample)
-    return Where(whole, tuple(differ), root)
+    return Where(whole, tuple(differ), root, _statements(counted))
+
+
+def _statements(counted: Sequence[Trial]) -> tuple[StatementTimes, ...]:
+    if len(counted) != 2 or not all(trial.stats.ok and trial.statements for trial in counted):
+        return ()
+    a, b = ({one.text: one.count / trial.stats.ok for one in trial.statements} for trial in counted)
+    both = (StatementTimes(text, a.get(text, 0.0), b.get(text, 0.0)) for text in {**a, **b})
+    return tuple(sorted(both, key=lambda one: (-abs(one.difference), one.text)))
 
 
 def _both(a: Frame | None, b: Frame | None, per_sample: Sequence[float]) -> FrameTime:
@@ -120,6 +152,16 @@ def _walk(frame: Frame, above: frozenset[str]) -> Iterator[tuple[str, int]]:
         yield frame.name, frame.samples
     for child in frame.children:
         yield from _walk(child, above | {frame.name})
+
+
+def statement_sentence(found: Where) -> str:
+    """Say how many SQL statements both send, and which of them makes most of the difference."""
+    a, b = (sum(side) for side in zip(*((one.a, one.b) for one in found.statements), strict=True))
+    counts = f"A request sends {a:.1f} SQL statements in A and {b:.1f} in B"
+    first = found.statements[0]
+    if abs(first.difference) < LEAST_STATEMENTS:
+        return f"{counts}, of the same shapes."
+    return f"{counts}: {first.difference:+.1f} of {b - a:+.1f} are {first.text}."
 
 
 def sentence(found: Where) -> str:

@@ -59,27 +59,45 @@ def set_writable_at_rest(lab: Path) -> None:
         _write_postgres(_folder(lab, deployment), is_read_only=False)
 
 
-def _set_mariadb(lab: Path, *, is_read_only: bool) -> None:
+def mariadb_command(sql: str) -> tuple[str, ...]:
+    """Return the command that runs SQL as the administrator, in the folder of the data."""
     # The socket's full path may be longer than the kernel allows.
-    client = (
-        CLIENT.path(),
-        "--no-defaults",
-        "--socket=mariadb.sock",
-        f"--user={getpass.getuser()}",
+    return (
+        *(CLIENT.path(), "--no-defaults", "--socket=mariadb.sock", f"--user={getpass.getuser()}"),
+        *("--batch", "--skip-column-names", "--execute", sql),
     )
-    completed = subprocess.run(
-        (*client, "--execute", f"SET GLOBAL read_only = {int(is_read_only)}"),
-        cwd=folder(lab),
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_S,
-        check=False,
-    )
-    if completed.returncode != 0:
-        raise EnvironmentUnusable(
-            f"mariadb of lab {lab.name} does not become "
-            f"{'read-only' if is_read_only else 'writable'}: {completed.stderr.strip()}"
+
+
+def run_mariadb(lab: Path, sql: str) -> str:
+    """Run SQL in a lab's MariaDB; return its rows, a line each, with tabs between columns.
+
+    Raises EnvironmentUnusable if it fails.
+    """
+    try:
+        completed = subprocess.run(
+            mariadb_command(sql),
+            cwd=folder(lab),
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=PATIENCE_S,
+            check=False,
         )
+    except subprocess.TimeoutExpired:
+        raise EnvironmentUnusable(
+            f"mariadb of lab {lab.name} does not answer within {PATIENCE_S:.0f} s"
+        ) from None
+    if completed.returncode != 0:
+        raise EnvironmentUnusable(f"mariadb of lab {lab.name}: {completed.stderr.strip()}")
+    return completed.stdout
+
+
+def _set_mariadb(lab: Path, *, is_read_only: bool) -> None:
+    try:
+        run_mariadb(lab, f"SET GLOBAL read_only = {int(is_read_only)}")
+    except EnvironmentUnusable as problem:
+        word = "read-only" if is_read_only else "writable"
+        raise EnvironmentUnusable(f"{problem}; it does not become {word}") from None
 
 
 def _set_postgres(tables: Path, *, is_read_only: bool) -> None:

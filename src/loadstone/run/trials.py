@@ -111,6 +111,11 @@ class Trials:
             keep_stacks = partial(self.store.keep_profile, run.run_id, self.index)
             wanted = _profiled(config.policy)
             observers.append(WorkerProfile(target.members, keep_stacks, say, wanted))
+            if isinstance(config.policy, Interleaved) and target.lab is not None:
+                # Imported here: it imports the code of the lab, which other runs do not need.
+                from loadstone.observers.statements import StatementLog
+
+                observers.append(StatementLog(target.lab, say, config.policy.counted))
         return observers
 
     def _keep(self, trial: Trial, samples: Samples | SampleFile | None) -> Trial:

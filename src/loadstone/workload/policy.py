@@ -89,6 +89,7 @@ class Interleaved:
     request: TrialRequest  # of each trial
     most: int  # trials
     profiled: str = ""  # purpose of the trials that are profiled, if the run profiles
+    counted: str = ""  # purpose of those whose SQL statements are counted then
 
     def run(self, measure: Measure) -> PolicyResult:
         """Run `carry`, which decides when each trial runs."""
