@@ -200,7 +200,7 @@ class Trial:
     identity: IdentityRequests | None = None  # None: no known access log of Keystone
     faults: tuple[FaultEffect, ...] = ()  # effects of injected faults
     profile: CpuProfile | None = None  # of the service's workers
-    statements: tuple[SqlCount, ...] = ()  # sent to the database, by shape
+    statements: tuple[SqlCount, ...] | None = None  # sent to the database; None: not counted
     traces: tuple[TracedRequest, ...] = ()  # the slowest that carried a `traceparent`
 
     @property

@@ -113,9 +113,12 @@ def where(profiled: Sequence[Trial], counted: Sequence[Trial] = ()) -> Where | N
 
 
 def _statements(counted: Sequence[Trial]) -> tuple[StatementTimes, ...]:
-    if len(counted) != 2 or not all(trial.stats.ok and trial.statements for trial in counted):
+    if len(counted) != 2 or any(trial.statements is None for trial in counted):
         return ()
-    a, b = ({one.text: one.count / trial.stats.ok for one in trial.statements} for trial in counted)
+    a, b = (
+        {one.text: one.count / max(trial.stats.ok, 1) for one in trial.statements or ()}
+        for trial in counted
+    )
     both = (StatementTimes(text, a.get(text, 0.0), b.get(text, 0.0)) for text in {**a, **b})
     return tuple(sorted(both, key=lambda one: (-abs(one.difference), one.text)))
 

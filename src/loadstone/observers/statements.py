@@ -44,11 +44,11 @@ class StatementLog(TrialObserver):
     purpose: str
     _undone: ExitStack = field(default_factory=ExitStack, init=False)
     _step: UndoStep | None = field(default=None, init=False)
-    _found: tuple[SqlCount, ...] = field(default=(), init=False)
+    _found: tuple[SqlCount, ...] | None = field(default=None, init=False)
 
     def on_trial_begin(self, request: TrialRequest) -> None:
         """Switch the log on."""
-        self._found = ()
+        self._found = None
         if request.purpose != self.purpose or not has_log(self.lab):
             return
         try:
@@ -78,7 +78,7 @@ class StatementLog(TrialObserver):
 
     def on_trial_end(self, trial: Trial) -> Trial:
         """Add the counts."""
-        return replace(trial, statements=self._found) if self._found else trial
+        return trial if self._found is None else replace(trial, statements=self._found)
 
     def close(self) -> None:
         """Undo what is left."""

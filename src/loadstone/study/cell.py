@@ -202,5 +202,6 @@ def _target(cell: Cell, name: str) -> TargetChoice:
 def _max_rate_rps(measurement: Measurement, cell: Cell) -> float:
     if cell.is_reference:
         return REFERENCE_MAX_RATE_RPS
-    is_search = isinstance(measurement, SearchMeasurement)
-    return measurement.max_rate_rps if is_search else DEFAULT_MAX_RATE_RPS
+    if isinstance(measurement, SearchMeasurement):
+        return measurement.max_rate_rps
+    return DEFAULT_MAX_RATE_RPS
