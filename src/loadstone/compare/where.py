@@ -158,7 +158,7 @@ def _walk(frame: Frame, above: frozenset[str]) -> Iterator[tuple[str, int]]:
 
 
 def statement_sentence(found: Where) -> str:
-    """Say how many SQL statements both send, and which of them makes most of the difference."""
+    """Say how many SQL statements both send, and which shape differs most."""
     a, b = (sum(side) for side in zip(*((one.a, one.b) for one in found.statements), strict=True))
     counts = f"A request sends {a:.1f} SQL statements in A and {b:.1f} in B"
     first = found.statements[0]
