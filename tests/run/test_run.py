@@ -226,7 +226,7 @@ def test_a_workload_that_cannot_be_prepared_fails_and_the_next_is_carried_out(
     def disturb(method, path):
         if (method, path) == ("POST", "/v3/projects") and not refused:
             refused.append(path)
-            return 403
+            return 400
         return None
 
     fake.disturb = disturb

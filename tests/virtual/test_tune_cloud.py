@@ -13,7 +13,7 @@ settings:
   - {name: CACHE, levels: [none, memcached]}
   - {name: ROUNDS, levels: [4, 12], kind: trade, price: weaker hashes}
 """
-SHORT = ("--users=0", "--concurrency=4", "--seconds=6", "--json=-", "--budget=18m")
+SHORT = ("--users=0", "--concurrency=4", "--seconds=2", "--json=-", "--budget=12m")
 NOW = ("--with=WORKERS=1", "--with=CACHE=none", "--with=ROUNDS=12")
 
 

@@ -130,10 +130,10 @@ class ComparisonConfig:
     def most_trials(self) -> int:
         """Trials on each side, at most; one whose result is not usable is repeated."""
         trials = self.criteria.most_pairs * MOST_INVALID
-        # In turns, a pair has two trials of each side. One more warms up, one is profiled, and in
-        # one SQL statements are counted.
+        # In turns, a pair has two trials of each side. One more warms up, and one is profiled, and
+        # in one its SQL statements are counted.
         if self.is_in_turns:
-            return 2 * trials + 3
+            return 2 * trials + (3 if self.profiles else 2)
         return trials if self.switch is None else 2 * trials  # one warms up after each change
 
     @property
