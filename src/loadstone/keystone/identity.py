@@ -317,7 +317,7 @@ class Identity:
                 if time.monotonic() - began_s > _PATIENCE_S:
                     raise
             else:
-                is_forbidden = response.status_code == _FORBIDDEN and method == "POST"
+                is_forbidden = response.status_code == _FORBIDDEN and method in ("POST", "PUT")
                 may_pass = is_forbidden and attempt < _FORBIDDEN_ATTEMPTS
                 if response.status_code not in _PASSING_STATUS and not may_pass:
                     return response
