@@ -221,3 +221,10 @@ def test_one_that_cannot_be_measured_does_not_end_the_others(
 
 def test_the_guard_fails_if_one_of_several_is_slower(loadstone: VirtualCommandLine) -> None:
     assert three(loadstone, 1.3, 0.77, "--fail-if-slower=5%").code == 1
+
+
+def test_a_dry_run_of_several_is_one_document(loadstone: VirtualCommandLine) -> None:
+    ended = three(loadstone, 1.3, 0.77, "--dry-run")
+    assert ended.code == 0
+    assert len(ended.data["runs"]) == 2
+    assert not ended.engine.plans

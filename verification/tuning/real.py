@@ -42,7 +42,7 @@ NEAR = 0.03  # of the best combination
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What one tuning stated, beside the truth."""
+    """The answer of one tuning, with the true gains."""
 
     has_gain: bool
     changes: Pairs
@@ -59,7 +59,7 @@ class Answer:
 
     @property
     def regret(self) -> float:
-        """How much faster the best combination is than what is advised."""
+        """Share by which the best combination is faster than the advised one."""
         return self.best / (self.true if self.has_gain else 1.0) - 1
 
 

@@ -267,7 +267,7 @@ def compare(ctx: click.Context, **options: Unpack[CompareOptions]) -> None:
     if options["is_dry"]:
         if pair:
             raise click.UsageError("two stored runs are compared without load: no --dry-run")
-        _show_dry_comparisons(_sides(options), options)
+        show_dry_comparison(_sides(options), options, options["to"])
         return
     found = (_stored(pair, options),) if pair else _measured(options, backend_of(ctx))
     location, to = options["location"], options["to"]
@@ -372,21 +372,19 @@ def measure(
         return measure(config, store, display, backend)
 
 
-def _show_dry_comparisons(sides: "Sequence[Side]", options: CompareOptions) -> None:
-    a, *others = sides
-    for other in others:
-        show_dry_comparison((a, other), options, options["to"])
-
-
-def show_dry_comparison(
-    sides: "tuple[Side, Side]", options: LoadOptions, to: TextIO | None
-) -> None:
-    """Print what a comparison would send; write it as JSON to `to`."""
+def show_dry_comparison(sides: "Sequence[Side]", options: LoadOptions, to: TextIO | None) -> None:
+    """Print what comparisons with the first side would send; write it as JSON to `to`."""
     from loadstone.compare.measure import run_config
     from loadstone.workload.preview import preview
 
-    config = run_config(config_of(sides, options), 0, lambda _measure: None)
-    show_dry_run((preview(config, (sides[1].target,)),), to)
+    a, *others = sides
+    show_dry_run(
+        tuple(
+            preview(run_config(config_of((a, b), options), 0, lambda _measure: None), (b.target,))
+            for b in others
+        ),
+        to,
+    )
 
 
 def config_of(

@@ -2,7 +2,7 @@
 
 Where both can be loaded at once, the loads of a pair of trials take turns (`compare.turns`): single
 requests, and turns with several in flight. Otherwise whole trials alternate. Both sides may be one
-service that is changed between trials (`Switch`).
+service that is changed between trials (`SideSwitch`).
 
 The n-th usable trials of both runs are the n-th pair, so that a stored comparison can be
 reproduced.
@@ -74,7 +74,7 @@ class Side:
     target: TargetChoice
 
 
-class Switch(Protocol):
+class SideSwitch(Protocol):
     """Changes the one service that both sides are."""
 
     def to(self, side: int) -> None:
@@ -106,7 +106,7 @@ class ComparisonConfig:
     metric: Metric | None = None  # the only one that is compared in turns; None: both
     profiles: bool = False  # at the end, both sides are profiled in turns
     takes_turns: bool = True  # False: whole trials alternate, as they must at a rate or on a fleet
-    switch: Switch | None = None  # both sides are one service, changed before each trial
+    switch: SideSwitch | None = None  # both sides are one service, changed before each trial
     label: str = field(default_factory=lambda: secrets.token_hex(4))
 
     @property

@@ -47,15 +47,15 @@ class FunctionTime:
 
 @dataclass(frozen=True, slots=True)
 class FrameTime:
-    """A function's time per request of both services, called by one chain of functions."""
+    """Time per request of a function in one call stack, in both services."""
 
     time: FunctionTime
     children: tuple["FrameTime", ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class StatementTimes:
-    """How often both services send SQL statements of one shape, per request."""
+class StatementRates:
+    """Numbers of SQL statements of one shape per request, in both services."""
 
     text: str
     a: float
@@ -63,7 +63,7 @@ class StatementTimes:
 
     @property
     def difference(self) -> float:
-        """How many more B sends."""
+        """The number in B less that in A."""
         return self.b - self.a
 
 
@@ -74,7 +74,7 @@ class Where:
     whole: FunctionTime
     functions: tuple[FunctionTime, ...]  # those that differ, the most different first
     root: FrameTime  # of the differential flame graph
-    statements: tuple[StatementTimes, ...] = ()  # the most different first; empty: not counted
+    statements: tuple[StatementRates, ...] = ()  # the most different first; empty: not counted
 
     @property
     def carrier(self) -> FunctionTime | None:
@@ -112,19 +112,19 @@ def where(profiled: Sequence[Trial], counted: Sequence[Trial] = ()) -> Where | N
     return Where(whole, tuple(differ), root, _statements(counted))
 
 
-def _statements(counted: Sequence[Trial]) -> tuple[StatementTimes, ...]:
+def _statements(counted: Sequence[Trial]) -> tuple[StatementRates, ...]:
     if len(counted) != 2 or any(trial.statements is None for trial in counted):
         return ()
     a, b = (
         {one.text: one.count / max(trial.stats.ok, 1) for one in trial.statements or ()}
         for trial in counted
     )
-    both = (StatementTimes(text, a.get(text, 0.0), b.get(text, 0.0)) for text in {**a, **b})
+    both = (StatementRates(text, a.get(text, 0.0), b.get(text, 0.0)) for text in {**a, **b})
     return tuple(sorted(both, key=lambda one: (-abs(one.difference), one.text)))
 
 
 def _both(a: Frame | None, b: Frame | None, per_sample: Sequence[float]) -> FrameTime:
-    """Return a function with its callees in either service, one chain of calls at a time."""
+    """Merge the call trees of both services below one function."""
     sides = [side.children if side is not None else () for side in (a, b)]
     names = dict.fromkeys(child.name for children in sides for child in children)
     found = [{child.name: child for child in children} for children in sides]

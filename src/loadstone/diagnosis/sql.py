@@ -16,7 +16,7 @@ _COLUMNS = re.compile(r"^(SELECT(?: DISTINCT)?) .*? FROM ")
 
 @dataclass(frozen=True, slots=True)
 class SqlCount:
-    """How often statements of one shape were sent during a load."""
+    """Number of statements of one shape during a load."""
 
     text: str  # "SELECT ... FROM role WHERE role.id = ?"
     count: int

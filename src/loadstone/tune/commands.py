@@ -57,7 +57,7 @@ class ChangeCommands:
 
 @dataclass(slots=True)
 class CommandSwitch:
-    """Makes the service that of one of two combinations; a `compare.measure.Switch`."""
+    """Makes the service that of one of two combinations; a `compare.measure.SideSwitch`."""
 
     commands: ChangeCommands
     sides: tuple[Pairs, Pairs]

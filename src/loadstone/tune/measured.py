@@ -17,7 +17,7 @@ from loadstone.compare.measure import (
     ComparisonConfig,
     MeasuredComparison,
     Side,
-    Switch,
+    SideSwitch,
     measure,
 )
 from loadstone.compare.metrics import CPU, P99, THROUGHPUT
@@ -163,7 +163,7 @@ def config_of(
     tuning_id: str,
     comparison: Comparison,
     longer: float = 1.0,
-    switch: Switch | None = None,
+    switch: SideSwitch | None = None,
 ) -> ComparisonConfig:
     """Return a comparison to measure, with trials that are so many times as long.
 
