@@ -27,6 +27,7 @@ import pymysql
 from loadstone.lab import deployment
 from loadstone.lab.deployment import Deployment
 from loadstone.lab.keystone import settings
+from verification.diagnosis.quota import quota
 
 TASK = """\
 version: 2
@@ -40,6 +41,7 @@ subtasks:
 LOGIN = "Authenticate.keystone"
 VALIDATE = "KeystoneBasic.authenticate_user_and_validate_token"
 CREATE = "KeystoneBasic.create_user"
+EXCHANGE = "federated-login"
 # A shim for one server: while the file exists, what it writes takes longer to be on disk.
 SLOW_DISK = """\
 #define _GNU_SOURCE
@@ -125,6 +127,11 @@ def database_on_one_core(running: Deployment) -> Iterator[None]:
     os.sched_setaffinity(0, everything)
 
 
+def slow_provider(running: Deployment) -> contextlib.AbstractContextManager[None]:
+    """Leave the identity provider less CPU than Keystone needs of it. It computes in node."""
+    return quota([one.pid for one in processes(running, "node")], 0.03)
+
+
 @contextlib.contextmanager
 def busy_generator_core(_: Deployment) -> Iterator[None]:
     """Run a real-time program on the load generator's core: 50 ms of each second are left."""
@@ -195,6 +202,16 @@ TARGETS = {
         ("workers=2", "hash-rounds=4", "database=mariadb", "cache=off"),
         closed(8),
         VALIDATE,
+    ),
+    "the identity provider's CPU": Target(
+        "provider-cpu",
+        (
+            *("workers=4", "web=apache", "database=mariadb", "cache=memcached"),
+            "federation=oidc-provider",
+        ),
+        closed(8),
+        EXCHANGE,
+        change=slow_provider,
     ),
     "the load generator": Target(
         "load-generator",

@@ -4,9 +4,9 @@
 
 Each target is a Keycloak of the lab whose limit is known by construction. Logins load it, after
 some seconds that are not counted, because the JVM compiles meanwhile. The table tells how often
-which finding came first, beside the one that is right. The quota of CPU time is one of a control
-group, which needs root and cgroup v1 or v2. A pool of connections is not among them: the smallest
-with which Keycloak starts (2) is enough for what two cores answer.
+which finding came first, beside the one that is right. The quota of CPU time needs root. A pool of
+connections is not among them: the smallest with which Keycloak starts (2) is enough for what two
+cores answer.
 """
 
 import argparse
@@ -16,7 +16,6 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from loadstone.diagnosis.resources import LoadFigures, Resources
 from loadstone.engine import gate
@@ -31,32 +30,15 @@ from loadstone.plan.load import ClosedLoad, Load, OpenLoad
 from loadstone.plan.model import Limits, Placement
 from loadstone.target.connect import issuer_of_lab
 from loadstone.target.measured import measured_target
+from verification.diagnosis.quota import quota
 
-V1, V2 = Path("/sys/fs/cgroup/cpu"), Path("/sys/fs/cgroup")
-PERIOD_US = 100_000
 HALF_A_CORE = 0.5
 WARM_UP_S = 20.0
 
 
-@contextlib.contextmanager
-def half_a_core(running: Deployment) -> Iterator[None]:
-    """Put the processes of a deployment into a control group with a quota."""
-    root = V1 if (V1 / "cgroup.procs").exists() else V2
-    group = root / f"verify-{os.getpid()}"
-    group.mkdir()
-    quota = int(HALF_A_CORE * PERIOD_US)
-    try:
-        if (group / "cpu.cfs_quota_us").exists():
-            (group / "cpu.cfs_quota_us").write_text(str(quota))
-        else:
-            (group / "cpu.max").write_text(f"{quota} {PERIOD_US}")
-        for pid in running.pids():
-            (group / "cgroup.procs").write_text(str(pid))
-        yield
-    finally:
-        for pid in (group / "cgroup.procs").read_text().split():
-            (root / "cgroup.procs").write_text(pid)
-        group.rmdir()
+def half_a_core(running: Deployment) -> contextlib.AbstractContextManager[None]:
+    """Give the processes of a deployment a quota."""
+    return quota(running.pids(), HALF_A_CORE)
 
 
 @dataclass(frozen=True, slots=True)

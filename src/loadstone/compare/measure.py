@@ -337,17 +337,19 @@ class _Session:
             single = replace(load, workers=1, turn=1, duration_s=PROFILE_S)
             profiled = usable(partial(both, single, PROFILED), names)
             counted: Sequence[Trial] = ()
-            if self._have_statement_logs:
+            if self._count_statements:
                 short = replace(single, duration_s=COUNTED_S)
                 counted = usable(partial(both, short, COUNTED), names)
             self.where = where(profiled, counted)
 
     @property
-    def _have_statement_logs(self) -> bool:
+    def _count_statements(self) -> bool:
         # Imported here: it imports the code of the lab, which is needed to profile only.
-        from loadstone.observers.statements import has_log
+        from loadstone.observers.statements import counts_statements
 
-        return all(target.lab is not None and has_log(target.lab) for target in self.targets)
+        return all(
+            target.lab is not None and counts_statements(target.lab) for target in self.targets
+        )
 
     def _undecided(self, loads: Sequence[ClosedLoad]) -> Sequence[ClosedLoad]:
         """Return the loads whose metric has no answer yet; all of them for the first rounds."""

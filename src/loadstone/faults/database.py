@@ -16,6 +16,7 @@ from loadstone.lab.state import DeploymentState
 
 CLIENT = Program("mariadb", "mariadb-client")
 PATIENCE_S = 30.0
+POSTGRES_CONF = "postgresql.auto.conf"  # is read last
 READ_ONLY = "default_transaction_read_only = on  # loadstone fault"
 
 
@@ -48,7 +49,7 @@ def set_read_only(lab: Path, *, is_read_only: bool) -> None:
     if kind(lab) == "mariadb":
         _set_mariadb(lab, is_read_only=is_read_only)
     else:
-        _set_postgres(folder(lab), is_read_only=is_read_only)
+        set_postgres(lab, READ_ONLY, is_set=is_read_only)
 
 
 def set_writable_at_rest(lab: Path) -> None:
@@ -56,7 +57,7 @@ def set_writable_at_rest(lab: Path) -> None:
     deployment = state.read(lab)
     # MariaDB forgets the setting when it ends.
     if deployment is not None and _kind(lab, deployment) == "postgres":
-        _write_postgres(_folder(lab, deployment), is_read_only=False)
+        _write_postgres(_folder(lab, deployment), READ_ONLY, is_set=False)
 
 
 def mariadb_command(sql: str) -> tuple[str, ...]:
@@ -100,9 +101,10 @@ def _set_mariadb(lab: Path, *, is_read_only: bool) -> None:
         raise EnvironmentUnusable(f"{problem}; it does not become {word}") from None
 
 
-def _set_postgres(tables: Path, *, is_read_only: bool) -> None:
-    """Set PostgreSQL's default transaction mode; running sessions adopt it at once."""
-    _write_postgres(tables, is_read_only=is_read_only)
+def set_postgres(lab: Path, line: str, *, is_set: bool) -> None:
+    """Add a line to PostgreSQL's configuration, or remove it; running sessions adopt it at once."""
+    tables = folder(lab)
+    _write_postgres(tables, line, is_set=is_set)
     pid = int((tables / "postmaster.pid").read_text().split()[0])
     try:
         os.kill(pid, signal.SIGHUP)
@@ -110,8 +112,7 @@ def _set_postgres(tables: Path, *, is_read_only: bool) -> None:
         return  # it reads the file when it starts
 
 
-def _write_postgres(tables: Path, *, is_read_only: bool) -> None:
-    conf = tables / "postgresql.auto.conf"  # is read last
-    others = [line for line in conf.read_text().splitlines() if line != READ_ONLY]
-    lines = [*others, READ_ONLY] if is_read_only else others
-    conf.write_text("\n".join(lines) + "\n")
+def _write_postgres(tables: Path, line: str, *, is_set: bool) -> None:
+    conf = tables / POSTGRES_CONF
+    others = [one for one in conf.read_text().splitlines() if one != line]
+    conf.write_text("\n".join([*others, line] if is_set else others) + "\n")

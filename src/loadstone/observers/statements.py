@@ -1,75 +1,98 @@
 """Counts the SQL statements of a lab's Keystone during a trial, by their shape.
 
-MariaDB writes all statements into its general log, a table, for the time of the load. The log is
-emptied at the end. That it is switched off is in the undo journal, so it is after a kill, too.
+MariaDB writes all statements into its general log, a table, for the time of the load; the table is
+emptied at the end. PostgreSQL's module pg_stat_statements counts them without values. That either
+is switched off is in the undo journal, so it is after a kill, too.
 """
 
+import re
 import shlex
+import time
+from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
 from loadstone.analysis.model import Trial
 from loadstone.diagnosis.sql import SqlCount, counted
 from loadstone.engine.parquet import SampleFile
 from loadstone.engine.samples import Samples
 from loadstone.errors import EnvironmentUnusable, InvalidInput
-from loadstone.faults import database
+from loadstone.faults import database, parts
 from loadstone.faults.carried import undoing
 from loadstone.faults.host import HERE, HostCommand
 from loadstone.faults.journal import Owner, Undo, UndoJournal, UndoStep, of_lab
+from loadstone.lab.parts.database import USER
+from loadstone.lab.parts.postgres import STATEMENTS_ON, has_statements
+from loadstone.monitor.source import Unreadable
+from loadstone.monitor.sources.address import read_address
+from loadstone.monitor.sources.postgres import connect
 from loadstone.result.observer import TrialObserver
 from loadstone.search.model import TrialRequest
 
-BEGIN = "SET GLOBAL log_output = 'TABLE'; TRUNCATE mysql.general_log; SET GLOBAL general_log = 1"
-END = "SET GLOBAL general_log = 0"
-READ = (  # what Keystone sent: its user is that of `lab.parts.database`
-    "SELECT argument FROM mysql.general_log WHERE command_type IN ('Query', 'Execute') "
-    "AND user_host LIKE 'keystone[%'"
-)
-EMPTY = "TRUNCATE mysql.general_log; SET GLOBAL log_output = 'FILE'"
+if TYPE_CHECKING:
+    from psycopg import Connection
+
 Say = Callable[[str], None]
+PATIENCE_S = 5.0
+
+
+class StatementCounter(Protocol):
+    """How a database counts the statements that Keystone sends."""
+
+    def off_command(self) -> str:
+        """Return a shell command that switches it off, run in the folder of the data."""
+        ...
+
+    def begin(self) -> None:
+        """Begin to count. Raises EnvironmentUnusable, as the others do."""
+        ...
+
+    def end(self) -> Counter[str]:
+        """Switch it off; return how often each statement was sent."""
+        ...
 
 
 @dataclass(slots=True)
 class StatementLog(TrialObserver):
     """Counts the statements of the trials with the given purpose.
 
-    A log that cannot be read never fails the run: the reason is reported in one line.
+    If they cannot be counted the run goes on: the reason is reported in one line.
     """
 
     lab: Path
     say: Say
     purpose: str
     _undone: ExitStack = field(default_factory=ExitStack, init=False)
+    _counter: StatementCounter | None = field(default=None, init=False)
     _step: UndoStep | None = field(default=None, init=False)
     _found: tuple[SqlCount, ...] | None = field(default=None, init=False)
 
     def on_trial_begin(self, request: TrialRequest) -> None:
-        """Switch the log on."""
+        """Begin to count."""
         self._found = None
-        if request.purpose != self.purpose or not has_log(self.lab):
+        if request.purpose != self.purpose or (counter := _counter(self.lab)) is None:
             return
         try:
-            off = shlex.join(database.mariadb_command(f"{END}; {EMPTY}"))
             place = shlex.quote(str(database.folder(self.lab)))
-            command = HostCommand.here_and_now(HERE, f"cd {place} && {off}")
+            command = HostCommand.here_and_now(HERE, f"cd {place} && {counter.off_command()}")
             owner = Owner.this()
             self._undone.enter_context(undoing(self._journal, owner, self.say))
             self._step = self._journal.note(Undo.COMMAND, command.as_json(), owner)
-            database.run_mariadb(self.lab, BEGIN)
+            counter.begin()
+            self._counter = counter
         except EnvironmentUnusable as problem:
             self.say(f"  SQL statements are not counted: {problem}")
 
     def on_load_end(self, samples: Samples | SampleFile) -> None:  # noqa: ARG002
-        """Switch the log off, and count what is in it."""
-        if self._step is None:
+        """Switch it off, and keep the counts."""
+        counter, self._counter = self._counter, None
+        if counter is None or self._step is None:
             return
         try:
-            database.run_mariadb(self.lab, END)
-            self._found = counted(_lines(database.run_mariadb(self.lab, READ)))
-            database.run_mariadb(self.lab, EMPTY)
+            self._found = counted(counter.end())
         except EnvironmentUnusable as problem:
             self.say(f"  SQL statements are not counted: {problem}")
             return  # the undo step is still in the journal
@@ -89,15 +112,104 @@ class StatementLog(TrialObserver):
         return of_lab(self.lab)
 
 
-def has_log(lab: Path) -> bool:
-    """Return whether the lab's database can log its statements while it runs."""
+def counts_statements(lab: Path) -> bool:
+    """Return whether the lab's database can count its statements while it runs."""
+    return _counter(lab) is not None
+
+
+def _counter(lab: Path) -> StatementCounter | None:
     try:
-        return database.kind(lab) == "mariadb"
+        kind = database.kind(lab)
     except InvalidInput:
-        return False  # SQLite
+        return None  # SQLite
+    if kind == "mariadb":
+        return GeneralLog(lab)
+    return StatementView(lab) if has_statements() else None
 
 
-def _lines(rows: str) -> Iterator[str]:
-    """Yield the statements of the client's output, in which a line break is a backslash and n."""
-    for row in rows.splitlines():
-        yield row.replace("\\n", " ").replace("\\t", " ")
+@dataclass(frozen=True, slots=True)
+class GeneralLog:
+    """MariaDB's log of all statements, in a table."""
+
+    lab: Path
+
+    BEGIN = (
+        "SET GLOBAL log_output = 'TABLE'; TRUNCATE mysql.general_log; SET GLOBAL general_log = 1"
+    )
+    END = "SET GLOBAL general_log = 0"
+    READ = (  # what Keystone sent: its user is that of `lab.parts.database`
+        "SELECT argument FROM mysql.general_log WHERE command_type IN ('Query', 'Execute') "
+        "AND user_host LIKE 'keystone[%'"
+    )
+    EMPTY = "TRUNCATE mysql.general_log; SET GLOBAL log_output = 'FILE'"
+
+    def off_command(self) -> str:
+        """Return the command of MariaDB's client."""
+        return shlex.join(database.mariadb_command(f"{self.END}; {self.EMPTY}"))
+
+    def begin(self) -> None:
+        """Switch the log on."""
+        database.run_mariadb(self.lab, self.BEGIN)
+
+    def end(self) -> Counter[str]:
+        """Switch the log off; read and empty it."""
+        database.run_mariadb(self.lab, self.END)
+        # In the client's output a line break is a backslash and n.
+        rows = database.run_mariadb(self.lab, self.READ).splitlines()
+        database.run_mariadb(self.lab, self.EMPTY)
+        return Counter(row.replace("\\n", " ").replace("\\t", " ") for row in rows)
+
+
+@dataclass(slots=True)
+class StatementView:
+    """PostgreSQL's view pg_stat_statements, in which values are placeholders."""
+
+    lab: Path
+    _before: Counter[str] = field(default_factory=Counter, init=False)
+
+    READ = (
+        "SELECT query, sum(calls)::bigint FROM pg_stat_statements "
+        "JOIN pg_roles ON pg_roles.oid = userid WHERE rolname = %s GROUP BY query"
+    )
+    SETTING = "SELECT current_setting('pg_stat_statements.track')"
+
+    def off_command(self) -> str:
+        """Return a command that removes the line from the configuration, and reloads it."""
+        line = shlex.quote(f"/^{re.escape(STATEMENTS_ON)}$/d")
+        reload = 'kill -HUP "$(head -n 1 postmaster.pid)"'
+        return f"sed -i {line} {database.POSTGRES_CONF} && {reload}"
+
+    def begin(self) -> None:
+        """Count what the module knows already, then switch it on."""
+        with self._connected() as link:
+            self._before = self._counts(link)
+            database.set_postgres(self.lab, STATEMENTS_ON, is_set=True)
+            end_s = time.monotonic() + PATIENCE_S
+            while link.execute(self.SETTING).fetchone() != ("top",):
+                if time.monotonic() > end_s:
+                    raise EnvironmentUnusable(
+                        f"postgres of lab {self.lab.name} does not read its configuration again"
+                    )
+                time.sleep(0.02)
+
+    def end(self) -> Counter[str]:
+        """Switch it off; return what was added."""
+        database.set_postgres(self.lab, STATEMENTS_ON, is_set=False)
+        with self._connected() as link:
+            return self._counts(link) - self._before
+
+    def _counts(self, link: "Connection[Any]") -> Counter[str]:
+        return Counter(dict(link.execute(self.READ, (USER,)).fetchall()))
+
+    @contextmanager
+    def _connected(self) -> "Iterator[Connection[Any]]":
+        import psycopg
+
+        deployment = parts.read_state(self.lab)
+        (url,) = (one.statistics for one in deployment.records if one.part == "postgres")
+        try:
+            with connect(read_address(url, ("postgres",))) as link:
+                yield link
+        except (Unreadable, psycopg.Error) as problem:
+            reason = str(problem).strip().partition("\n")[0]
+            raise EnvironmentUnusable(f"postgres of lab {self.lab.name}: {reason}") from None

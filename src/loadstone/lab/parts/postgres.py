@@ -30,6 +30,12 @@ CREATE_MONITOR = (
     f"DO $$BEGIN IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '{MONITOR}') "
     f"THEN CREATE ROLE {MONITOR} LOGIN; END IF; END$$;\nGRANT pg_monitor TO {MONITOR};\n"
 )
+# Counts statements by shape. It is loaded with the server, and counts when `observers.statements`
+# sets STATEMENTS_ON; without it, only the cost of an identifier for each statement is paid.
+STATEMENTS = "pg_stat_statements"
+STATEMENTS_ON = f"{STATEMENTS}.track = top"
+STATEMENTS_OFF = f"{STATEMENTS}.track = none"
+CREATE_STATEMENTS = f"CREATE EXTENSION IF NOT EXISTS {STATEMENTS};\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +69,10 @@ class Postgres(Server, Database):
             self._alone(half, CREATE)
             half.rename(self._tables)
         passwords = (f"ALTER ROLE {user} PASSWORD '{self.password}';\n" for user in (USER, MONITOR))
-        self._alone(self._tables, CREATE_MONITOR + "".join(passwords))
+        statements = CREATE_STATEMENTS if has_statements() else ""
+        self._alone(self._tables, CREATE_MONITOR + statements + "".join(passwords))
+        if statements:
+            self._count_no_statements()
         state.write_secret(monitor_password_file(self.site.folder), self.password)
 
     def start(self) -> Process:
@@ -75,6 +84,8 @@ class Postgres(Server, Database):
             "shared_buffers": f"{self.size.buffer_mb}MB",
             "track_wal_io_timing": "on",  # two clock readings per fsync
         }
+        if has_statements():
+            options["shared_preload_libraries"] = STATEMENTS
         chosen = (word for key, value in options.items() for word in ("-c", f"{key}={value}"))
         arguments = (SERVER.path(), "-D", str(self._tables), "-p", str(self.site.port), *chosen)
         return self.run(unprivileged(arguments))
@@ -95,6 +106,13 @@ class Postgres(Server, Database):
         """Return the version, and the size if it is not the default."""
         return (("database", f"PostgreSQL {SERVER.version('--version')}"), *self.size.facts())
 
+    def _count_no_statements(self) -> None:
+        """Set the default. An option of the server's command would prevail over a reload."""
+        conf = self._tables / "postgresql.conf"
+        text = conf.read_text()
+        if STATEMENTS_OFF not in text:
+            conf.write_text(f"{text}\n{STATEMENTS_OFF}\n")
+
     def _alone(self, tables: Path, sql: str) -> None:
         # Single-user mode needs no connection, so the superuser has no password. Failing statements
         # are not logged, because they may contain a password.
@@ -104,3 +122,11 @@ class Postgres(Server, Database):
     def _run(self, arguments: tuple[str, ...], stdin: str = "") -> None:
         command = Command(unprivileged(arguments), self.log, self.site.folder)
         processes.complete(command, "postgres could not be prepared", stdin)
+
+
+def has_statements() -> bool:
+    """Return whether the module that counts statements is installed beside the server.
+
+    Debian has it in the server's package, others in one of their own (postgresql-contrib).
+    """
+    return (Path(SERVER.path()).resolve().parent.parent / "lib" / f"{STATEMENTS}.so").exists()

@@ -61,7 +61,6 @@ class PostgresSource:
     address: Address
     is_remote: ClassVar[bool] = False
     _link: "Connection[Any] | None" = field(default=None, init=False)
-    _limit: float = field(default=0.0, init=False)
     _has_wal: bool = field(default=True, init=False)
 
     @property
@@ -80,10 +79,11 @@ class PostgresSource:
             for (metric, _), value in zip(SESSIONS, row, strict=True):
                 yield Reading(self.name, metric, float(value or 0))
             yield from self._wal(link)
+            (limit,) = link.execute(LIMIT_SQL).fetchone() or (0,)
+            yield Reading(self.name, "connections_limit", float(limit))
         except Exception:
             self.close()
             raise
-        yield Reading(self.name, "connections_limit", self._limit)
 
     def close(self) -> None:
         """Close the connection."""
@@ -108,25 +108,27 @@ class PostgresSource:
     def _connected(self) -> "Connection[Any]":
         if self._link is not None:
             return self._link
-        try:
-            import psycopg
-        except ImportError:
-            raise Unreadable("psycopg is not installed; pip install 'psycopg[binary]'") from None
-        address = self.address
-        try:
-            self._link = psycopg.connect(
-                host=address.host or address.path,
-                port=address.port or 5432,
-                user=address.user or None,
-                password=address.password or None,
-                dbname=address.database or "postgres",
-                connect_timeout=int(TIMEOUT_S),
-                application_name="loadstone monitor",
-                options=f"-c statement_timeout={int(TIMEOUT_S * 1000)}",
-                autocommit=True,
-            )
-            row = self._link.execute(LIMIT_SQL).fetchone()
-        except psycopg.Error as problem:
-            raise Unreadable(str(problem).strip().partition("\n")[0]) from None
-        self._limit = float(row[0]) if row else 0.0
+        self._link = connect(self.address)
         return self._link
+
+
+def connect(address: Address) -> "Connection[Any]":
+    """Connect to a server. Raises Unreadable if it cannot be, or without psycopg."""
+    try:
+        import psycopg
+    except ImportError:
+        raise Unreadable("psycopg is not installed; pip install 'psycopg[binary]'") from None
+    try:
+        return psycopg.connect(
+            host=address.host or address.path,
+            port=address.port or 5432,
+            user=address.user or None,
+            password=address.password or None,
+            dbname=address.database or "postgres",
+            connect_timeout=int(TIMEOUT_S),
+            application_name="loadstone monitor",
+            options=f"-c statement_timeout={int(TIMEOUT_S * 1000)}",
+            autocommit=True,
+        )
+    except psycopg.Error as problem:
+        raise Unreadable(str(problem).strip().partition("\n")[0]) from None
