@@ -14,6 +14,7 @@ SIDES = ("compare", "--cloud=a", "--cloud=b", "--users=0", "--json=-")
 SHORT = ("--seconds=2", "--concurrency=6", "--pairs=12")
 WRONG = 0.05  # share of comparisons that may state a difference where there is none
 A = Service(workers=2, capacity_rps=40.0)
+BROKEN = Service(error_share=0.5)
 
 
 def compared(
@@ -210,13 +211,20 @@ def test_equal_services_are_rarely_told_apart_however_many_there_are(
 def test_one_that_cannot_be_measured_does_not_end_the_others(
     loadstone: VirtualCommandLine,
 ) -> None:
-    clouds = {"a": A, "b": Service(error_share=0.5), "c": times(1.3)}
+    clouds = {"a": A, "b": BROKEN, "c": times(1.3)}
     ended = loadstone(*SIDES, "--cloud=c", *SHORT, clouds=clouds)
     b, c = ended.data["measurements"]
     codes = [one["certainty"]["exit_code"] for one in (b, c)]
     assert (ended.code, codes) == (4, [4, 0])
     assert c["metrics"]["throughput"]["answer"] == "faster"
     assert any("b: " in one and "failed" in one for one in ended.data["comparisons"][0]["notes"])
+
+
+def test_if_none_can_be_measured_the_reason_stands_alone(loadstone: VirtualCommandLine) -> None:
+    ended = loadstone(*SIDES, "--cloud=c", *SHORT, clouds={"a": BROKEN, "b": A, "c": A})
+    assert ended.code == 4
+    assert "a comparison of speed needs a load that both answer" in ended.stderr
+    assert not ended.stdout
 
 
 def test_the_guard_fails_if_one_of_several_is_slower(loadstone: VirtualCommandLine) -> None:

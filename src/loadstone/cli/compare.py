@@ -340,17 +340,18 @@ def _measured(options: CompareOptions, backend: "Backend") -> "tuple[Compared, .
     from loadstone.errors import EnvironmentUnusable, MeasurementInvalid
 
     (a, *others), most_slower = _sides(options), options["most_slower"]
-    found = list["Compared"]()
+    found, problems = list["Compared"](), list[Exception]()
     for other in others:
         config = config_of((a, other), options, most_slower, comparisons=len(others))
         try:
             measured = measure(config, options["location"], backend)
         except (EnvironmentUnusable, MeasurementInvalid) as problem:
-            if len(others) == 1:
-                raise
+            problems.append(problem)
             found.append(_unmeasured(config, str(problem).splitlines()[0]))
         else:
             found.append(comparison_of(measured, options, most_slower))
+    if len(problems) == len(others):
+        raise problems[0]
     return together(found, criteria(options)) if len(found) > 1 else tuple(found)
 
 

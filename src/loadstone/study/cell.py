@@ -169,7 +169,8 @@ def _step(step: ClosedLoopStep, users: int, widest: int) -> MeasurementConfig:
             parameters=parameters,
         ),
         generator=Requests(scenario, limits=Limits(max_connections=widest)),
-        policy=Fixed(TrialRequest(load, step.name)),
+        # The first requests of a process may fail, and only what comes after them counts.
+        policy=Fixed(TrialRequest(load, step.name, tolerates_errors=not step.timed)),
         heading=f"{scenario.title}: {scenario.request}",
         goal=Goal(),
         budget_s=step.at_most_s,
