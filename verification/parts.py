@@ -482,7 +482,7 @@ STUDIES = {
     "app-credential-fix": ("tokens of application credentials, Keystone 24.0.0 and 25.0.0", 4),
     "memcached-death": ("one of three memcached servers killed and frozen", 12),
     "token-formats": ("Fernet and JWS, with and without memcached", 7),
-    "rackspace-2016": ("Apache and nginx-uwsgi at 100 to 1,000 connections", 20),
+    "rackspace-2016": ("Apache and nginx-uwsgi at 100 to 1,000 connections", 35),
     "scenario-statements": ("SQL statements and cache operations of every scenario", 16),
     "keystone-in-rust": ("Keystone in Python and in Rust, which `make keystone-rust` builds", 9),
     "identity-servers": ("Keystone, Keycloak and oidc-provider; needs Java, Maven and Node", 28),
