@@ -203,13 +203,17 @@ class StatementView:
 
     @contextmanager
     def _connected(self) -> "Iterator[Connection[Any]]":
-        import psycopg
-
         deployment = parts.read_state(self.lab)
         (url,) = (one.statistics for one in deployment.records if one.part == "postgres")
         try:
-            with connect(read_address(url, ("postgres",))) as link:
+            link = connect(read_address(url, ("postgres",)))
+        except Unreadable as problem:
+            raise EnvironmentUnusable(f"postgres of lab {self.lab.name}: {problem}") from None
+        import psycopg  # after `connect`, which says so if it is missing
+
+        try:
+            with link:
                 yield link
-        except (Unreadable, psycopg.Error) as problem:
+        except psycopg.Error as problem:
             reason = str(problem).strip().partition("\n")[0]
             raise EnvironmentUnusable(f"postgres of lab {self.lab.name}: {reason}") from None

@@ -108,10 +108,12 @@ class Postgres(Server, Database):
 
     def _count_no_statements(self) -> None:
         """Set the default. An option of the server's command would prevail over a reload."""
-        conf = self._tables / "postgresql.conf"
+        conf, changed = self._tables / "postgresql.conf", self._tables / "postgresql.auto.conf"
         text = conf.read_text()
         if STATEMENTS_OFF not in text:
             conf.write_text(f"{text}\n{STATEMENTS_OFF}\n")
+        # Left by a measurement that was killed, and whose deployment ended before it was undone.
+        changed.write_text(changed.read_text().replace(f"{STATEMENTS_ON}\n", ""))
 
     def _alone(self, tables: Path, sql: str) -> None:
         # Single-user mode needs no connection, so the superuser has no password. Failing statements
