@@ -18,6 +18,7 @@ from loadstone.report.console import console
 from loadstone.report.data import as_data
 from loadstone.result.model import Environment
 from loadstone.study import journal, read, wording
+from loadstone.study.figure import Estimate
 from loadstone.study.order import turns
 from loadstone.study.read import StudySource
 from loadstone.study.section import report_of
@@ -267,6 +268,12 @@ def test_table_and_data_say_the_same(tmp_path):
     assert one["words"].startswith("nginx/apache = 2 [1.78, 2.24], 3 pairs")
     assert "nginx / apache" in text
     assert "1.78 to 2.24" in text
+
+
+def test_the_multiple_of_a_range_has_both_ends():
+    one = row(measured({("apache", "2"): [40.0, 41.0, 42.0]}), "apache", "2")
+    ranged = replace(one, estimate=Estimate(40.0, 30.0, 50.0, 0.95, is_range=True))
+    assert "42 (x 0.71 to 1.2)" in wording.cells(ranged)
 
 
 def test_as_markdown_it_is_a_table_with_source_date_and_machine(tmp_path):

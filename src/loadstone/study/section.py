@@ -281,13 +281,19 @@ def _chart(study: Study, step: str | None, lines: Sequence[TableRow]) -> Chart |
     if not values:
         return None
     limit = MOST_TIMES * max(x for x, _ in values)
+    # The middle of a range is no figure.
+    points = tuple(
+        (row.estimate.value, y)
+        for y, row in named
+        if row.estimate and row.estimate.value and not row.estimate.is_range
+    )
     name, unit = study.figure
     shown = "N" if name == "N" else name
     cut = any(((row.estimate and row.estimate.high) or 0.0) > limit for row in own)
     note = " Intervals that end at the edge reach further." if cut else ""
     series = [
         ChartSeries("interval", "intervals", "p50", _intervals(named, limit)),
-        ChartSeries(shown, "points", "p50", values),
+        ChartSeries(shown, "points", "p50", points),
     ]
     return Chart(
         id=f"chart-{study.steps.index(step) + 1}",

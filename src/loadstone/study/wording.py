@@ -85,11 +85,15 @@ def _published(row: TableRow) -> str:
     """Return the published figure, and what was measured as a multiple of it."""
     if row.published is None:
         return ""
-    found = row.estimate.value if row.estimate else None
-    is_known = bool(found and row.published.value)
-    least = "at least " if row.estimate and row.estimate.is_at_least else ""
-    times = f" ({least}x {(found or 0.0) / row.published.value:.2g})" if is_known else ""
-    return f"{row.published.value:g}{times}"
+    found, value = row.estimate, row.published.value
+    if found is None or not found.value or not value:
+        return f"{value:g}"
+    if found.is_range:
+        return (
+            f"{value:g} (x {(found.low or 0.0) / value:.2g} to {(found.high or 0.0) / value:.2g})"
+        )
+    least = "at least " if found.is_at_least else ""
+    return f"{value:g} ({least}x {found.value / value:.2g})"
 
 
 def _limits(limits: Sequence[str]) -> str:
