@@ -28,7 +28,7 @@ from loadstone.oidc.scenarios import (
     ProviderWay,
 )
 from loadstone.oidc.users import OidcUser
-from loadstone.plan.load import Load
+from loadstone.plan.load import ClosedLoad, Load
 from loadstone.plan.model import Limits, Origin, Placement, Plan, Tls
 from loadstone.plan.script import Column, Step, Steps, WeightedScript
 
@@ -68,7 +68,14 @@ class PreparedOidc:
         columns = dict(self.columns)
         if Need.ACCESS_TOKENS in needs:
             columns |= _access_columns(self.provider, _lasting_s(load, limits), self.say)
-        chains = {CHAIN: _sessions(self.provider, self.say)} if Need.SESSIONS in needs else {}
+        chains: dict[str, tuple[str, ...]] = {}
+        if Need.SESSIONS in needs:
+            most = load.workers if isinstance(load, ClosedLoad) else limits.max_connections
+            sessions = _sessions(self.provider, most, self.say)
+            chains = {CHAIN: sessions}
+            # Iterations without a session wait for one, as for a connection.
+            most = min(limits.max_connections, len(sessions))
+            limits = replace(limits, max_connections=most)
         used = {name for step in self.steps for name in _columns_of(step)}
         return Plan(
             origin(self.provider),
@@ -239,10 +246,10 @@ def _access_columns(provider: Provider, lasting_s: float, say: Say) -> dict[str,
     }
 
 
-def _sessions(provider: Provider, say: Say) -> tuple[str, ...]:
+def _sessions(provider: Provider, wanted: int, say: Say) -> tuple[str, ...]:
     """Log users in, several times if they are few; return the refresh tokens of their sessions."""
     users = provider.users[:MOST_SESSIONS]
-    times = -(-LEAST_SESSIONS // len(users))
+    times = -(-max(LEAST_SESSIONS, min(wanted, MOST_SESSIONS)) // len(users))
     say(f"logging in {len(users) * times} sessions")
     tokens = user_tokens(provider, users * times)
     return tuple(quote(_refresh_token(provider, one), safe="") for one in tokens)

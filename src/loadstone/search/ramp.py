@@ -10,7 +10,6 @@ from loadstone.search.confirmation import NEAREST, PATIENCE_S, SHARE, Known
 from loadstone.search.model import TrialRequest
 from loadstone.search.outage import is_deliberate
 from loadstone.search.session import (
-    CONNECTIONS,
     NOT_MET,
     SLOW_S,
     BudgetSpent,
@@ -18,6 +17,7 @@ from loadstone.search.session import (
     OnlyErrors,
     Session,
 )
+from loadstone.search.settings import FIRST_CONNECTIONS
 
 FIRST_RPS = 4.0
 FIRST_S = 1.5
@@ -164,8 +164,8 @@ def _next_workers(session: Session, workers: int, response_s: float) -> int | No
     most = session.settings.max_connections
     # Try the default number before opening more connections.
     more = STEP * workers
-    is_enough = LEAST_GROWTH * workers <= CONNECTIONS
-    more = min(CONNECTIONS if is_enough and more > CONNECTIONS else more, most)
+    is_enough = LEAST_GROWTH * workers <= FIRST_CONNECTIONS
+    more = min(FIRST_CONNECTIONS if is_enough and more > FIRST_CONNECTIONS else more, most)
     answered = math.floor(session.most_in_flight(_step_s(session, more, response_s)))
     if answered < min(more, LEAST_GROWTH * workers):
         return None

@@ -23,7 +23,6 @@ DRAIN_S = 4.0
 DRAIN_SHARE = 0.04  # of a small budget
 TRIES = 2  # a generator that is late once may have been disturbed; twice, it is too weak
 LEAST_LOAD_S = 0.5  # a shorter load is useless
-CONNECTIONS = 256  # initially; more are opened if these are the limit
 MORE_CONNECTIONS = 4  # factor by which they are raised
 SLOW_S = 0.5  # unloaded response time from which trials wait for the first responses
 SLOW_SHARE = 1.2  # of the unloaded response time
@@ -77,7 +76,7 @@ class Session:
         self.settings = settings
         self._doubts_errors = doubts_errors  # repeats a trial that an outage may have ended
         self.spent_s = 0.0
-        self.connections = min(CONNECTIONS, settings.max_connections)
+        self.connections = min(settings.first_connections, settings.max_connections)
         self.response_s = 0.0  # unloaded, if responses are slow although nothing queues
         self.has_answered = False
         self._is_repeated = False  # the first trial that failed by errors

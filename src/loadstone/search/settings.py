@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+FIRST_CONNECTIONS = 256
+
 
 @dataclass(frozen=True, slots=True)
 class SearchSettings:
@@ -9,8 +11,10 @@ class SearchSettings:
 
     budget_s: float = 240.0  # seconds of load, including the wait for outstanding requests
     ceiling_rps: float = 5000.0  # never offer more
-    # Connections that the load generator may open; it begins with fewer (search/session.py).
+    # Connections that the load generator may open. It begins with `first_connections`; more are
+    # opened if these are the limit.
     max_connections: int = 10_000
+    first_connections: int = FIRST_CONNECTIONS
     error_share: float = 0.001  # allowed share of failed requests
     width: float = 0.02  # distance of either bound from N, over N, at which the search ends
     # Seconds at each point of the curve of throughput and latency, outside the budget; 0: no curve.

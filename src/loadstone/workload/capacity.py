@@ -33,7 +33,7 @@ from loadstone.search.curve import SHARES
 from loadstone.search.low_load import after_low_load
 from loadstone.search.model import Strategy
 from loadstone.search.profiling import with_profile
-from loadstone.search.settings import SearchSettings
+from loadstone.search.settings import FIRST_CONNECTIONS, SearchSettings
 from loadstone.search.strategies import DEFAULT, strategy
 from loadstone.system.redaction import secrets_in
 from loadstone.workload.model import MAX_RATE_RPS, MeasurementConfig, MeasurementGroup
@@ -65,6 +65,8 @@ class Searched:
     rules: tuple[SlaRule, ...] = ()
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
     warnings: tuple[str, ...] = ()
+
+    first_connections = FIRST_CONNECTIONS
 
     @property
     def users(self) -> str:
@@ -328,6 +330,7 @@ def _search(searched: Searchable, terms: SearchTerms, number: int) -> Measuremen
         has_objectives=bool(search_goal.objectives),
         curve_s=terms.curve_s,
         users=searched.senders,
+        first_connections=searched.first_connections,
     )
     is_search = terms.prediction != "only"
     low_load_s = low_load.LOAD_S if terms.prediction else 0.0

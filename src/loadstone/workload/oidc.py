@@ -9,13 +9,14 @@ from loadstone.errors import InvalidInput
 from loadstone.keystone.contexts.model import Context
 from loadstone.keystone.contexts.workload import Actors
 from loadstone.oidc.client import VARIABLE
-from loadstone.oidc.prepare import prepare
+from loadstone.oidc.prepare import LEAST_SESSIONS, prepare
 from loadstone.oidc.provider import Provider
 from loadstone.oidc.scenarios import Need, OidcScenario, named
 from loadstone.oidc.target import OidcIssuer
 from loadstone.oidc.users import OPTION
 from loadstone.plan.model import Limits, Placement
 from loadstone.search.model import TrialRequest
+from loadstone.search.settings import FIRST_CONNECTIONS
 from loadstone.target.target import Target
 from loadstone.workload.generator import (
     GeneratorPreview,
@@ -101,6 +102,11 @@ class OidcSearched:
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
     warnings: tuple[str, ...] = ()
     senders: int | None = None  # users are given, and not chosen for a trial
+
+    @property
+    def first_connections(self) -> int:
+        """As many as sessions, each of which costs a login before every trial."""
+        return LEAST_SESSIONS if Need.SESSIONS in self.scenario.needs else FIRST_CONNECTIONS
 
     def generator(
         self, limits: Limits, placement: Placement, sending: Sending = USUAL

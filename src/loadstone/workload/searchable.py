@@ -68,6 +68,10 @@ class Searchable(Protocol):
         """Number of users that send the requests in turn; None: unknown."""
 
     @property
+    def first_connections(self) -> int:
+        """Number of connections with which a search begins."""
+
+    @property
     def secrets(self) -> frozenset[str]:
         """Secrets of the command line or file."""
 

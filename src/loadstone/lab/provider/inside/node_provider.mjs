@@ -4,6 +4,8 @@ import { generateKeyPairSync, scrypt, timingSafeEqual } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { Provider } from 'oidc-provider';
+import MemoryAdapter from 'oidc-provider/lib/adapters/memory_adapter.js';
+import LRU from 'oidc-provider/lib/helpers/lru.js';
 
 const { CLIENT_ID, REDIRECT_URI, SECRET_FILE, USERS_FILE } = process.env;
 const CLIENT_SECRET = readFileSync(SECRET_FILE, 'utf8').trim();
@@ -23,11 +25,15 @@ async function isRight(name, password) {
   return timingSafeEqual(await hash(password), stored.get(name));
 }
 
+// By default it keeps 1,000 entries, which the other sessions push out while a refresh waits.
+const kept = new LRU({ maxSize: 50_000 });
+
 const seen = {};
 const count = (name) => { seen[name] = (seen[name] ?? 0) + 1; };
 const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
 
 const provider = new Provider(`http://127.0.0.1:${port}`, {
+  adapter: (model) => new MemoryAdapter(model, kept),
   clients: [{
     client_id: CLIENT_ID,
     client_secret: CLIENT_SECRET,
