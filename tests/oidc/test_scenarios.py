@@ -14,7 +14,7 @@ from loadstone.oidc.client import Client
 from loadstone.oidc.prepare import LEAST_SESSIONS, PreparedOidc, prepare
 from loadstone.oidc.scenarios import SCENARIOS, named
 from loadstone.oidc.target import connected
-from loadstone.plan.load import ClosedLoad
+from loadstone.plan.load import ClosedLoad, ReplayLoad
 from loadstone.plan.model import Limits, Placement, Plan
 
 ITERATIONS = 40
@@ -97,6 +97,16 @@ def test_users_take_turns_and_each_login_has_its_own_state_and_cookies(service):
     assert ready.cookies
     # A cookie of an earlier login would bring a code without a password.
     assert service.counts["grants"].get("single_sign_on", 0) == 0
+
+
+def test_refreshes_wait_for_a_session_if_more_are_due_than_there_are(service):
+    load = ReplayLoad(tuple(number / 1e5 for number in range(400)))
+    with service.connected() as provider:
+        prepared = prepare(named("oidc-refresh"), provider, lambda _: None)
+        ready = prepared.plan(load, Limits(200, drain_s=60.0), Placement())
+        samples = gate.run(ready, Allowance(200_000.0, 120.0), lambda _: True).samples
+    assert len(ready.chains["refresh_token"]) >= ready.limits.max_connections == 200
+    assert [Outcome(code) for code in samples.outcome] == [Outcome.OK] * 400
 
 
 def test_refreshes_in_flight_have_refresh_tokens_of_their_own(service):
