@@ -70,8 +70,10 @@ class PreparedOidc:
             columns |= _access_columns(self.provider, _lasting_s(load, limits), self.say)
         chains: dict[str, tuple[str, ...]] = {}
         if Need.SESSIONS in needs:
-            most = load.workers if isinstance(load, ClosedLoad) else limits.max_connections
-            sessions = _sessions(self.provider, most, self.say)
+            wanted = min(limits.max_connections, MOST_SESSIONS)
+            if isinstance(load, ClosedLoad):
+                wanted = load.workers
+            sessions = _sessions(self.provider, wanted, self.say)
             chains = {CHAIN: sessions}
             # Iterations without a session wait for one, as for a connection.
             most = min(limits.max_connections, len(sessions))
@@ -249,7 +251,7 @@ def _access_columns(provider: Provider, lasting_s: float, say: Say) -> dict[str,
 def _sessions(provider: Provider, wanted: int, say: Say) -> tuple[str, ...]:
     """Log users in, several times if they are few; return the refresh tokens of their sessions."""
     users = provider.users[:MOST_SESSIONS]
-    times = -(-max(LEAST_SESSIONS, min(wanted, MOST_SESSIONS)) // len(users))
+    times = -(-max(LEAST_SESSIONS, wanted) // len(users))
     say(f"logging in {len(users) * times} sessions")
     tokens = user_tokens(provider, users * times)
     return tuple(quote(_refresh_token(provider, one), safe="") for one in tokens)
