@@ -128,7 +128,7 @@ def database_on_one_core(running: Deployment) -> Iterator[None]:
 
 
 def slow_provider(running: Deployment) -> contextlib.AbstractContextManager[None]:
-    """Leave the identity provider less CPU than Keystone needs of it. It computes in node."""
+    """Limit the identity provider, a Node process, to less CPU time than the load needs."""
     return quota([one.pid for one in processes(running, "node")], 0.03)
 
 

@@ -37,7 +37,7 @@ WARM_UP_S = 20.0
 
 
 def half_a_core(running: Deployment) -> contextlib.AbstractContextManager[None]:
-    """Give the processes of a deployment a quota."""
+    """Limit the processes of a deployment to half a core of CPU time."""
     return quota(running.pids(), HALF_A_CORE)
 
 

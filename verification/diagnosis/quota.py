@@ -1,4 +1,4 @@
-"""A quota of CPU time for some processes: a control group, which needs root and cgroup v1 or v2."""
+"""Limits the CPU time of processes by a control group; it needs root and cgroup v1 or v2."""
 
 import contextlib
 import os
@@ -11,7 +11,7 @@ PERIOD_US = 100_000
 
 @contextlib.contextmanager
 def quota(pids: Iterable[int], cores: float) -> Iterator[None]:
-    """Let processes use so many cores together; they are free again afterwards."""
+    """Limit processes to so many cores together; the limit ends with the block."""
     root = V1 if (V1 / "cgroup.procs").exists() else V2
     group = root / f"verify-{os.getpid()}"
     group.mkdir()

@@ -40,7 +40,7 @@ PATIENCE_S = 5.0
 
 
 class StatementCounter(Protocol):
-    """How a database counts the statements that Keystone sends."""
+    """Counts the SQL statements that Keystone sends to one database."""
 
     def off_command(self) -> str:
         """Return a shell command that switches it off, run in the folder of the data."""
