@@ -107,6 +107,15 @@ def test_the_ceiling_is_that_of_all_parts_together(fleet: Fleet) -> None:
     assert found.health.throttled > 0
 
 
+def test_the_connections_are_those_of_all_parts_together(fleet: Fleet) -> None:
+    with known_service(100, 0.1) as known:
+        plan = plan_of(known, OpenLoad(60.0, 1.0))
+        found = fleet.run(replace(plan, limits=replace(LIMITS, max_connections=4))).samples
+    begun, ended = np.sort(found.sent_ns), np.sort(found.done_ns)
+    inside = np.arange(1, len(begun) + 1) - np.searchsorted(ended, begun, side="right")
+    assert np.max(inside) <= 4
+
+
 def test_clocks_that_differ_and_drift_change_neither_schedule_nor_latency() -> None:
     now_ns = time.time_ns()
     clocks = (

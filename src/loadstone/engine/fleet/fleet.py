@@ -197,19 +197,8 @@ class Fleet:
         for host, answer in [(host, host.call("now_ns")) for host in hosts]:
             self._get(host, answer, ANSWER_S)
         count = len(hosts)
-        limits = plan.limits
-        if not isinstance(plan.load, ClosedLoad):  # each of its workers needs one
-            limits = replace(limits, max_connections=-(-limits.max_connections // count))
         answers = [
-            host.call(
-                "prepare",
-                replace(
-                    plan,
-                    limits=limits,
-                    placement=replace(plan.placement, part=number, parts=count),
-                ),
-            )
-            for number, host in enumerate(hosts)
+            host.call("prepare", _part_of(plan, number, count)) for number, host in enumerate(hosts)
         ]
         for host, answer in zip(hosts, answers, strict=True):
             self._get(host, answer, PREPARE_S)
@@ -346,6 +335,16 @@ class Fleet:
         except Exception as error:
             host.lost = f"was lost: {self._reason(error)}"
             raise EnvironmentUnusable(f"{host.name} of the fleet {host.lost}") from error
+
+
+def _part_of(plan: Plan, part: int, parts: int) -> Plan:
+    """Return what one host sends: with its share of the connections, as of the chains' values."""
+    placement, limits = replace(plan.placement, part=part, parts=parts), plan.limits
+    if not isinstance(plan.load, ClosedLoad):  # each of its workers needs one
+        own = max(1, len(range(part, limits.max_connections, parts)))
+        limits = replace(limits, max_connections=own)
+        placement = replace(placement, threads=min(placement.threads, own))
+    return replace(plan, limits=limits, placement=placement)
 
 
 def _status(host: FleetHost, reading: ClockReading) -> HostStatus:
