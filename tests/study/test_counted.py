@@ -22,11 +22,16 @@ FIGURES = (
 )
 
 
-def outcomes(study, figures):
-    """One outcome a cell, whose steps were watched with these figures."""
+def watched_with(figures):
+    """What was watched during a load, with these figures."""
     seen = Observation(10.0, 100, (), figures)
     verdict = name_bottleneck(Case(seen, Setup()))
-    found = Resources(seen, verdict.bottleneck, verdict.findings)
+    return Resources(seen, verdict.bottleneck, verdict.findings)
+
+
+def outcomes(study, figures):
+    """One outcome a cell, whose steps were watched with these figures."""
+    found = watched_with(figures)
     every = []
     for turn in turns(study, 1):
         steps = [stretch_of(10, 1.0), stretch_of(200, 20.0), stretch_of(500, 10.0)]
@@ -64,6 +69,23 @@ def test_statements_are_those_that_read_or_write_rows():
         "workers 1, create serially: 12.0 SELECT, 1.00 INSERT, 1.00 COMMIT, 16.0 cache gets "
         "an iteration"
     )
+
+
+def test_what_the_first_requests_of_a_search_cost_is_not_what_an_iteration_costs():
+    study = StudySource("mine.yaml", STEPS).study(quick=False)
+    (turn, *_) = turns(study, 1)
+    loads = ((6, 28.0), (600, 2.0), (60, 3.0))
+    trials = tuple(
+        replace(
+            stretch_of(ok, 5.0).trials[0],
+            resources=watched_with((("selects_per_request", selects),)),
+        )
+        for ok, selects in loads
+    )
+    search = replace(stretch_of(10, 1.0), trials=trials)
+    found = TurnOutcome(turn, result_with("run-1", (stretch_of(10, 1.0), search)))
+    (line,) = count_lines(study, [found])
+    assert line.endswith("create serially: 2.00 SELECT an iteration")
 
 
 def test_without_counters_there_is_no_figure_and_the_reason_is_said():

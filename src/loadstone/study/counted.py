@@ -21,7 +21,10 @@ def count_lines(study: Study, outcomes: Sequence[TurnOutcome]) -> Iterator[str]:
     last = {one.turn.cell: one.result for one in outcomes if one.result is not None}
     for cell, run in last.items():
         for step, one in zip(study.steps, timed(run, study.measurement), strict=False):
-            if one.trials and (said := _kinds(one.trials[0])):
+            # The longest load: a short one has what the first requests cost, and other work.
+            watched = [trial for trial in one.trials if trial.resources is not None]
+            longest = max(watched, key=lambda trial: trial.stats.ok, default=None)
+            if longest is not None and (said := _kinds(longest)):
                 where = f"{cell}, {step}" if step else f"{cell}"
                 yield f"{where}: {said} an iteration"
 
