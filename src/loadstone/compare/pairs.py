@@ -148,6 +148,16 @@ def _has_failed(trial: Trial) -> bool:
     return trial.stats.failed > MOST_FAILED * trial.stats.total.count or not trial.stats.ok
 
 
+def _failure(trial: Trial) -> str:
+    if not trial.stats.total.count:
+        return f"no iteration ended within {trial.planned_s:g} s; give more --seconds"
+    kinds = ", ".join(f"{count} x {kind}" for kind, count in trial.stats.errors[:3])
+    return (
+        f"{trial.stats.failed} of {trial.stats.total.count} iterations failed ({kinds}); a "
+        "comparison of speed needs a load that both answer"
+    )
+
+
 def usable(measure: Callable[[], Sequence[Trial]], names: Sequence[str]) -> Sequence[Trial]:
     """Measure until the trials, one for each name, are usable.
 
@@ -157,12 +167,7 @@ def usable(measure: Callable[[], Sequence[Trial]], names: Sequence[str]) -> Sequ
         trials = measure()
         for trial, name in zip(trials, names, strict=True):
             if _has_failed(trial):
-                kinds = ", ".join(f"{count} x {kind}" for kind, count in trial.stats.errors[:3])
-                raise MeasurementInvalid(
-                    f"{name}: {trial.stats.failed} of {trial.stats.total.count} iterations failed "
-                    f"({kinds or 'none ended'}); a comparison of speed needs a load that both "
-                    "answer"
-                )
+                raise MeasurementInvalid(f"{name}: {_failure(trial)}")
         if all(trial.is_valid for trial in trials):
             return trials
     [(trial, name), *_] = [
