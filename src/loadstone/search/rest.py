@@ -39,15 +39,24 @@ def why_slower(
 ) -> Generator[TrialRequest, Trial, Slowing]:
     """Saturate the service with few requests, at once and after a pause, and compare the rates.
 
-    A bucket is only considered at the start, because it empties as soon as there is load.
+    Where it is fast with few, it is asked with as many as before, too: it may have been slower for
+    a while. A bucket is only considered at the start, because it empties as soon as there is load.
     """
     if step.after_rps > step.before_rps or session.left_s < SECONDS:
         return Slowing.CHANGE
     load = ClosedLoad(knee.in_flight, max(SECONDS, RESPONSES * knee.response_s))
     middle_rps = (step.before_rps + step.after_rps) / 2
+    in_flight = session.trials[-1].timeline.in_flight
     trial = yield from session.run_trial(load, "as fast again with few inside?")
     if throughput(trial, knee.response_s).rate_rps > middle_rps:
-        return Slowing.QUEUE
+        many = min(round(float(in_flight[len(in_flight) // 2 :].mean())), session.connections)
+        response_s = many / step.after_rps
+        again = ClosedLoad(many, max(SECONDS, RESPONSES * response_s))
+        if many <= knee.in_flight or session.left_s < (again.duration_s or 0.0):
+            return Slowing.QUEUE
+        trial = yield from session.run_trial(again, "as slow again with as many inside?")
+        is_fast = throughput(trial, response_s).rate_rps > middle_rps
+        return Slowing.CHANGE if is_fast else Slowing.QUEUE
     pause = pause_s(step)
     if not step.is_at_first or pause > LONGEST_PAUSE_S or session.left_s < SECONDS:
         return Slowing.CHANGE

@@ -27,6 +27,9 @@ UNSEEN_POWER = 0.7
 # Load after a change, at least: until then it may change back, as for a job in the background.
 SETTLED_S = 60.0
 TOO_LITTLE = "too little was seen after it: measure again"
+# Changes after which no level is for good: a neighbour that comes and goes, not a deployment and
+# its way back.
+RESTLESS = 3
 WIDE = 0.03  # half-width over N from which more time is recommended
 
 
@@ -58,10 +61,11 @@ def state(depths: Depths, bracket: Bracket, likely: Posterior | None = None) -> 
         last, reach = recent.after_rps, recent.half_width_rps
         low, high = min(low, last - reach), max(high, last + reach)
         notes = (*notes, f"{last:.4g}/s at last: a burst of noise, or the service changed")
-    if steps and not _is_settled(depths, steps):
+    if len(steps) >= RESTLESS or (steps and not _is_settled(depths, steps)):
         before = [step.before_rps for step in steps]
         low, high = min(low, *before), max(high, *before)
-        notes = (*notes, TOO_LITTLE)
+        why = f"it changed {len(steps)} times, and may change again"
+        notes = (*notes, TOO_LITTLE if len(steps) < RESTLESS else why)
         return Capacity(None, max(0.0, low), high, 0.0, notes, causes=(Cause.DRIFT,))
     notes = (*notes, *_more_time(rate, low, high))
     # After a change, a rate above the new level was sustained: it may have become faster again.
