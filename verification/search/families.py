@@ -169,7 +169,7 @@ def main() -> None:
     """Print a row for each family, then the wrong numbers of each group."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--services", type=int, default=200, help="per family")
-    parser.add_argument("--first", type=int, default=1_200_000, help="index of the first service")
+    parser.add_argument("--first", type=int, default=1_500_000, help="index of the first service")
     parser.add_argument("--groups", default=",".join(GROUPS))
     parser.add_argument("--budgets", default="240,60", help="seconds of load")
     parser.add_argument("--rates", default="20-180", help="lowest and highest capacity drawn")
