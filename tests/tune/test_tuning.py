@@ -87,6 +87,16 @@ def test_a_gain_that_needs_two_settings_keeps_both() -> None:
     assert set(found.changes) == {FIRST, SECOND}
 
 
+def test_of_combinations_that_look_equal_the_one_with_the_fewest_changes_wins() -> None:
+    """The highest of the four that bring the same is chosen by luck; the plainest mostly wins."""
+    plain = 0
+    for seed in range(20):
+        measure = machine(Truth({FIRST: 0.5}), seed).measure
+        winner = tune(space_of(3, levels=2), HOUR, (), measure, lambda _: None).winner
+        plain += winner is not None and winner.changes == (FIRST,)
+    assert plain >= 10
+
+
 def test_the_best_of_equal_combinations_looks_better_than_it_is() -> None:
     seen = []
     for seed in range(10):

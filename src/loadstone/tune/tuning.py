@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
-from math import ceil, inf
+from math import ceil, hypot, inf
 
 from loadstone.analysis import holm
 from loadstone.errors import EnvironmentUnusable
@@ -91,9 +91,9 @@ class _Tuning:
         check = self._check()
         ordered = deque(_found_first(suggested, check.findings))
         racers = self._race(Proposals(self.space, self.terms.seed, ordered))
-        best = _best(racers)
+        winner = _plainest(racers)
         found = Tuned(
-            check, tuple(one.trial for one in racers), winner=best.trial if best else None
+            check, tuple(one.trial for one in racers), winner=winner.trial if winner else None
         )
         found = self._proven(found)
         found = self._with_trades(found)
@@ -329,3 +329,22 @@ def _best(racers: Sequence[_Racer]) -> _Racer | None:
     """
     known = [one for one in racers if _seen(one) > 0]
     return max(known, key=lambda one: (one.rounds, _seen(one)), default=None)
+
+
+def _plainest(racers: Sequence[_Racer]) -> _Racer | None:
+    """Return the combination with the fewest changes that looks as good as the best.
+
+    As good is within one standard error of the difference (after Breiman et al., "Classification
+    and Regression Trees", 1984): a setting more that brings no more is advice that nobody needs.
+    """
+    best = _best(racers)
+    if best is None:
+        return None
+    near = [one for one in racers if one is best or _is_near(one.evidence, best.evidence)]
+    return min(near, key=lambda one: (len(one.proposal.changes), -_seen(one)))
+
+
+def _is_near(one: Evidence | None, best: Evidence | None) -> bool:
+    if one is None or best is None:
+        return False
+    return one.mean > 0 and best.mean - one.mean <= hypot(one.error, best.error)
