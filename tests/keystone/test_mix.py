@@ -23,6 +23,16 @@ def test_a_mix_is_a_scenario_of_the_others_steps() -> None:
     assert "0.1 POST /v3/auth/tokens" in mix.request
 
 
+def test_compute_hosts_ask_by_the_defaults_of_nova_and_keystonemiddleware() -> None:
+    mix = named("mix:cloud-100")
+    assert mix.title == "what 100 compute hosts ask"
+    assert mix.steps == SCENARIOS["issue"].steps + SCENARIOS["validate"].steps
+    # 3 logins in 58 minutes and 2 validations in 5 minutes, from each.
+    logins, validations = (script.weight for script in mix.mix)
+    assert 3480 * logins == pytest.approx(300)
+    assert 300 * validations == pytest.approx(200)
+
+
 def test_a_name_is_the_scenario_itself() -> None:
     assert named("issue") is SCENARIOS["issue"]
 
@@ -57,6 +67,10 @@ def test_users_who_are_different_do_nothing_else(special):
         ("mix:issue=nan", "weight above 0"),
         ("mix:issue=1,issue=2", "names a scenario twice"),
         ("mix:", "must be NAME=WEIGHT"),
+        ("mix:cloud-", "must be mix:cloud-HOSTS with 1 to 1,000,000 compute hosts"),
+        ("mix:cloud-0", "such as mix:cloud-100"),
+        ("mix:cloud-many", "such as mix:cloud-100"),
+        ("mix:cloud-1000001", "such as mix:cloud-100"),
     ],
 )
 def test_what_is_no_mix_is_refused(name: str, words: str) -> None:

@@ -7,6 +7,7 @@ from realistic import keystone
 from loadstone.analysis.model import Cause, TrialState, Verdict
 from loadstone.report import figures
 from loadstone.report.sections import search, statements, trials
+from loadstone.result.model import Measurement
 from loadstone.search.model import Capacity, CapacityKind
 
 RESULT, _ = keystone()
@@ -237,3 +238,22 @@ def test_what_the_machine_s_clocks_show_names_the_limit_where_nothing_was_watche
     assert search.limit(replace(ISSUE, capacity=kind, trials=quiet)) == search.UNWATCHED
     late = replace(ISSUE.capacity, kind=CapacityKind.OBJECTIVE)
     assert "responses become too slow" in search.limit(replace(ISSUE, capacity=late))
+
+
+@pytest.mark.parametrize(
+    ("bounds", "words"),
+    [
+        ((14.3, 13.6, 15.0), "bears about 1,900 compute hosts (1,800 to 2,000); 1,000 ask 7.53/s"),
+        ((None, 13.6, 15.0), "bears 1,800 to 2,000 compute hosts; 1,000 ask 7.53/s"),
+        ((None, 13.6, None), "bears at least 1,800 compute hosts; 1,000 ask 7.53/s"),
+        ((None, None, 15.0), "bears at most 2,000 compute hosts; 1,000 ask 7.53/s"),
+    ],
+)
+def test_n_of_what_compute_hosts_ask_is_stated_in_hosts(
+    bounds: tuple[float | None, float | None, float | None], words: str
+) -> None:
+    found = Measurement("mix:cloud-1000", "what 1,000 compute hosts ask")
+    found = replace(found, capacity=Capacity(*bounds, 0.95, kind=CapacityKind.SATURATION))
+    assert {fact.label: fact.text for fact in search.facts(found)}["hosts"] == words
+    other = replace(found, scenario="mix:issue=1,validate=9")
+    assert "hosts" not in {fact.label for fact in search.facts(other)}

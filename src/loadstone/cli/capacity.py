@@ -154,8 +154,8 @@ def _separated(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -
     show_default="issue",
     callback=_separated,
     help="One or several, which are searched one after the other: "
-    f"{', '.join(sorted(SCENARIOS))}; a mix by weight, such as mix:issue=1,validate=9; or a "
-    "scenario of task files, such as Authenticate.keystone, KeystoneBasic.create_user, "
+    f"{', '.join(sorted(SCENARIOS))}; a mix by weight, such as mix:issue=1,validate=9; what "
+    "compute hosts ask, such as mix:cloud-100; or a scenario of task files, such as Authenticate.keystone, KeystoneBasic.create_user, "
     f"HttpRequests.check_request.{SCENARIOS_HELP}",
 )
 @click.option(

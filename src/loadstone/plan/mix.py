@@ -1,8 +1,9 @@
-"""Mixes of scenarios by their names on the command line: mix:issue=1,validate=9."""
+"""Mixes of scenarios by their names: mix:issue=1,validate=9, or mix:cloud-100 of compute hosts."""
 
 from math import inf, nan
 
 from loadstone.errors import InvalidInput
+from loadstone.plan import hosts
 
 MIX = "mix:"
 
@@ -14,6 +15,8 @@ def is_mix(name: str) -> bool:
 
 def weights_of(name: str) -> dict[str, float]:
     """Return the scenarios of a mix with their weights; InvalidInput if one is invalid."""
+    if hosts.is_of_hosts(name):
+        return hosts.rates_of(name)
     pairs = [_weight(part) for part in name.removeprefix(MIX).split(",")]
     weights = dict(pairs)
     if len(weights) < len(pairs):

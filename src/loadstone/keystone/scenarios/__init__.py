@@ -1,5 +1,6 @@
 """Scenarios by their names on the command line."""
 
+from collections.abc import Iterable
 from difflib import get_close_matches
 
 from loadstone.errors import InvalidInput
@@ -9,6 +10,7 @@ from loadstone.keystone.scenarios.logins import LOGINS
 from loadstone.keystone.scenarios.model import Scenario
 from loadstone.keystone.scenarios.tokens import TOKEN_LIFE
 from loadstone.keystone.scenarios.validations import VALIDATIONS
+from loadstone.plan import hosts
 from loadstone.plan.mix import MIX, is_mix, weights_of
 from loadstone.plan.script import mixed
 
@@ -51,7 +53,7 @@ def named(name: str) -> Scenario:
     left = dict.fromkeys(what for one in parts.values() for what in one.leaves_with_users)
     return Scenario(
         name,
-        f"mix of {' and '.join(weights)}",
+        _title(name, weights),
         f"one of: {shares}",
         steps,
         values={
@@ -62,6 +64,12 @@ def named(name: str) -> Scenario:
         leaves_with_users=tuple(left),
         mix=mix,
     )
+
+
+def _title(name: str, parts: Iterable[str]) -> str:
+    if hosts.is_of_hosts(name):
+        return f"what {hosts.hosts_of(name):,} compute hosts ask"
+    return f"mix of {' and '.join(parts)}"
 
 
 def _scenario(name: str) -> Scenario:

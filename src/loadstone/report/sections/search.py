@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from loadstone.analysis.model import Cause
 from loadstone.diagnosis.limit import named_limit
+from loadstone.plan import hosts
 from loadstone.report import figures, prediction, trial_figures
 from loadstone.report.generator import generator_of
 from loadstone.report.section import VALID, Answer, Certainty, Fact, NamedFigure
@@ -92,6 +93,8 @@ def facts(measurement: Measurement) -> Iterator[Fact]:
     capacity = measurement.capacity
     if limited := limit(measurement):
         yield Fact("limited by", limited, rank=1, is_column=True)
+    if asked := _hosts(measurement):
+        yield Fact("hosts", asked, rank=1)
     if capacity is not None and capacity.rate_rps is None:  # the first of its words is the reason
         yield from (Fact("known", words, rank=2) for words in capacity.words[1:2])
     elif capacity is not None and capacity.kind is CapacityKind.REFUSAL:
@@ -113,6 +116,28 @@ def facts(measurement: Measurement) -> Iterator[Fact]:
     if (foreseen := measurement.prediction) is not None:
         text = f"{prediction.rate(foreseen)} ({prediction.interval(foreseen)}), from a low load"
         yield Fact("predicted", text, rank=6)
+
+
+def _hosts(measurement: Measurement) -> str:
+    """Return how many compute hosts ask for N; empty if it is not their load."""
+    found = measurement.capacity
+    if found is None or not hosts.is_of_hosts(measurement.scenario):
+        return ""
+    counts = [
+        f"{float(f'{hosts.hosts_at(rate_rps):.2g}'):,.0f}"
+        for rate_rps in (found.rate_rps, found.low_rps, found.high_rps)
+        if rate_rps is not None
+    ]
+    if not counts:
+        return ""
+    asked = hosts.hosts_of(measurement.scenario)
+    each = f"{asked:,} ask {figures.rate(asked * hosts.HOST_RPS)}/s"
+    if found.rate_rps is not None:
+        within = f" ({' to '.join(counts[1:])})" if len(counts) > 2 else ""
+        return f"bears about {counts[0]} compute hosts{within}; {each}"
+    bounds = {(True, False): "at least ", (False, True): "at most "}
+    bound = bounds.get((found.low_rps is not None, found.high_rps is not None), "")
+    return f"bears {bound}{' to '.join(counts)} compute hosts; {each}"
 
 
 def _edge(found: Edge) -> str:

@@ -1,0 +1,58 @@
+"""What the compute hosts of a cloud ask of its Keystone: `mix:cloud-100` is the load of a hundred.
+
+On each host, nova-compute keeps a token for each section of nova.conf by which it calls another
+service as itself: [placement], [neutron] and [service_user] (counted on Nova 34 in the lab). It
+renews one two minutes before the token ends (MIN_TOKEN_LIFE_SECONDS of keystoneauth1; [token]
+expiration of Keystone is an hour). The first two are used at least once a minute: the resource
+tracker asks Placement, and heal_instance_info_cache_interval of nova.conf, 60 s, asks Neutron. The
+service that is asked validates a token when its cache has forgotten it, after 300 s
+(token_cache_time of keystonemiddleware), if its processes share the cache in memcached. Agents
+that speak RPC only, such as Neutron's, ask nothing.
+
+Not in it: users, who log in and create servers (`loadstone size --boots`).
+"""
+
+import re
+
+from loadstone.errors import InvalidInput
+
+CLOUD = "mix:cloud-"
+LOGIN, VALIDATION = "issue", "validate"  # scenarios
+MOST_HOSTS = 1_000_000
+TOKENS, TOKENS_IN_USE = 3, 2  # of a host
+TOKEN_S = 3600.0 - 120.0
+CACHED_S = 300.0
+LOGINS_RPS = TOKENS / TOKEN_S  # of a host
+VALIDATIONS_RPS = TOKENS_IN_USE / CACHED_S
+HOST_RPS = LOGINS_RPS + VALIDATIONS_RPS
+
+
+def is_of_hosts(name: str) -> bool:
+    """Return whether a scenario is the load of compute hosts."""
+    return name.startswith(CLOUD)
+
+
+def rates_of(name: str) -> dict[str, float]:
+    """Return the rate of each scenario that so many hosts ask for, per second.
+
+    InvalidInput if it is no number of hosts.
+    """
+    count = hosts_of(name)
+    return {LOGIN: count * LOGINS_RPS, VALIDATION: count * VALIDATIONS_RPS}
+
+
+def hosts_of(name: str) -> int:
+    """Return the number of hosts in a name."""
+    words = name.removeprefix(CLOUD)
+    count = int(words) if re.fullmatch(r"[0-9]{1,7}", words) else 0
+    if not 1 <= count <= MOST_HOSTS:
+        raise InvalidInput(
+            f"{name}: must be {CLOUD}HOSTS with 1 to {MOST_HOSTS:,} compute hosts, "
+            f"such as {CLOUD}100"
+        )
+    return count
+
+
+def hosts_at(rate_rps: float) -> float:
+    """Return how many hosts ask for so many logins and validations per second."""
+    return rate_rps / HOST_RPS
