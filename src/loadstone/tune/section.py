@@ -376,7 +376,8 @@ def _trades(shown: Shown) -> Table:
     for one in shown.tuned.trades:
         brings, within = _trade(one)
         price = shown.space.setting(*one.change).price
-        rows.append(Row((words((one.change,)), brings, within, price), note=one.failure))
+        costs = f"not measured: {one.failure}" if one.failure else price
+        rows.append(Row((words((one.change,)), brings, within, costs)))
     return Table(
         "Trades: not gains", columns, tuple(rows), "Beside what is stated.", is_primary=True
     )
