@@ -155,7 +155,8 @@ def _separated(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -
     callback=_separated,
     help="One or several, which are searched one after the other: "
     f"{', '.join(sorted(SCENARIOS))}; a mix by weight, such as mix:issue=1,validate=9; what "
-    "compute hosts ask, such as mix:cloud-100; or a scenario of task files, such as Authenticate.keystone, KeystoneBasic.create_user, "
+    "compute hosts ask, such as mix:cloud-100; or a scenario of task files, such as "
+    "Authenticate.keystone, KeystoneBasic.create_user, "
     f"HttpRequests.check_request.{SCENARIOS_HELP}",
 )
 @click.option(
