@@ -154,7 +154,8 @@ def _contradicted(
         low = min(bracket.low, found.rate_rps - found.half_width_rps)
         high = max(high, found.rate_rps + found.half_width_rps)
         return Capacity(rate, max(0.0, low), high, CONFIDENCE, notes, CapacityKind.SATURATION)
-    if Flag.MORE_SUSTAINED in bracket.flags and bracket.high is None:
+    is_long = depths.pool.seconds >= SETTLED_S  # in less, both may be chance
+    if Flag.MORE_SUSTAINED in bracket.flags and bracket.high is None and is_long:
         # More than it completes when it is full, and nothing shows how much more.
         return Capacity(None, max(0.0, found.rate_rps - half_width), None, 0.0, notes)
     low, high = sorted((bracket.low, high))
