@@ -408,3 +408,14 @@ def test_of_a_change_of_which_little_was_seen_the_interval_is_wide() -> None:
     assert (capacity.low_rps or 0.0) <= service.capacity_rps <= (capacity.high_rps or math.inf)
     assert capacity.rate_rps is None
     assert "too little was seen after it: measure again" in capacity.words
+
+
+@pytest.mark.parametrize("index", [1_200_106, 1_200_124])
+def test_a_service_that_was_slower_for_a_while_does_not_collapse(index: int) -> None:
+    service = draw("step-back", index)
+    capacity, trials = found(service, 240.0, seed=index)
+    assert "as slow again with as many inside?" in {trial.purpose for trial in trials}
+    assert capacity.kind is CapacityKind.SATURATION
+    assert capacity.low_rps is not None
+    assert capacity.high_rps is not None
+    assert capacity.low_rps <= service.capacity_rps <= capacity.high_rps

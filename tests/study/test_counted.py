@@ -23,7 +23,7 @@ FIGURES = (
 
 
 def watched_with(figures):
-    """What was watched during a load, with these figures."""
+    """Return the resources of a trial, with these figures."""
     seen = Observation(10.0, 100, (), figures)
     verdict = name_bottleneck(Case(seen, Setup()))
     return Resources(seen, verdict.bottleneck, verdict.findings)

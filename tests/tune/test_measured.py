@@ -1,4 +1,4 @@
-"""How the comparisons of a tuning are measured."""
+"""A tuning gives the comparisons of a slow service more time."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What the compute hosts of a cloud ask of its Keystone: `mix:cloud-100` is the load of a hundred.
+"""What the compute hosts of a cloud ask of its Keystone: `mix:cloud-100` is the load of 100.
 
 On each host, nova-compute keeps a token for each section of nova.conf by which it calls another
 service as itself: [placement], [neutron] and [service_user] (counted on Nova 34 in the lab). It

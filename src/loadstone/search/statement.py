@@ -30,6 +30,8 @@ TOO_LITTLE = "too little was seen after it: measure again"
 # Changes after which no level is for good: a neighbour that comes and goes, not a deployment and
 # its way back.
 RESTLESS = 3
+# Seconds of full service: in less, a rate above N may be sustained twice by chance.
+CLEAR_S = 60.0
 WIDE = 0.03  # half-width over N from which more time is recommended
 
 
@@ -154,7 +156,7 @@ def _contradicted(
         low = min(bracket.low, found.rate_rps - found.half_width_rps)
         high = max(high, found.rate_rps + found.half_width_rps)
         return Capacity(rate, max(0.0, low), high, CONFIDENCE, notes, CapacityKind.SATURATION)
-    is_long = depths.pool.seconds >= SETTLED_S  # in less, both may be chance
+    is_long = depths.pool.seconds >= CLEAR_S
     if Flag.MORE_SUSTAINED in bracket.flags and bracket.high is None and is_long:
         # More than it completes when it is full, and nothing shows how much more.
         return Capacity(None, max(0.0, found.rate_rps - half_width), None, 0.0, notes)

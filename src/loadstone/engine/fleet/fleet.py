@@ -338,7 +338,7 @@ class Fleet:
 
 
 def _part_of(plan: Plan, part: int, parts: int) -> Plan:
-    """Return what one host sends: with its share of the connections, as of the chains' values."""
+    """Return one host's part of a plan; it has no more connections than values of a chain."""
     placement, limits = replace(plan.placement, part=part, parts=parts), plan.limits
     if not isinstance(plan.load, ClosedLoad):  # each of its workers needs one
         own = max(1, len(range(part, limits.max_connections, parts)))
