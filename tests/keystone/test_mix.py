@@ -27,10 +27,10 @@ def test_compute_hosts_ask_by_the_defaults_of_nova_and_keystonemiddleware() -> N
     mix = named("mix:cloud-100")
     assert mix.title == "what 100 compute hosts ask"
     assert mix.steps == SCENARIOS["issue"].steps + SCENARIOS["validate"].steps
-    # 3 logins in 58 minutes and 2 validations in 5 minutes, from each.
+    # 3 logins in 58 minutes and 3 validations in 5 minutes, from each host in use.
     logins, validations = (script.weight for script in mix.mix)
     assert 3480 * logins == pytest.approx(300)
-    assert 300 * validations == pytest.approx(200)
+    assert 300 * validations == pytest.approx(300)
 
 
 def test_a_name_is_the_scenario_itself() -> None:

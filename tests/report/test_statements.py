@@ -240,13 +240,17 @@ def test_what_the_machine_s_clocks_show_names_the_limit_where_nothing_was_watche
     assert "responses become too slow" in search.limit(replace(ISSUE, capacity=late))
 
 
+HOSTS = "1,000 ask 10.9/s, idle ones a third"
+
+
 @pytest.mark.parametrize(
     ("bounds", "words"),
     [
-        ((14.3, 13.6, 15.0), "bears about 1,900 compute hosts (1,800 to 2,000); 1,000 ask 7.53/s"),
-        ((None, 13.6, 15.0), "bears 1,800 to 2,000 compute hosts; 1,000 ask 7.53/s"),
-        ((None, 13.6, None), "bears at least 1,800 compute hosts; 1,000 ask 7.53/s"),
-        ((None, None, 15.0), "bears at most 2,000 compute hosts; 1,000 ask 7.53/s"),
+        ((20.6, 19.5, 21.7), "bears about 1,900 compute hosts in use (1,800 to 2,000); " + HOSTS),
+        ((None, 19.5, 21.7), "bears 1,800 to 2,000 compute hosts in use; " + HOSTS),
+        ((None, 19.5, None), "bears at least 1,800 compute hosts in use; " + HOSTS),
+        ((20.6, 20.6, None), "bears at least 1,900 compute hosts in use; " + HOSTS),
+        ((None, None, 21.7), "bears at most 2,000 compute hosts in use; " + HOSTS),
     ],
 )
 def test_n_of_what_compute_hosts_ask_is_stated_in_hosts(

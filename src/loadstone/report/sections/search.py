@@ -70,9 +70,12 @@ def certainty(measurement: Measurement) -> Certainty:
         return Certainty("invalid", "load generator was the limit")
     if statements.has_interval(measurement.capacity):
         return VALID
-    found = figures.n(measurement.capacity)
-    bounded = "N not bounded on both sides" if found != figures.NOT_FOUND else "N not found"
-    return Certainty("undecided", bounded)
+    found = measurement.capacity
+    if figures.n(found) == figures.NOT_FOUND:
+        return Certainty("undecided", "N not found")
+    is_range = found is not None and found.low_rps is not None and found.high_rps is not None
+    known = "N known as a range only" if is_range else "N not bounded on both sides"
+    return Certainty("undecided", known)
 
 
 def limit(measurement: Measurement) -> str:
@@ -119,7 +122,7 @@ def facts(measurement: Measurement) -> Iterator[Fact]:
 
 
 def _hosts(measurement: Measurement) -> str:
-    """Return how many compute hosts ask for N; empty if it is not their load."""
+    """Return how many compute hosts in use ask for N; empty if it is not their load."""
     found = measurement.capacity
     if found is None or not hosts.is_of_hosts(measurement.scenario):
         return ""
@@ -128,16 +131,18 @@ def _hosts(measurement: Measurement) -> str:
         for rate_rps in (found.rate_rps, found.low_rps, found.high_rps)
         if rate_rps is not None
     ]
+    if not statements.has_interval(found):
+        counts = counts[found.rate_rps is not None :]
     if not counts:
         return ""
     asked = hosts.hosts_of(measurement.scenario)
-    each = f"{asked:,} ask {figures.rate(asked * hosts.HOST_RPS)}/s"
-    if found.rate_rps is not None:
-        within = f" ({' to '.join(counts[1:])})" if len(counts) > 2 else ""
-        return f"bears about {counts[0]} compute hosts{within}; {each}"
+    each = f"{asked:,} ask {figures.rate(asked * hosts.HOST_RPS)}/s, idle ones a third"
+    if statements.has_interval(found):
+        within = " to ".join(counts[1:])
+        return f"bears about {counts[0]} compute hosts in use ({within}); {each}"
     bounds = {(True, False): "at least ", (False, True): "at most "}
     bound = bounds.get((found.low_rps is not None, found.high_rps is not None), "")
-    return f"bears {bound}{' to '.join(counts)} compute hosts; {each}"
+    return f"bears {bound}{' to '.join(counts)} compute hosts in use; {each}"
 
 
 def _edge(found: Edge) -> str:
