@@ -76,3 +76,11 @@ def test_short_searches_of_a_noisy_service_cover_the_truth_together() -> None:
         assert found.high_rps is not None
         covered += found.low_rps <= service.long_run_rps <= found.high_rps
     assert covered >= 11
+
+
+def test_a_range_beside_a_search_without_an_interval_is_kept():
+    ranged = Capacity(None, 40.0, 52.0, 0.95, ("known to within 13% only",))
+    lost = Capacity(None, None, None, 0.0, ("the load generator was the limit",))
+    found = combined([ranged, lost])
+    assert (found.rate_rps, found.low_rps, found.high_rps) == (None, 40.0, 52.0)
+    assert "1 of 2 searches found an interval, so nothing is combined" in found.words

@@ -196,6 +196,26 @@ def test_a_service_that_answers_errors_only_has_no_n(loadstone: VirtualCommandLi
     assert len(ended.engine.plans) == 1
 
 
+def test_a_service_that_fails_half_of_its_requests_did_not_stop_answering(
+    loadstone: VirtualCommandLine,
+) -> None:
+    ended = [loadstone(*SEARCH, service=Service(error_share=0.6), seed=seed) for seed in range(4)]
+    assert {n_of(one) for one in ended} == {None}
+    said = " ".join(words for one in ended for words in only(one.data)["words"])
+    assert "stopped answering" not in said
+    assert re.search(r"answered only [123] of the first 6 requests without an error", said)
+
+
+@pytest.mark.parametrize("objective", ["errors<0.0001%", "errors<100%", "errors<90%"])
+def test_any_share_of_errors_may_be_allowed(loadstone: VirtualCommandLine, objective: str) -> None:
+    service = Service(capacity_rps=50.0, limiter=Limiter(rate_rps=20.0))
+    ended = loadstone(*SEARCH, f"--objective={objective}", service=service)
+    assert ended.code in (0, 4)
+    found = only(ended.data)["capacity"]
+    if objective == "errors<0.0001%":
+        assert found["low_rps"] is None or found["low_rps"] <= 20.5
+
+
 @pytest.mark.parametrize("at_s", [6.0, 12.0, 20.0, 30.0])
 def test_a_service_that_goes_away_in_mid_search_has_no_n(
     loadstone: VirtualCommandLine, at_s: float

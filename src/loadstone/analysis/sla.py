@@ -93,6 +93,8 @@ def _objective(objective: Objective, sums: Sums) -> Check:
                 found_s = sums.good_range_s[1]
             case percentile:
                 found_s = sums.percentile_s(float(percentile[1:]))
+    if math.isnan(found_s):
+        return Check(str(objective), False, f"no iteration succeeded, wanted {objective}")
     detail = f"{objective.figure} was {1000 * found_s:.0f} ms, wanted {objective}"
     return Check(str(objective), found_s < objective.limit_s, detail)
 

@@ -1,8 +1,10 @@
 """Measures the curve of throughput and latency, from low load to slight overload."""
 
+import contextlib
 from collections.abc import Generator, Iterable
 
 from loadstone.analysis.model import Trial
+from loadstone.errors import LoadTimeUsed
 from loadstone.plan.load import OpenLoad
 from loadstone.search.model import Capacity, Strategy, TrialRequest
 from loadstone.search.session import Session
@@ -22,7 +24,8 @@ def with_curve(session: Session, body: Strategy) -> Strategy:
     """Run `body`, then measure the curve up to slightly beyond N."""
     found = yield from body
     if session.settings.curve_s > 0:
-        yield from _curve(session, found)
+        with contextlib.suppress(LoadTimeUsed):  # late responses took it: N is known all the same
+            yield from _curve(session, found)
     return found
 
 

@@ -50,6 +50,7 @@ WARM = 0.001  # the same of trials that begin slower than they end, so that ther
 # tenth of the rate), and a capacity that depends a little on the backlog.
 LEAST_TREND = 0.08
 LEAST_DEPTH = 0.15
+PLAIN = 0.4  # of an effect over the whole range; thirds at its ends differ by two thirds of a line
 STRETCH = 5  # blocks, about: shorter than slow noise, and enough to average over short pauses
 LEAST_STRETCH = 3  # blocks: a single pause is a large part of fewer
 LEAST_STRETCHES = 4
@@ -112,8 +113,9 @@ class Fit:
     def drifts(self) -> bool:
         """Whether the service becomes steadily slower or faster."""
         trend = self.trend
-        is_large = trend is not None and abs(trend.share) >= LEAST_TREND
-        return is_large and trend is not None and trend.is_clear and self.is_steady
+        if trend is None or abs(trend.share) < LEAST_TREND:
+            return False
+        return trend.is_clear and self.is_steady and _is_plain(trend, self.blocks, _at_s)
 
     @property
     def warms_up(self) -> bool:
@@ -127,7 +129,10 @@ class Fit:
     @property
     def falls_with_depth(self) -> bool:
         """Whether throughput falls with the number in flight by more than an interval holds."""
-        return self.depth is not None and self.depth.share <= -LEAST_DEPTH and self.depth.is_clear
+        depth = self.depth
+        if depth is None or depth.share > -LEAST_DEPTH or not depth.is_clear:
+            return False
+        return _is_plain(depth, self.blocks, _in_flight)
 
     @property
     def spread(self) -> tuple[Stretch, Stretch] | None:
@@ -333,7 +338,7 @@ def contradictions(one: Fit | None, *, has_changed: bool = False) -> tuple[str, 
     if has_changed:
         return tuple(facts)
     if one.falls_with_depth:
-        (few, fast), (many, slow) = _ends(one.blocks, lambda block: block.in_flight)
+        (few, fast), (many, slow) = _ends(one.blocks, _in_flight)
         facts.append(
             f"{fast:.4g}/s completed with {few:.0f} in flight and {slow:.4g}/s with {many:.0f}: "
             f"the more requests are inside, the slower it is"
@@ -349,7 +354,7 @@ def contradictions(one: Fit | None, *, has_changed: bool = False) -> tuple[str, 
 
 
 def _drift(one: Fit) -> str:
-    (begin_s, first), (end_s, last) = _ends(one.blocks, lambda block: block.at_s)
+    (begin_s, first), (end_s, last) = _ends(one.blocks, _at_s)
     how = "declines" if last < first else "rises"
     requests = one.blocks[-1].requests - one.blocks[0].requests
     trend = one.trend
@@ -430,6 +435,24 @@ def _line(variable: Floats) -> Floats:
     """Return a column whose factor is the change of the rate over the variable's range."""
     column: Floats = (variable - variable.mean()) / np.ptp(variable)
     return column
+
+
+def _is_plain(effect: Effect, found: Sequence[Block], key: Callable[[Block], float]) -> bool:
+    """Whether an effect also shows without the others, to a good part.
+
+    Else it is that of one slow minute, during which another variable had an unusual value.
+    """
+    (_, first), (_, last) = _ends(found, key)
+    seen = math.copysign(1.0, effect.share) * (last - first)
+    return seen >= abs(effect.share) * PLAIN * (first + last) / 2
+
+
+def _at_s(block: Block) -> float:
+    return block.at_s
+
+
+def _in_flight(block: Block) -> float:
+    return block.in_flight
 
 
 def _into_s(block: Block) -> float:

@@ -4,6 +4,7 @@ import math
 from dataclasses import replace
 
 from loadstone.analysis.model import Cause
+from loadstone.errors import LoadTimeUsed
 from loadstone.search import fit
 from loadstone.search.model import Capacity, CapacityKind, Strategy
 from loadstone.search.session import (
@@ -26,7 +27,7 @@ def guarded(session: Session, body: Strategy) -> Strategy:
     """Run `body`; if nothing can be measured, return the reason instead of N."""
     try:
         found = yield from body
-    except BudgetSpent:
+    except (BudgetSpent, LoadTimeUsed):
         found = _so_far(session)
     except ConnectionsWereLimit as limit:
         found = _at_connections(session, limit)
@@ -123,6 +124,17 @@ def _generator_was_limit(session: Session, limit: GeneratorWasLimit) -> Capacity
 def _only_errors(session: Session, errors: OnlyErrors) -> Capacity:
     held = session.sustained_rps
     before = (f"it had sustained {held:.4g}/s before",) if held else ()
-    what = "stopped answering in mid-search" if session.has_answered else "answers errors only"
-    notes = (f"the service {what}", *errors.args, *before)
+    notes = (f"the service {_answers(session)}", *errors.args, *before)
     return Capacity(None, None, None, 0.0, notes, causes=(Cause.ERRORS,))
+
+
+def _answers(session: Session) -> str:
+    """Say how the service answers too few requests for a search."""
+    first = session.trials[0].stats if session.trials else None
+    if len(session.trials) > 1:
+        return "stopped answering in mid-search" if session.has_answered else "answers errors only"
+    if first is not None and first.ok:
+        return f"answered only {first.ok} of the first {first.due} requests without an error"
+    if first is not None and not first.failed:
+        return f"answered none of the first {first.due} requests in the time given"
+    return "answers errors only"

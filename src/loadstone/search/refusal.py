@@ -521,10 +521,17 @@ class _Refusal:
         low, _, high = self._bracket()
         return FARTHEST * (low or high), (1 + ABOVE) * high
 
+    def _unbounded(self, low: float | None) -> Capacity:
+        if self._tried:
+            words = (f"at least {low or 0:.4g}/s",)
+            return Capacity(low, low, None, CONFIDENCE, words, None)
+        words = (f"it refuses with {self._error()}; no time was left to find from which rate on",)
+        return Capacity(None, low, None, 0.0, words, causes=(Cause.ERRORS,))
+
     def _state(self) -> Capacity:
         low, bad, bound = self._bracket()
         if not self._tried or bad is None:
-            return Capacity(low, low, None, CONFIDENCE, (f"at least {low or 0:.4g}/s",), None)
+            return self._unbounded(low)
         if low is None:
             known = self._limiter_rps
             accepted = f", of which {known:.3g}/s are accepted" if known else ""

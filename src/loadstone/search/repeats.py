@@ -21,7 +21,8 @@ def combined(searches: Sequence[Capacity]) -> Capacity:
     stated = [one.as_repeat for one in searches]
     known = [one for one in stated if None not in (one.rate_rps, one.low_rps, one.high_rps)]
     if len(known) < LEAST:
-        return _alone(searches, [one for one in searches if one in known])
+        pairs = zip(searches, stated, strict=True)
+        return _alone(searches, [one for one, as_repeat in pairs if as_repeat in known])
     from loadstone.analysis.interval import of_logs
 
     found = of_logs([math.log(one.rate_rps or 0.0) for one in known])
@@ -64,7 +65,7 @@ def _shared_notes(known: Sequence[Capacity]) -> tuple[str, ...]:
 def _alone(searches: Sequence[Capacity], known: Sequence[Capacity]) -> Capacity:
     """Return the result if fewer than two searches have an interval."""
     rated = [one for one in searches if one.rate_rps is not None]
-    if not rated:
+    if not rated and not known:
         return Capacity(None, None, None, 0.0, _without(searches, ()))
     least = known[0] if known else min(rated, key=lambda one: one.rate_rps or 0.0)
     others = [one for one in searches if one is not least]

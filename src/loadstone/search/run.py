@@ -16,8 +16,20 @@ def search(strategy: Strategy, measure: Measure) -> tuple[Capacity, tuple[Trial,
             trials.append(replace(measure(request), number=len(trials) + 1))
             request = strategy.send(trials[-1])
     except LoadTimeUsed as used:
-        strategy.close()
-        return Capacity(None, None, None, 0.0, (str(used),)), tuple(trials)
+        return _ended(strategy, used), tuple(trials)
     except StopIteration as end:
         capacity: Capacity = end.value
         return capacity, tuple(trials)
+
+
+def _ended(strategy: Strategy, used: LoadTimeUsed) -> Capacity:
+    """Let a strategy end with what it knows."""
+    try:
+        strategy.throw(used)
+    except StopIteration as end:
+        capacity: Capacity = end.value
+        return capacity
+    except LoadTimeUsed:
+        return Capacity(None, None, None, 0.0, (str(used),))
+    strategy.close()  # it asks for one more trial
+    return Capacity(None, None, None, 0.0, (str(used),))

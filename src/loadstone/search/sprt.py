@@ -10,6 +10,8 @@ from enum import StrEnum
 LEVEL = 0.05  # of either error
 LEAST_BAD = 0.005  # a smaller share of failures is not distinguished from the allowed one
 BAD = 3.0  # times the allowed share
+# Shares that a test can tell apart from none, and from nearly all.
+LEAST, MOST = 1e-4, 0.5
 
 
 class Decision(StrEnum):
@@ -24,7 +26,12 @@ class Decision(StrEnum):
 class Sprt:
     """Tests the allowed share of failures against the bad share."""
 
-    allowed: float
+    objective: float  # 0..1
+
+    @property
+    def allowed(self) -> float:
+        """The allowed share, within what a test can judge."""
+        return min(max(LEAST, self.objective), MOST)
 
     @property
     def bad(self) -> float:

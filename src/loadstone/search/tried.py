@@ -85,7 +85,7 @@ def tried(trial: Trial, rate_rps: float, *, is_rested: bool) -> Tried:
         is_hopeless,
         left_out=ok + failed,
         early=failed,
-        in_flight=int(ticks.in_flight[-1]),
+        in_flight=int(ticks.in_flight[-1]) if len(ticks.in_flight) else 0,
     )
 
 
