@@ -118,7 +118,7 @@ def test_groups_of_one_title_say_in_what_their_loads_differ(tmp_path):
     ten, twenty = found(tmp_path, search(1, "20"), search(2, "10"), search(3, "10"))
     assert ten.subject == "http://127.0.0.1:5000/v3, users 10"
     assert twenty.subject == "http://127.0.0.1:5000/v3, users 20"
-    assert ten.latest == "43 per second (40 to 50)"
+    assert ten.latest.rate_rps == 43.0
     page = html.render(report_of((ten, twenty), ()))
     head = page[page.index("<header>") : page.index("</header>")]
     assert "N of token issue" in head
@@ -157,3 +157,38 @@ def test_a_run_whose_body_is_damaged_is_left_out_and_named():
     [trend] = workload_trends(runs, run_of, said.append)
     assert [run.run_id for run in trend.runs] == ["run-1", "run-2"]
     assert said == ["run run-3 is left out: its rows are damaged"]
+
+
+def without_n(day: int) -> Run:
+    run = search(day, "10")
+    lost = Capacity(None, None, None, 0.0, ("the service answers errors only",))
+    return replace(run, measurements=(replace(run.measurements[0], capacity=lost),))
+
+
+def test_a_load_without_any_n_has_a_page(tmp_path):
+    page = html.render(report_of(found(tmp_path, without_n(1), without_n(2)), ()))
+    assert "N of token issue: not found, latest of 2 runs" in page
+
+
+def test_the_highest_rate_allowed_is_no_change_of_n(tmp_path):
+    held = (Capacity(rate, rate, None, 0.95) for rate in [20.0] * 8 + [40.0] * 8)
+    runs = (
+        replace(run, measurements=(replace(run.measurements[0], capacity=one),))
+        for day, one in enumerate(held, 1)
+        for run in [search(day, "10")]
+    )
+    [trend] = found(tmp_path, *runs)
+    assert (trend.known, trend.changes) == (0, ())
+    [section] = report_of((trend,), ()).sections
+    assert section.answer.sentence == (
+        "N of token issue: at least 40.0 per second, latest of 16 runs."
+    )
+
+
+def test_a_range_in_the_last_run_is_what_the_sentence_says(tmp_path):
+    run = search(2, "10")
+    ranged = Capacity(None, 20.0, 30.0, 0.95, ("known to within 20% only",))
+    last = replace(run, measurements=(replace(run.measurements[0], capacity=ranged),))
+    [section] = report_of(found(tmp_path, search(1, "10"), last), ()).sections
+    assert section.answer.sentence == "N of token issue: 20 to 30 per second, latest of 2 runs."
+    assert (section.answer.text, section.answer.unit) == ("20 to 30", "per second")

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
 
 MISSING = "–"  # noqa: RUF001 (a dash, for an unknown figure)
 NOT_FOUND = "not found"
+MOST_DIGITS = 5  # of a rate: one request a day is 0.00001/s
 
 
 class CapacityFigures(Protocol):
@@ -29,7 +30,8 @@ def rate(value_rps: float | None) -> str:
         return MISSING
     if value_rps >= 1000:
         return f"{value_rps:,.0f}"
-    return f"{value_rps:.{0 if value_rps >= 100 else 1 if value_rps >= 10 else 2}f}"
+    digits = 2 if value_rps <= 0 else max(0, 2 - math.floor(math.log10(value_rps)))
+    return f"{value_rps:.{min(digits, MOST_DIGITS)}f}"
 
 
 def precise(value_rps: float | None, width_rps: float) -> str:
@@ -38,7 +40,7 @@ def precise(value_rps: float | None, width_rps: float) -> str:
         return MISSING
     if width_rps <= 0 or not math.isfinite(width_rps):
         return rate(value_rps)
-    digits = max(0, min(3, -math.floor(math.log10(width_rps / 4))))
+    digits = max(0, min(MOST_DIGITS, -math.floor(math.log10(width_rps / 4))))
     return f"{value_rps:,.{digits}f}"
 
 

@@ -9,9 +9,10 @@ from loadstone.analysis.change_points import FEWEST_VALUES, change_points
 from loadstone.report import figures
 from loadstone.report.settings import SettingDifference, differences
 from loadstone.result.model import LAB, Environment, PastSearch
+from loadstone.search.model import Capacity
 
 # Parameters of the search's effort, not of the load that it searched with.
-_EFFORT = frozenset({"method", "load time at most", "highest rate allowed", "connections allowed"})
+EFFORT = frozenset({"method", "load time at most", "highest rate allowed", "connections allowed"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +38,9 @@ class CapacityTrend:
     load: str = ""  # in what its load differs from that of other trends of this target and title
 
     @property
-    def latest(self) -> str:
-        """The last N that was found, with its interval."""
-        found = [run.capacity for run in self.runs if run.capacity and run.capacity.rate_rps]
-        if not found:
-            return figures.NOT_FOUND
-        return f"{figures.n(found[-1])} per second ({figures.interval(found[-1])})"
+    def latest(self) -> Capacity | None:
+        """What the last run with a result found."""
+        return next((run.capacity for run in reversed(self.runs) if run.capacity), None)
 
     @property
     def subject(self) -> str:
@@ -52,7 +50,7 @@ class CapacityTrend:
     @property
     def known(self) -> int:
         """Number of runs with an N."""
-        return sum(run.capacity is not None and bool(run.capacity.rate_rps) for run in self.runs)
+        return sum(_n(run) is not None for run in self.runs)
 
 
 Facts = tuple[tuple[str, str], ...]
@@ -92,7 +90,7 @@ def _with_loads(trends: Sequence[CapacityTrend]) -> list[CapacityTrend]:
         alike.setdefault((trend.target, trend.title), []).append(trend)
     found = []
     for group in alike.values():
-        differ = differences([trend.runs[-1].parameters for trend in group], _EFFORT)
+        differ = differences([trend.runs[-1].parameters for trend in group], EFFORT)
         for number, trend in enumerate(group):
             values = ((one.name, one.values[number]) for one in differ)
             load = ", ".join(f"{name} {value or 'not known'}" for name, value in values)
@@ -169,14 +167,20 @@ def _trend(runs: list[PastSearch]) -> CapacityTrend:
     by_id = {run.run_id: facts(run.environment, run.parameters) for run in runs}
     found = changes(
         [run.run_id for run in runs],
-        [run.capacity.rate_rps if run.capacity else None for run in runs],
+        [_n(run) for run in runs],
         by_id.__getitem__,
     )
     return CapacityTrend(_target(last), _base(last.title), tuple(runs), found)
 
 
+def _n(run: PastSearch) -> float | None:
+    """Return a run's N; None also if N is only known to be at least so much."""
+    found = run.capacity
+    return found.rate_rps if found is not None and found.high_rps is not None else None
+
+
 def _key(one: PastSearch) -> tuple[object, ...]:
-    parameters = tuple(pair for pair in one.parameters if pair[0] not in _EFFORT)
+    parameters = tuple(pair for pair in one.parameters if pair[0] not in EFFORT)
     return (_target(one), one.scenario, _base(one.title), parameters)
 
 

@@ -61,9 +61,14 @@ def purpose(request: TrialRequest) -> str:
 
 def ended(trial: Trial) -> tuple[str, str, str]:
     """Return a trial's number and rate, its verdict, and its throughput with the reason."""
-    rate = figures.MISSING if trial.rate_rps is None else f"{trial.rate_rps:.2f}/s"
+    rate = figures.MISSING if trial.rate_rps is None else f"{_rate(trial.rate_rps)}/s"
     why = trial.verdict.reasons[0] if trial.verdict.reasons else ""
     if trial_figures.is_without_rate(trial):  # the dash shows that no constant rate was offered
         why = f"{trial.purpose}, mean {figures.plain_ms(trial.stats.total.mean_s * 1000)} ms"
-    done = f"{trial.stats.throughput_rps:7.2f}/s done  {why}"
+    done = f"{_rate(trial.stats.throughput_rps):>7}/s done  {why}"
     return f"  {trial.number:>3}  {rate:>10}  ", trial_figures.verdict(trial), done
+
+
+def _rate(value_rps: float) -> str:
+    """Return a rate with two decimals, or with three digits below 1/s."""
+    return f"{value_rps:.2f}" if value_rps >= 1 else figures.rate(value_rps)

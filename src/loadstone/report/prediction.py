@@ -107,7 +107,7 @@ def _why_not(measurement: Measurement) -> str:
 def _compared(found: Prediction, capacity: Capacity, measurement: Measurement) -> str:
     measured_rps = capacity.rate_rps or math.nan
     low_rps = measured_rps if capacity.low_rps is None else capacity.low_rps
-    high_rps = measured_rps if capacity.high_rps is None else capacity.high_rps
+    high_rps = math.inf if capacity.high_rps is None else capacity.high_rps
     share = figures.percent(abs(measured_rps / found.rate_rps - 1))
     if high_rps < found.low_rps:
         return (
@@ -120,6 +120,8 @@ def _compared(found: Prediction, capacity: Capacity, measurement: Measurement) -
             "(warm caches, work done in batches), or other programs took the cores while the "
             "prediction was made"
         )
+    if capacity.high_rps is None:
+        return f"the measured N is at least {figures.rate(low_rps)}, which the prediction allows"
     way = "above" if measured_rps >= found.rate_rps else "below"
     return f"the measured N is {share} {way} the prediction, within its interval"
 

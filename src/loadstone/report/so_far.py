@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from loadstone.analysis.model import Trial, TrialState
 from loadstone.report import figures
+from loadstone.search.blocks import METERED
 from loadstone.search.low_load import is_low_load
 from loadstone.search.model import Capacity
 
@@ -18,15 +19,19 @@ def capacity_so_far(trials: Sequence[Trial]) -> Capacity | None:
     high = min(_rates(valid, TrialState.DEGRADED), default=None)
     if low is not None and high is not None and low >= high:
         low = high = None  # they contradict each other
-    full = [
+    closed = [
         trial
         for trial in valid
         if trial.rate_rps is None and not is_low_load(trial) and trial.stats.ok
     ]
+    full = [trial for trial in closed if trial.purpose.startswith(METERED)]
     words = ["the search was interrupted, so nothing is confirmed"]
     if full:
         completed = figures.rate(full[-1].stats.throughput_rps)
         words.append(f"N so far: about {completed}/s, which the full service completed")
+    elif closed:
+        most = figures.rate(max(trial.stats.throughput_rps for trial in closed))
+        words.append(f"N so far: at least about {most}/s, which completed before it was full")
     elif low is None and high is None:
         return None
     return Capacity(None, low, high, 0.0, tuple(words))

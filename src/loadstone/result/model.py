@@ -107,7 +107,12 @@ class Measurement:
 
     @property
     def checks(self) -> tuple[Check, ...]:
-        """The results of its criteria, with a row for a failure that prevented the measurement."""
+        """The results of its criteria, with a row for a failure that prevented the measurement.
+
+        None of a search, whose trials fail them above N: each trial has its own.
+        """
+        if self.policy in ("search", "prediction"):
+            return ()
         found = tuple(check for trial in self.trials for check in trial.checks)
         if self.failure is None or self.workload is None:
             return found

@@ -153,7 +153,7 @@ def facts(measurement: Measurement) -> Iterator[Fact]:
         yield Fact(label, _headline(summary), rank=rank)
         times = summary.figure("mttr_s")
         if rank == 2:
-            after = figures.MISSING if times is None else _value(times.mean, "s")
+            after = figures.MISSING if times is None else _of_all(times, "s", summary)
             yield Fact("recovered after", after, is_line=False, is_column=True)
 
 
@@ -164,7 +164,7 @@ def headlines(measurement: Measurement) -> Iterator[str]:
 
 def _headline(summary: FaultSummary) -> str:
     parts = [
-        f"{label} {_value(one.mean, unit)}"
+        f"{label} {_of_all(one, unit, summary)}"
         for name, label, unit in (
             ("downtime_s", "downtime", "s"),
             ("failed_share", "failed", "%"),
@@ -211,7 +211,7 @@ def _table(summary: FaultSummary, scenario: str) -> Table:
         one = summary.figure(name)
         if one is None:
             continue
-        row = [label, _value(one.mean, unit), _interval(one, unit)]
+        row = [label, _of_all(one, unit, summary), _interval(one, unit)]
         if published:
             figure = published.get(name)
             row.append("" if figure is None else f"{figure[0]:g} +- {figure[1]:g} {unit}".strip())
@@ -220,6 +220,14 @@ def _table(summary: FaultSummary, scenario: str) -> Table:
     times = f"{summary.repeats} times" if summary.repeats > 1 else "once"
     title = f"{summary.action}, {times}"
     return Table(title, columns("figure", numbers=heads), tuple(found), is_primary=True)
+
+
+def _of_all(estimate: RepeatEstimate, unit: str, summary: FaultSummary) -> str:
+    """Return a mean; with the number of its repeats, if the others have no such figure."""
+    value = _value(estimate.mean, unit)
+    if estimate.count == summary.repeats:
+        return value
+    return f"{value} (in {estimate.count} of {summary.repeats})"
 
 
 def _value(value: float, unit: str) -> str:

@@ -202,6 +202,8 @@ def errors(measurement: Measurement) -> Iterator[str]:
         return
     if failed:
         yield f"{failed:,} of {due:,} requests failed."
+    elif not any(trial.stats.ok for trial in measurement.trials):
+        yield f"None of the {due:,} requests was answered in the time given."
     else:
         yield f"None of the {due:,} requests failed."
     if count := sum(health.retries for health in healths(measurement)):

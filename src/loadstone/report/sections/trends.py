@@ -17,7 +17,7 @@ from loadstone.report.section import (
     Section,
     Table,
 )
-from loadstone.report.sections import workload
+from loadstone.report.sections import statements, workload
 from loadstone.report.sections.overview import overview
 from loadstone.report.sections.tables import columns, held
 from loadstone.report.trends import HEADS, MEDIAN, Trend, cells
@@ -43,9 +43,11 @@ def report_of(searched: Sequence[CapacityTrend], trends: Sequence[Trend]) -> Rep
 
 
 def _capacity(anchor: str, trend: CapacityTrend) -> Section:
-    latest = next((run for run in reversed(trend.runs) if run.capacity), None)
-    found = latest.capacity if latest else None
-    has_rate = found is not None and bool(found.rate_rps)
+    found = trend.latest
+    text = figures.n(found)
+    shown = text if text == figures.NOT_FOUND else f"{text} per second"
+    within = figures.interval(found) if statements.has_interval(found) else ""
+    charts = (_n(anchor, trend),) if len(trend.runs) > 1 else ()
     rows = tuple(
         Row((str(number), *history.cells(run), history.percent(trend, run)))
         for number, run in enumerate(trend.runs, 1)
@@ -63,13 +65,14 @@ def _capacity(anchor: str, trend: CapacityTrend) -> Section:
         subtitle=trend.subject,
         answer=Answer(
             label="N",
-            text=figures.n(found),
-            unit="per second" if has_rate else "",
-            sentence=f"N of {trend.title}: {trend.latest}, {_latest_of(len(trend.runs))}.",
+            text=text,
+            unit="per second" if text != figures.NOT_FOUND else "",
+            sentence=f"N of {trend.title}: {shown}{f' ({within})' if within else ''}, "
+            f"{_latest_of(len(trend.runs))}.",
             value=found.rate_rps if found else None,
             low=found.low_rps if found else None,
             high=found.high_rps if found else None,
-            interval=figures.interval(found) if has_rate else "",
+            interval=within,
         ),
         certainty=_certainty(trend.changes, trend.known),
         facts=(
@@ -77,7 +80,7 @@ def _capacity(anchor: str, trend: CapacityTrend) -> Section:
             *_facts(len(trend.runs), history.sentences(trend.changes, trend.known, "N")),
         ),
         tables=(Table("Runs", heads, rows, is_primary=True),),
-        charts=(_n(anchor, trend),) if len(trend.runs) > 1 else (),
+        charts=_with_data(charts),
     )
 
 
@@ -107,9 +110,13 @@ def _workload(anchor: str, trend: Trend) -> Section:
             *_facts(len(trend.runs), history.sentences(trend.changes, trend.known, MEDIAN)),
         ),
         tables=(Table("Runs", heads, rows, is_primary=True),),
-        charts=tuple(chart for chart in charts if any(line.data for line in chart.series)),
+        charts=_with_data(charts),
         listings=(workload.listing(trend.workload),),
     )
+
+
+def _with_data(charts: Iterable[Chart]) -> tuple[Chart, ...]:
+    return tuple(chart for chart in charts if any(line.data for line in chart.series))
 
 
 def _latest_of(runs: int) -> str:

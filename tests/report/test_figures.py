@@ -1,0 +1,21 @@
+"""Numbers for people."""
+
+import pytest
+
+from loadstone.report import figures
+from loadstone.search.model import Capacity
+
+
+@pytest.mark.parametrize(
+    ("value_rps", "text"),
+    [
+        (12345.6, "12,346"), (123.4, "123"), (12.34, "12.3"), (1.234, "1.23"), (0.096, "0.0960"),
+        (0.104, "0.104"), (0.004, "0.00400"), (1 / 86400, "0.00001"), (0.0, "0.00"),
+    ],
+)  # fmt: skip
+def test_a_rate_has_three_digits(value_rps: float, text: str) -> None:
+    assert figures.rate(value_rps) == text
+
+
+def test_n_of_a_slow_service_keeps_its_digits() -> None:
+    assert figures.n(Capacity(0.0042, 0.0039, 0.0046, 0.95)) == "0.0042"
