@@ -1,6 +1,7 @@
 """The Universal Scalability Law recovers known parameters and refuses what does not carry a fit."""
 
 import csv
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -85,6 +86,14 @@ def test_a_study_over_workers_states_the_law_for_each_other_level() -> None:
     assert "contention 0.060 (0.060 to 0.060)" in sentence
     assert f"the next after 8 brings {capacity(9) / capacity(8) - 1:+.1%}" in sentence
     assert sentence.endswith("highest at 15")
+
+
+def test_a_lower_bound_is_no_point_of_the_law() -> None:
+    """Four and eight workers reached the highest rate that was allowed."""
+    rows = [row(n, "off", min(capacity(n), 50.0)) for n in (1, 2, 3, 4, 8)]
+    rows = [replace(one, at_least=(one.values == (50.0,),)) for one in rows]
+    assert [one.numbers for one in rows][-1] == ()
+    assert list(sentences(rows)) == []
 
 
 def test_more_than_linear_growth_is_told_and_forecasts_nothing() -> None:

@@ -146,14 +146,18 @@ def test_a_repeat_without_one_of_the_two_is_no_pair():
 
 
 def test_over_several_configurations_each_counts_once():
-    found = measured({
+    text = TWO_BY_TWO.replace("workers: [1, 2]", "workers: [1, 2, 4]")
+    study = StudySource("mine.yaml", text).study(quick=False)
+    rates = {
         ("apache", "1"): [10.0, 10.0, 10.0], ("nginx", "1"): [11.0, 11.0, 11.0],
         ("apache", "2"): [10.0, 10.0, 10.0], ("nginx", "2"): [12.0, 12.0, 12.0],
-    })  # fmt: skip
-    *alone, over = differences(STUDY, found)
-    assert len(alone) == 2
-    assert (over.ratio.count, over.unit, over.others) == (2, "configurations", ())
-    assert over.ratio.mean == pytest.approx((1.1 * 1.2) ** 0.5)
+    }  # fmt: skip
+    assert [one.unit for one in differences(study, measured(rates, study))] == ["pairs"] * 2
+    rates |= {("apache", "4"): [10.0, 10.0, 10.0], ("nginx", "4"): [13.0, 13.0, 13.0]}
+    *alone, over = differences(study, measured(rates, study))
+    assert len(alone) == 3
+    assert (over.ratio.count, over.unit, over.others) == (3, "configurations", ())
+    assert over.ratio.mean == pytest.approx((1.1 * 1.2 * 1.3) ** (1 / 3))
 
 
 def test_of_many_tests_each_p_is_adjusted_for_all():

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from math import exp, hypot, log
+from statistics import NormalDist
 
+from loadstone.analysis.interval import CONFIDENCE, of_ratio
 from loadstone.analysis.model import Trial
 from loadstone.compare import disturbance
 from loadstone.compare.answer import Answer, Criteria, Metric, MetricComparison, answer_of
@@ -24,7 +25,8 @@ from loadstone.compare.turns import duet
 from loadstone.compare.where import COUNTED, PROFILED, Where, where
 from loadstone.engine.samples import Samples
 from loadstone.errors import InvalidInput
-from loadstone.report.settings import differences
+from loadstone.report.history import EFFORT
+from loadstone.report.settings import SettingDifference, differences
 from loadstone.result.model import Measurement, Run
 from loadstone.store.store import Store
 
@@ -38,6 +40,7 @@ class StoredValue:
     high: float | None = None
 
 
+OBJECTIVES = "objectives"  # parameter
 ENDS = (PROFILED, COUNTED)  # trials at the end, which say where a difference lies
 ReadSamples = Callable[[str, Trial], Samples]  # by run id
 
@@ -56,7 +59,8 @@ def compare_runs(
     metrics: list[tuple[str, tuple[MetricComparison, ...]]] = []
     for one, other in pairs:
         if not is_paired:
-            metrics.append((one.title, _apart(one, other, criteria)))
+            _require_same_objectives(one, other)
+            metrics.append((one.title, _apart(one, other, criteria, len(pairs))))
             continue
         found = _in_pairs(one, other, criteria, _Reader(samples, (a.run_id, b.run_id)))
         metrics.append((one.title, found.metrics if found else ()))
@@ -75,7 +79,7 @@ def compare_runs(
         )
     return Compared(
         names=_names(a, b) if is_paired else (a.run_id, b.run_id),
-        settings=differences([a.environment.settings, b.environment.settings]),
+        settings=_settings(a, b, () if is_paired else pairs),
         metrics=tuple(metrics),
         criteria=criteria,
         is_paired=is_paired,
@@ -85,6 +89,16 @@ def compare_runs(
         where=place,
         notes=tuple(disturbance.notes((a, b))) if is_paired else (),
     )
+
+
+def _settings(
+    a: Run, b: Run, pairs: Sequence[tuple[Measurement, Measurement]]
+) -> tuple[SettingDifference, ...]:
+    """Return the settings that differ, and the parameters of these loads that do."""
+    sides = zip(*pairs, strict=True) if pairs else ((), ())
+    loads = ([load for one in side for load in _loads(one)] for side in sides)
+    both = zip((a, b), loads, strict=True)
+    return differences([(*run.environment.settings, *own) for run, own in both])
 
 
 def recorded(a: Run, b: Run, samples: ReadSamples) -> Compared:
@@ -192,10 +206,12 @@ def _in_pairs(
     return of_trials(ours, theirs, original, is_paced=is_paced)
 
 
-def _apart(a: Measurement, b: Measurement, criteria: Criteria) -> tuple[MetricComparison, ...]:
+def _apart(
+    a: Measurement, b: Measurement, criteria: Criteria, count: int
+) -> tuple[MetricComparison, ...]:
     ours, theirs = dict(_estimates(a)), dict(_estimates(b))
     shared = [metric for metric in ours if metric in theirs]
-    return tuple(_ratio(metric, ours[metric], theirs[metric], criteria) for metric in shared)
+    return tuple(_ratio(metric, ours[metric], theirs[metric], criteria, count) for metric in shared)
 
 
 def _estimates(measured: Measurement) -> Iterator[tuple[Metric, StoredValue]]:
@@ -212,21 +228,36 @@ def _estimates(measured: Measurement) -> Iterator[tuple[Metric, StoredValue]]:
         yield CPU, StoredValue(measured.cpu_per_request_s)
 
 
-def _ratio(metric: Metric, a: StoredValue, b: StoredValue, criteria: Criteria) -> MetricComparison:
-    """Return b / a; the errors of both values are combined as independent."""
-    ratio = b.value / a.value
-    halves = [_half(a), _half(b)]
-    known = [half for half in halves if half is not None]
-    low, high = 0.0, float("inf")
-    if len(known) == len(halves):
-        reach = hypot(*known)
-        low, high = ratio * exp(-reach), ratio * exp(reach)
-    answer = answer_of(metric, low, high, criteria.same_within) if known else Answer.UNKNOWN
-    return MetricComparison(metric, a.value, b.value, ratio, low, high, 0, answer, float("nan"))
+def _ratio(
+    metric: Metric, a: StoredValue, b: StoredValue, criteria: Criteria, count: int
+) -> MetricComparison:
+    """Return b / a, with an interval that holds for all of `count` such comparisons together."""
+    found = of_ratio(b, a, _quantile(count) / _quantile(1))
+    low, high, answer = 0.0, float("inf"), Answer.UNKNOWN
+    if found.low is not None and found.high is not None:
+        low, high = found.low, found.high
+        answer = answer_of(metric, low, high, criteria.same_within)
+    return MetricComparison(
+        metric, a.value, b.value, found.mean, low, high, 0, answer, float("nan")
+    )
 
 
-def _half(one: StoredValue) -> float | None:
-    """Return half the width of the interval of the logarithm."""
-    if not one.low or not one.high:
-        return None
-    return (log(one.high) - log(one.low)) / 2
+def _quantile(count: int) -> float:
+    """Return the normal quantile of one of `count` intervals that hold together (Bonferroni)."""
+    return NormalDist().inv_cdf(1 - (1 - CONFIDENCE) / (2 * count))
+
+
+def _require_same_objectives(a: Measurement, b: Measurement) -> None:
+    known = [dict(one.parameters).get(OBJECTIVES) for one in (a, b)]
+    if None not in known and known[0] != known[1]:
+        raise InvalidInput(
+            f"{a.title}: N of the two runs has different objectives ({known[0]}; {known[1]}), so "
+            "that they cannot be compared; measure one of them with those of the other"
+        )
+
+
+def _loads(measured: Measurement) -> Iterator[tuple[str, str]]:
+    """Yield the parameters of a load that may explain a difference, as settings."""
+    for name, value in measured.parameters:
+        if name not in (*EFFORT, PAIRED, ROLE, SIDE, ERROR_RATE, MOST_PAIRS):
+            yield f"{measured.title}: {name}", value

@@ -96,6 +96,7 @@ class _Flow:
     index: int = field(default=-1, init=False)  # of the current measurement in the run
     present: Measurement = field(init=False)
     found_rps: float | None = field(default=None, init=False)  # the last N without a fault
+    is_number: bool = field(default=False, init=False)  # else a lower bound of it
 
     def carry_out(self) -> None:
         """Make all measurements, and store how the run ended."""
@@ -259,11 +260,12 @@ class _Flow:
     ) -> tuple[str, ...]:
         """Remember N; during a fault, return a note with the share of N that remains."""
         found_rps = None if capacity is None else capacity.rate_rps or capacity.low_rps
-        if found_rps is None:
+        if found_rps is None or capacity is None:
             return ()
+        is_number = None not in (capacity.rate_rps, capacity.high_rps)
         if config.held is None:
-            self.found_rps = found_rps
-        elif self.found_rps is not None:
+            self.found_rps, self.is_number = found_rps, is_number
+        elif self.found_rps is not None and is_number and self.is_number:
             return (
                 f"{100 * found_rps / self.found_rps:.0f} % of the {self.found_rps:.1f}/s that it "
                 "sustains with nothing broken",

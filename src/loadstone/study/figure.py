@@ -250,6 +250,9 @@ def _of_faults(row: FaultRow, run: Run) -> TurnFigure:
     estimate = summary.figure(row.figure)
     if estimate is None:
         return TurnFigure(None, True, "not reached in any repeat")
+    if missing := summary.repeats - estimate.count:  # a mean of the others would be too short
+        why = f"not reached in {missing} of {summary.repeats} repeats"
+        return TurnFigure(None, True, why)
     confidence = CONFIDENCE if estimate.low is not None else 0.0
     scale = 100.0 if row.label.endswith("%") else 1.0
     low, high = (None if side is None else scale * side for side in (estimate.low, estimate.high))

@@ -186,7 +186,7 @@ class Reader:
         return Figure(name)
 
     def _tasks(self, shape: StudyTaskShape) -> Tasks:
-        text = json.dumps(shape.task)
+        text = json.dumps(shape.task, default=str)  # a date without quotes
         try:
             checked = check_tree(parse(text, "task"))
         except TaskInvalid as wrong:

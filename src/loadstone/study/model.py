@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from loadstone.system.redaction import is_secret_option
+from loadstone.system.redaction import is_secret_option, secrets_in
 from loadstone.workload.fault import FaultTerms
 
 Pairs = tuple[tuple[str, str], ...]
@@ -213,12 +213,15 @@ class Study:
     @property
     def secrets(self) -> frozenset[str]:
         """Secrets of the task and of Keystone's options."""
-        of_options = {
-            value
+        options = {
+            (key, value)
             for cell in self.cells
             for key, value in cell.settings
-            if key.startswith("conf.") and is_secret_option(key)
+            if key.startswith("conf.")
         }
+        of_options = {value for key, value in options if is_secret_option(key)}.union(
+            *(secrets_in(value) for _, value in options)  # rabbit://user:password@host
+        )
         of_task = self.measurement.secrets if isinstance(self.measurement, Tasks) else frozenset()
         return of_task | of_options
 

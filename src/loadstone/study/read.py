@@ -12,6 +12,7 @@ from loadstone.rally.task.spec import masked_task
 from loadstone.rally.task.tree import parse
 from loadstone.study.check import check
 from loadstone.study.model import Study
+from loadstone.system.paths import existing
 from loadstone.system.redaction import Redaction
 
 BUILTIN = Path(__file__).parent / "builtin"
@@ -32,7 +33,7 @@ class StudySource:
     def without_secrets(self, secrets: frozenset[str]) -> str:
         """Return the text with its secrets masked, as JSON."""
         value: Any = parse(self.text, self.file).value
-        task = value["measurement"].get("task")
+        task = value.get("measurement", {}).get("task")
         if task is not None:
             value["measurement"]["task"] = masked_task(task)
         return json.dumps(Redaction(secrets).data(value), default=str)
@@ -47,8 +48,8 @@ def find(name: str) -> StudySource:
     """Return the built-in study of this name, or else the study in this file."""
     if name in builtin():
         return StudySource(name, (BUILTIN / f"{name}.yaml").read_text(encoding="utf-8"))
-    path = Path(name).expanduser()
-    if not path.exists():
+    path = existing(name)
+    if path is None:
         near = get_close_matches(name, builtin(), 1)
         meant = f"; did you mean {near[0]!r}?" if near else ""
         raise InvalidInput(

@@ -94,7 +94,7 @@ def scalings(lines: Iterable[TableRow]) -> Iterator[Scaling]:
             if level.isdigit():
                 about = ", ".join([*levels.values(), *([row.step] if row.step else [])])
                 points = groups.setdefault(about, [])
-                points += [(float(level), value) for value in row.values if value]
+                points += [(float(level), value) for value in row.numbers]
         for about, points in groups.items():
             if len({count for count, _ in points}) >= LEAST_LEVELS:
                 yield Scaling(factor, f"{factor}{f' ({about})' if about else ''}", tuple(points))

@@ -3,12 +3,12 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from math import exp, hypot, log, sqrt
+from math import log, sqrt
 from statistics import fmean, stdev
 
 from loadstone.analysis import student
 from loadstone.analysis.holm import adjusted
-from loadstone.analysis.interval import CONFIDENCE, Interval, of_logs
+from loadstone.analysis.interval import CONFIDENCE, Interval, of_logs, of_ratio
 from loadstone.compare.answer import Answer, Metric, answer_of
 from loadstone.report.settings import SettingDifference
 from loadstone.report.settings import differences as differences_of
@@ -74,6 +74,14 @@ class TableRow:
     limits: tuple[str, ...] | None = None  # the limit in each repeat; None: not requested
     is_left_out: bool = False  # its turns ended before this step
     costs: Costs | None = None  # means over the repeats; None: not requested
+    at_least: tuple[bool, ...] = ()  # whether each value is only a lower bound
+
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        """The figures of the repeats, without lower bounds."""
+        bounds = self.at_least or (False,) * len(self.values)
+        both = zip(self.values, bounds, strict=True)
+        return tuple(value for value, is_bound in both if value and not is_bound)
 
     @property
     def found(self) -> int:
@@ -146,6 +154,7 @@ def _row(study: Study, cell: Cell, step: str | None, outcomes: list[TurnOutcome]
         step=step,
         estimate=_over_repeats([one for one in estimates if one is not None]),
         values=tuple(one.value if one else None for one in estimates),
+        at_least=tuple(bool(one and one.is_at_least) for one in estimates),
         repeats=study.repeats,
         is_valid=all(valid) if valid else None,
         published=next((one for one in study.published if one.is_of(cell, step)), None),
@@ -199,8 +208,9 @@ def differences(study: Study, outcomes: Sequence[TurnOutcome]) -> tuple[Differen
     """Return the requested ratios, paired by repeat.
 
     Each combination of the other factors' levels has its own ratio, over the pairs of its repeats.
-    Several combinations of one scenario also have a common ratio, in which each counts once, as
-    repeats say nothing about the scatter over configurations.
+    Three or more combinations of one scenario also have a common ratio, in which each counts once,
+    as repeats say nothing about the scatter over configurations. The interval over two would be
+    hundreds of times as wide as their difference.
     """
     every = [
         found
@@ -240,7 +250,7 @@ def reference_ratio(lines: Sequence[TableRow]) -> tuple[TableRow, TableRow, Inte
     [reference, *_] = references
     if reference.estimate is None or fastest.estimate is None:
         return None
-    return reference, fastest, _pair(reference.estimate, fastest.estimate).interval
+    return reference, fastest, of_ratio(reference.estimate, fastest.estimate)
 
 
 def settings_that_differ(
@@ -271,11 +281,12 @@ def _differences(
         others = _others(cell, comparison.factor)
         own = pairs.pop(others, None)
         if own:
-            found = _difference(comparison, step, others, [one.log for one in own], "pairs")
-            yield found if len(own) > 1 else replace(found, ratio=own[0].interval)
-            over[cell.scenario].append((others, fmean(one.log for one in own)))
+            logs = [log(one.mean) for one in own]
+            found = _difference(comparison, step, others, logs, "pairs")
+            yield found if len(own) > 1 else replace(found, ratio=own[0])
+            over[cell.scenario].append((others, fmean(logs)))
     for means in over.values():
-        if len(means) > 1:
+        if len(means) >= LEAST_REPEATS:
             shared = tuple(p for p in means[0][0] if all(p in others for others, _ in means))
             logs = [mean for _, mean in means]
             yield _difference(comparison, step, shared, logs, "configurations")
@@ -297,38 +308,9 @@ def _p(logs: Sequence[float]) -> float | None:
     return student.two_sided_p(t, len(logs) - 1)
 
 
-@dataclass(frozen=True, slots=True)
-class _Pair:
-    """The logarithm of other / base of one repeat, and half the width of its interval, if known."""
-
-    log: float
-    half: float | None
-
-    @property
-    def interval(self) -> Interval:
-        """The ratio of this pair."""
-        half = self.half
-        if half is None:
-            return Interval(exp(self.log), None, None, 1)
-        return Interval(exp(self.log), exp(self.log - half), exp(self.log + half), 1)
-
-
-def _pair(other: Estimate, base: Estimate) -> _Pair:
-    """Return the ratio of two figures; errors are combined as independent."""
-    halves = [_half(one) for one in (other, base)]
-    known = [half for half in halves if half is not None]
-    ratio = (other.value or 0.0) / (base.value or 1.0)
-    return _Pair(log(ratio), hypot(*known) if len(known) == len(halves) else None)
-
-
-def _half(one: Estimate) -> float | None:
-    """Return half the width of the interval of a figure's logarithm."""
-    return (log(one.high) - log(one.low)) / 2 if one.low and one.high else None
-
-
 def _paired(
     study: Study, comparison: Comparison, step: str | None, outcomes: Sequence[TurnOutcome]
-) -> dict[Pairs, list[_Pair]]:
+) -> dict[Pairs, list[Interval]]:
     """Return other / base of each repeat on one lab host, by the levels of the other factors."""
     values: dict[tuple[str, Pairs, int, str], Estimate] = {}
     for outcome in outcomes:
@@ -339,11 +321,11 @@ def _paired(
             level = dict(cell.levels)[comparison.factor]
             others = _others(cell, comparison.factor)
             values[level, others, outcome.turn.repeat, outcome.host] = estimate
-    pairs: dict[Pairs, list[_Pair]] = defaultdict(list)
+    pairs: dict[Pairs, list[Interval]] = defaultdict(list)
     for (level, others, repeat, host), estimate in values.items():
         base = values.get((comparison.base, others, repeat, host))
         if level == comparison.other and base is not None:
-            pairs[others].append(_pair(estimate, base))
+            pairs[others].append(of_ratio(estimate, base))
     return pairs
 
 
