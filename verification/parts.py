@@ -306,7 +306,7 @@ DIAGNOSIS = (
         "diagnosis",
         "predictions, growth, percentiles and effects of faults, simulated",
         2 * MINUTE_S,
-        "{python} -m pytest -q tests/monitor tests/analysis"
+        "{python} -m pytest -q tests/monitor tests/analysis tests/diagnosis"
         " -k 'prediction or growth or effect or percentile'",
     ),
 )

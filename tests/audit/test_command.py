@@ -4,6 +4,7 @@ import contextlib
 import datetime as dt
 import json
 import os
+import re
 import shutil
 import socket
 import sqlite3
@@ -100,9 +101,12 @@ def test_a_waiver_holds_until_it_expires(facts, tmp_path):
     path = facts(DEBUG)
     today = dt.datetime.now().astimezone().date()
 
-    def waived(expires, host="control*"):
-        rows = [{"rule": "ks-12", "host": host, "reason": "a test bed", "expires": expires}]
-        waivers.write_text(json.dumps(rows).replace(f'"{expires}"', str(expires)))
+    def waived(expires, host="control*", before=()):
+        rows = [
+            {"rule": "ks-12", "host": host, "reason": "a test bed", "expires": day}
+            for day in (*before, expires)
+        ]
+        waivers.write_text(re.sub(r'"(\d+-\d+-\d+)"', r"\1", json.dumps(rows)))
         words = (path, "--rule", "KS-12", "--waivers", str(waivers), "--json", "-")
         code, text = audit(*words, "--fail-on", "warning")
         (row,) = json.loads(text)["results"]
@@ -114,6 +118,7 @@ def test_a_waiver_holds_until_it_expires(facts, tmp_path):
     assert waived(later, "compute*")[:2] == (1, "fail")
     assert waived(earlier)[:2] == (1, "fail")
     assert f"the waiver expired on {earlier}" in waived(earlier)[2]
+    assert waived(later, before=(earlier,))[:2] == (0, "waived")  # renewed
 
 
 @pytest.mark.parametrize(
@@ -121,6 +126,10 @@ def test_a_waiver_holds_until_it_expires(facts, tmp_path):
     [
         ("{}", "must be a list of waivers"),
         ("- {rule: KS-12, expires: 2027-01-01}", "waiver 1: reason is missing"),
+        (
+            "- {rule: KS-12, reason: x, expires: 2027-01-31 00:00:00}",
+            "expires must be a date, as 2027-01-31, not",
+        ),
         ("- {rule: KS-12, reason: a, expires: soon}", "expires must be a date"),
         ("- {rule: KS-99, reason: a, expires: 2027-01-01}", "no rule KS-99"),
         ("- {rule: KS-12, reason: a, until: 2027-01-01}", "and nothing else"),

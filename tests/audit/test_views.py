@@ -28,6 +28,7 @@ from loadstone.audit.views import (
     sarif,
     textfile,
 )
+from loadstone.diagnosis.finding import Severity
 
 BAD = {
     "keystone": {
@@ -162,3 +163,13 @@ def test_ansible_reads_the_playbook(audit, tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert "WARNING" not in done.stderr
+
+
+def test_a_host_without_facts_is_said_whatever_the_rules():
+    dead = HostFacts("control2", failure="no route to host")
+    audit = evaluate([rules.find("KS-01")], [extract("control1", document(BAD), CONTEXT), dead])
+    assert [(one.host, one.rule.id) for one in audit.results] == [
+        ("control1", "KS-01"),
+        ("control2", "HOST-00"),
+    ]
+    assert audit.is_incomplete(Severity.CRITICAL)

@@ -1,6 +1,10 @@
 """Faults that commands of a file carry out: on real clouds, here on `loadstone serve`."""
 
 import json
+import os
+import signal
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -9,7 +13,7 @@ from documents import workloads
 from known_service import known_service
 
 from loadstone.errors import InvalidInput
-from loadstone.faults.commands import CommandInjector, read_commands
+from loadstone.faults.commands import CommandInjector, carry_out_here, read_commands
 from loadstone.faults.host import HostCommand
 from loadstone.faults.journal import FaultTarget, Owner, Undo, UndoJournal
 from loadstone.faults.sentence import read
@@ -55,6 +59,28 @@ def test_a_command_that_fails_is_said(tmp_path: Path, commands) -> None:
 
 
 @pytest.mark.processes
+def test_an_interrupted_command_ends_before_its_undo(tmp_path: Path) -> None:
+    begun, done = tmp_path / "begun", tmp_path / "done"
+
+    def interrupt() -> None:
+        while not begun.exists():
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=interrupt).start()
+    with pytest.raises(KeyboardInterrupt):
+        carry_out_here(
+            journal_in(tmp_path),
+            Owner.this(),
+            f"touch {begun}; sleep 60; touch {done}",
+            {"BEGUN_BY": str(tmp_path)},
+        )
+    assert not list(processes.with_variable("BEGUN_BY", str(tmp_path)))
+    assert not done.exists()
+    assert not (tmp_path / "journal.json").exists()
+
+
+@pytest.mark.processes
 def test_the_journal_undoes_commands_also_after_a_boot(tmp_path: Path) -> None:
     (tmp_path / "frozen").touch()
     command = HostCommand.here_and_now("here", f"rm {tmp_path}/frozen")
@@ -89,6 +115,10 @@ def test_what_a_file_does_not_have_is_said(
         ("keystone: {hosts: ['-oProxyCommand=x'], kill: x}", "is not a host"),
         ("keystone: {hosts: [a], smash: x}", "no action 'smash'"),
         ("keystone: {hosts: [a], kill: {undo: x}}", "must be a command"),
+        ("keystone: {hosts: [a], kill: {do: x, undo: }}", "kill: undo must be a command, as text"),
+        ("keystone: {hosts: [a], kill: {do: [systemctl, x]}}", "kill: do must be a command"),
+        ("keystone: {hosts: [a], kill: ''}", "kill: do must be a command, as text, not ''"),
+        ("keystone: {hosts: [a]}\nkeystone: {hosts: [b]}", ":2: 'keystone' is given twice"),
     ],
 )
 def test_a_file_with_a_mistake_is_refused(tmp_path: Path, text: str, words: str) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from loadstone.system.redaction import MASK, Redaction, masked, secrets_in
+from loadstone.system.redaction import MASK, Redaction, is_secret_variable, masked, secrets_in
 
 SECRET = "hunter2-Zq/9\"it's"
 
@@ -190,3 +190,10 @@ def test_data_stays_json_and_its_keys_stay():
 
 def test_a_redaction_does_not_show_what_it_hides():
     assert SECRET not in repr(Redaction(frozenset({SECRET})))
+
+
+def test_a_variable_of_a_command_is_secret_by_its_last_word():
+    names = ("DB_PASS", "ADMIN_TOKEN", "API_KEY", "OS_PASSWORD")
+    assert all(map(is_secret_variable, names))
+    settings = ("TOKEN_PROVIDER", "TOKEN_CACHE_TIME", "WORKERS", "SSL_KEY_FILE", "HASH_ROUNDS")
+    assert not any(map(is_secret_variable, settings))

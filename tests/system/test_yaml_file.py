@@ -22,6 +22,7 @@ def mistake(tmp_path, text, **options):
         (b"a: !vault |\n  x\n", "file.yaml:1: not YAML or JSON: could not determine"),
         (b"a: 2026-13-45\n", "file.yaml: not YAML or JSON: month must be in 1..12"),
         (b"a: \xff\n", "file.yaml: not UTF-8"),
+        (b"a: 1\nb: {c: 2, d: 4,\n  c: 3}\n", "file.yaml:3: 'c' is given twice"),
     ],
 )
 def test_file_line_and_mistake_are_named(tmp_path, text, says):

@@ -7,7 +7,7 @@ from enum import StrEnum
 from loadstone.audit import expression
 from loadstone.audit.facts import HostFacts, MissingFact, SettingOrigin, Value
 from loadstone.audit.gain import Gain
-from loadstone.audit.rule import Rule, filled, format_value
+from loadstone.audit.rule import Rule, filled, find, format_value
 from loadstone.diagnosis.finding import Evidence, Finding, Severity
 
 ACROSS = "hosts."  # hosts.NAME: the fact's values on all hosts that have it
@@ -102,13 +102,12 @@ class _Scope:
 
 
 def evaluate(rules: Iterable[Rule], hosts: Sequence[HostFacts]) -> Audit:
-    """Apply every rule to every host."""
-    all_rules = tuple(rules)
+    """Apply every rule to every host; a host without facts has one result, whatever the rules."""
+    all_rules, reached = tuple(rules), (find(REACHED),)
     results = tuple(
         _judge(rule, _Scope(host, hosts))
         for host in hosts
-        for rule in all_rules
-        if host.failure is None or rule.id == REACHED
+        for rule in (all_rules if host.failure is None else reached)
     )
     return Audit(tuple(hosts), results)
 

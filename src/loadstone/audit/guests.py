@@ -9,11 +9,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from loadstone.audit.facts import HostFacts
+from loadstone.audit.facts import HostFacts, MissingFact
 from loadstone.cloud.access import Access, unusable
-from loadstone.errors import EnvironmentUnusable
+from loadstone.errors import EnvironmentUnusable, InvalidInput
 
 RESERVED_MB = 512.0  # Nova's default of reserved_host_memory_mb
+# Facts of a compute node, in the order of Node's fields.
+OF_NODES = (
+    "host.memory_mb",
+    "host.available_mb",
+    "nova.reserved_host_memory_mb",
+    "nova.ram_allocation_ratio",
+)
 # The last microversion in which Nova reports memory; from 2.88 on Placement does.
 NOVA_VERSION = "2.53"
 
@@ -72,16 +79,20 @@ def of_facts(hosts: Iterable[HostFacts]) -> tuple[Node, ...]:
     for host in hosts:
         values = host.facts.values
         if "compute" in host.facts.roles and "host.memory_mb" in values:
-            found.append(
-                Node(
-                    host.host,
-                    float(str(values["host.memory_mb"])),
-                    float(str(values["host.available_mb"])),
-                    float(str(values["nova.reserved_host_memory_mb"])),
-                    float(str(values["nova.ram_allocation_ratio"])),
-                )
-            )
+            found.append(Node(host.host, *(_number(host, name) for name in OF_NODES)))
     return tuple(found)
+
+
+def _number(host: HostFacts, name: str) -> float:
+    """Return a fact that is a number; InvalidInput names the host without it."""
+    try:
+        value = host.facts.get(name)
+    except MissingFact as missing:
+        raise InvalidInput(f"{host.host}: {missing.name}: {missing.reason}") from None
+    try:
+        return float(str(value))
+    except ValueError:
+        raise InvalidInput(f"{host.host}: {name} is not a number: {value!r}") from None
 
 
 def of_cloud(

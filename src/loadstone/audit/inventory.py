@@ -107,7 +107,7 @@ def _require_few(path: Path, number: int, pattern: str) -> None:
 
 
 def _yaml(path: Path) -> Hosts:
-    tree = yaml_file.read(path)
+    tree = yaml_file.read(path, may_repeat=True)
     if not isinstance(tree, dict):
         raise InvalidInput(f"{path}: must be a mapping of groups, as `all: {{hosts: ...}}`")
     hosts: Hosts = {}
@@ -121,6 +121,9 @@ def _group(path: Path, name: str, group: Any, above: dict[str, str], hosts: Host
         return
     if not isinstance(group, dict):
         raise InvalidInput(f"{path}: group {name} must be a mapping of hosts, children and vars")
+    for part in ("hosts", "children"):
+        if not isinstance(group.get(part) or {}, dict):
+            raise InvalidInput(f"{path}: {part} of group {name} must be a mapping, as `web1:`")
     variables = above | _variables(group.get("vars"))
     for pattern, own in (group.get("hosts") or {}).items():
         for host in _expanded(path, 1, str(pattern)):

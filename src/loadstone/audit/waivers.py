@@ -44,26 +44,29 @@ def _waiver(where: str, tree: Any) -> Waiver:
         if not tree.get(needed):
             raise InvalidInput(f"{where}: {needed} is missing")
     expires = tree["expires"]
-    if not isinstance(expires, dt.date):
+    if not isinstance(expires, dt.date) or isinstance(expires, dt.datetime):
         raise InvalidInput(f"{where}: expires must be a date, as 2027-01-31, not {expires!r}")
     known = rules.find(str(tree["rule"])).id
     return Waiver(known, str(tree.get("host", "*")), str(tree["reason"]), expires)
 
 
 def apply(audit: Audit, waivers: Sequence[Waiver], today: dt.date) -> Audit:
-    """Return the audit with waived results; an expired waiver no longer counts."""
+    """Return the audit with waived results; of several waivers, the longest counts."""
     return replace(audit, results=tuple(_apply(one, waivers, today) for one in audit.results))
 
 
 def _apply(result: RuleResult, waivers: Sequence[Waiver], today: dt.date) -> RuleResult:
     if not (result.is_finding or result.state is RuleState.UNKNOWN):
         return result
-    for waiver in waivers:
-        if not waiver.covers(result):
-            continue
-        if waiver.expires < today:
-            expired = f"{result.message} (the waiver expired on {waiver.expires})"
-            return replace(result, message=expired)
-        message = f"{result.message} (waived until {waiver.expires}: {waiver.reason})"
-        return replace(result, state=RuleState.WAIVED, message=message)
-    return result
+    waiver = max((one for one in waivers if one.covers(result)), key=_expires, default=None)
+    if waiver is None:
+        return result
+    if waiver.expires < today:
+        expired = f"{result.message} (the waiver expired on {waiver.expires})"
+        return replace(result, message=expired)
+    message = f"{result.message} (waived until {waiver.expires}: {waiver.reason})"
+    return replace(result, state=RuleState.WAIVED, message=message)
+
+
+def _expires(waiver: Waiver) -> dt.date:
+    return waiver.expires

@@ -15,6 +15,7 @@ import click
 from click.core import ParameterSource
 
 from loadstone.errors import InvalidInput
+from loadstone.system.paths import expanded
 from loadstone.system.redaction import is_secret, masked
 
 VARIABLE = "LOADSTONE_CONFIG"  # another file than the user's; "-": no file at all
@@ -216,7 +217,7 @@ def _option_of(one: Default, path: str) -> str:
 def _value(one: Default, option: click.Option) -> Any:
     value = one.value
     if one.table == "store" and "://" not in str(value):
-        value = str(one.source.parent / Path(str(value)).expanduser())
+        value = str(one.source.parent / expanded(str(value)))
     if option.is_flag and option.flag_value is not True and isinstance(value, bool):
         return option.flag_value if value else option.default
     if option.multiple and not isinstance(value, list):

@@ -257,7 +257,7 @@ def _space(options: TuneOptions) -> "tuple[Space, Pairs]":
     """Return the space with the settings of the default, and those that are kept."""
     from loadstone.errors import InvalidInput
     from loadstone.lab.keystone import settings
-    from loadstone.system.redaction import is_secret_option
+    from loadstone.system.redaction import is_secret_option, masked
     from loadstone.tune import space
 
     kept = [settings.split(pair) for pair in options["kept"]]
@@ -266,8 +266,8 @@ def _space(options: TuneOptions) -> "tuple[Space, Pairs]":
     if default.service is not settings.Service.KEYSTONE:
         raise InvalidInput(f"service={default.service}: only settings of a Keystone are searched")
     known = tuple(one for one in default.pairs() if one[0] not in settings.OF_ITS_OWN)
-    for key, _ in known:
-        if key.startswith("conf.") and is_secret_option(key):
+    for key, value in known:
+        if (key.startswith("conf.") and is_secret_option(key)) or masked(value) != value:
             raise InvalidInput(
                 f"{key}: a secret would be kept in the tuning's journal; leave it out"
             )

@@ -5,6 +5,7 @@ import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from random import Random
 from threading import Event
@@ -17,7 +18,7 @@ from loadstone.faults.host import HERE, HostCommand, carry_out
 from loadstone.faults.journal import Owner, Undo, UndoJournal, UndoStep
 from loadstone.faults.model import Action, FaultCommands, FaultRecord, Service
 from loadstone.faults.sentence import Fault, Verb
-from loadstone.faults.undo import FAULT, undo_steps
+from loadstone.faults.undo import FAULT, end_marked, undo_steps
 from loadstone.lab.parts.part import Say
 from loadstone.system import yaml_file
 from loadstone.system.clock import SYSTEM, Clock
@@ -77,7 +78,12 @@ def _actions(tree: dict[Any, Any], place: str) -> dict[str, Action]:
         entry = {"do": value} if isinstance(value, str) else value
         if not isinstance(entry, dict) or "do" not in entry or set(entry) - {"do", "undo"}:
             raise InvalidInput(f"{place}: {name} must be a command, or {{do: ..., undo: ...}}")
-        actions[str(name)] = Action(str(entry["do"]), str(entry.get("undo", "")))
+        for key, command in entry.items():
+            if not isinstance(command, str) or not command.strip():
+                raise InvalidInput(
+                    f"{place}: {name}: {key} must be a command, as text, not {command!r}"
+                )
+        actions[str(name)] = Action(entry["do"], entry.get("undo", ""))
     return actions
 
 
@@ -160,14 +166,16 @@ class CommandInjector:
 def carry_out_here(
     journal: UndoJournal, owner: Owner, command: str, variables: Mapping[str, str] | None = None
 ) -> None:
-    """Run a command; if this process dies meanwhile, the command is ended before its undo.
+    """Run a command; if this process dies or is interrupted, the command is ended before its undo.
 
     Raises EnvironmentUnusable if it fails.
     """
     mark = secrets.token_hex(8)
     running = journal.note(Undo.END, mark, owner)
     try:
-        carry_out(HERE, command, {**os.environ, **(variables or {}), FAULT: mark})
+        # It has a session of its own, so that Ctrl-C does not reach it.
+        environment = {**os.environ, **(variables or {}), FAULT: mark}
+        carry_out(HERE, command, environment, interrupted=partial(end_marked, mark))
     finally:
         journal.remove(running)
 

@@ -7,7 +7,7 @@ import shlex
 import signal
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import IO, Self
@@ -101,8 +101,12 @@ def carry_out(
     command: str,
     environment: Mapping[str, str] | None = None,
     directory: str | None = None,
+    interrupted: Callable[[], None] | None = None,
 ) -> None:
-    """Run a shell command over ssh, or here; raise EnvironmentUnusable if it fails."""
+    """Run a shell command over ssh, or here; raise EnvironmentUnusable if it fails.
+
+    `interrupted` is called on Ctrl-C, while the command may still run.
+    """
     argv = ("sh", "-c", command) if host == HERE else (*SSH, host, command)
     # A file, not a pipe: what the command leaves in the background may keep its output open.
     with tempfile.TemporaryFile() as output:
@@ -121,6 +125,11 @@ def carry_out(
         with process:
             try:
                 code = process.wait(PATIENCE_S)
+            except (KeyboardInterrupt, SystemExit):
+                if interrupted is not None:
+                    interrupted()
+                    process.poll()  # it has ended: no zombie stays
+                raise
             except subprocess.TimeoutExpired:
                 with suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)

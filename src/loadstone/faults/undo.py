@@ -70,7 +70,7 @@ def undo(step: UndoStep, lab: Path | None) -> None:
         HostCommand.from_json(step.what).run()
     elif step.undo is Undo.END:
         if step.owner.boot == processes.boot_id():  # else they ended with the machine
-            processes.end(processes.with_variable(FAULT, step.what), grace_s=GRACE_S)
+            end_marked(step.what)
     elif step.undo is Undo.FREE:
         filling.free(Path(step.what))
     elif step.undo is Undo.CORES:
@@ -78,6 +78,11 @@ def undo(step: UndoStep, lab: Path | None) -> None:
             BoundProcesses.from_json(step.what).unbind()
     elif lab is not None and lab.exists():  # else it was removed with all that was broken in it
         _undo_in_lab(step, lab)
+
+
+def end_marked(mark: str) -> None:
+    """End the processes of a command that were started with this mark in their environment."""
+    processes.end(processes.with_variable(FAULT, mark), grace_s=GRACE_S)
 
 
 def continue_(folder: Path, name: str) -> None:

@@ -163,9 +163,12 @@ class _Browser:
         """Return the path of a link; the issuer's host is the only one that may be loaded."""
         issuer = self.provider.endpoint
         base = Endpoint(issuer.scheme, issuer.host, issuer.port, "").url
-        whole = urljoin(f"{base}{page}", link)
-        parts = urlsplit(whole)
-        target = Endpoint.parse(whole.partition("?")[0].partition("#")[0])
+        try:
+            whole = urljoin(f"{base}{page}", link)
+            parts = urlsplit(whole)
+            target = Endpoint.parse(whole.partition("?")[0].partition("#")[0])
+        except ValueError as wrong:
+            raise self._impossible(f"it leads to {link[:40]!r}: {wrong}") from None
         if (target.scheme, target.host, target.port) != (issuer.scheme, issuer.host, issuer.port):
             raise self._impossible(
                 f"it leads to {parts.scheme}://{parts.netloc}, and only {base} was named to be "

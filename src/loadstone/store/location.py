@@ -11,6 +11,7 @@ from sqlalchemy.exc import ArgumentError
 
 from loadstone.errors import InvalidInput
 from loadstone.system import paths
+from loadstone.system.paths import expanded
 from loadstone.system.redaction import is_secret
 
 VARIABLE = "LOADSTONE_STORE"
@@ -70,7 +71,7 @@ def read(text: str, source: str = "--store") -> StoreLocation:
     if not isinstance(files, str):
         raise InvalidInput(f"{source}: {FILES}= is given twice")
     url = url.difference_update_query([FILES])
-    folder = Path(files).expanduser().absolute() if files else _usual_folder(url)
+    folder = expanded(files).absolute() if files else _usual_folder(url)
     return StoreLocation(folder, url)
 
 

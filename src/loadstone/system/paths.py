@@ -32,3 +32,20 @@ def environments() -> Path:
 def store() -> Path:
     """Return the folder where results are kept unless --store names another."""
     return home() / "results"
+
+
+def expanded(name: str) -> Path:
+    """Return a path with `~` replaced; unchanged if there is no such home folder."""
+    try:
+        return Path(name).expanduser()
+    except RuntimeError:
+        return Path(name)
+
+
+def existing(name: str) -> Path | None:
+    """Return the path of a file or folder that exists; None for any other text."""
+    path = expanded(name)
+    try:
+        return path if path.exists() else None
+    except OSError:  # too long for a name, or in a folder that must not be read
+        return None

@@ -121,6 +121,11 @@ def is_secret_option(name: str) -> bool:
     return name.endswith(("password", "passwd", "secret", "passphrase"))
 
 
+def is_secret_variable(name: str) -> bool:
+    """Return whether a variable of a command holds a secret: `DB_PASS`, not `TOKEN_PROVIDER`."""
+    return is_secret(name.lower().rpartition("_")[2])
+
+
 def masked(value: Any) -> Any:
     """Return JSON data in which secrets are masked by their names and places."""
     return _Masker(set()).value(value)

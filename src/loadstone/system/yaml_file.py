@@ -14,11 +14,12 @@ MOST_ALIASED = 100_000  # values that aliases may add to those that are written
 MOST_DEPTH = 100
 
 
-def read(path: Path, option: str = "", *, is_secret: bool = False) -> Any:
+def read(path: Path, option: str = "", *, is_secret: bool = False, may_repeat: bool = False) -> Any:
     """Return the content of a YAML or JSON file: mappings, lists, strings, numbers, dates.
 
     Raises InvalidInput with `option`, the file and the line; the content of a file that `is_secret`
-    is not quoted. Aliases that expand to very many values are refused.
+    is not quoted. Aliases that expand to very many values are refused, and keys that are given
+    twice, unless `may_repeat`: YAML forbids them, but Ansible takes the last.
     """
     import yaml
 
@@ -30,6 +31,8 @@ def read(path: Path, option: str = "", *, is_secret: bool = False) -> Any:
             if root is None:
                 return None
             _require_finite(root)
+            if not may_repeat:
+                _require_unique(root, set())
             return loader.construct_document(root)
         finally:
             loader.dispose()
@@ -43,6 +46,9 @@ def read(path: Path, option: str = "", *, is_secret: bool = False) -> Any:
         raise InvalidInput(f"{place}{line}: not YAML or JSON{what}") from None
     except _TooMuch as wrong:
         raise InvalidInput(f"{place}: {wrong}") from None
+    except _Twice as twice:
+        key = "a key" if is_secret else repr(twice.key)
+        raise InvalidInput(f"{place}:{twice.line}: {key} is given twice") from None
     except (yaml.YAMLError, ValueError, RecursionError) as wrong:
         what = "" if is_secret else f": {' '.join(str(wrong).split())}"
         raise InvalidInput(f"{place}: not YAML or JSON{what}") from None
@@ -64,6 +70,14 @@ def require_finite(path: Path) -> None:
 
 class _TooMuch(ValueError):
     """A file is too long, or its aliases expand without limit."""
+
+
+class _Twice(ValueError):
+    """A mapping has a key twice."""
+
+    def __init__(self, key: str, line: int) -> None:
+        super().__init__(key)
+        self.key, self.line = key, line
 
 
 def _text(path: Path) -> str:
@@ -93,6 +107,25 @@ def _require_finite(root: "yaml.Node") -> None:
     expanded = size(root, 0)
     if expanded - len(sizes) > MOST_ALIASED:
         raise _TooMuch(f"its aliases expand to more than {MOST_ALIASED:,} values")
+
+
+def _require_unique(node: "yaml.Node", seen: set[int]) -> None:
+    """Raise _Twice with the line of a key that its mapping has already."""
+    import yaml
+
+    if id(node) in seen:  # an alias
+        return
+    seen.add(id(node))
+    if isinstance(node, yaml.MappingNode):
+        keys: set[tuple[str, str]] = set()
+        for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                continue
+            if (key.tag, key.value) in keys:
+                raise _Twice(key.value, key.start_mark.line + 1)
+            keys.add((key.tag, key.value))
+    for part in _parts(node):
+        _require_unique(part, seen)
 
 
 def _parts(node: "yaml.Node") -> Iterator["yaml.Node"]:

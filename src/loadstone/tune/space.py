@@ -18,7 +18,8 @@ from loadstone.audit.rule import filled
 from loadstone.errors import InvalidInput
 from loadstone.lab.keystone import settings as lab_settings
 from loadstone.system import yaml_file
-from loadstone.system.redaction import is_secret_option
+from loadstone.system.paths import existing
+from loadstone.system.redaction import is_secret_option, is_secret_variable, masked
 
 Pairs = tuple[tuple[str, str], ...]  # KEY, VALUE as `lab up --with` takes them
 
@@ -205,10 +206,11 @@ def find(
     path = BUILTIN / f"{name}.yaml"
     is_builtin = path.parent == BUILTIN and path.exists()
     if not is_builtin:
-        path = Path(name).expanduser()
-        if not path.exists():
+        found = existing(name)
+        if found is None:
             known = ", ".join(sorted(one.stem for one in BUILTIN.glob("*.yaml")))
             raise InvalidInput(f"--space {name}: no such file; built in is {known}")
+        path = found
     place = name if is_builtin else str(path)
     reader = _Reader(place, dict(default), cpus or os.cpu_count() or 1, is_of_lab)
     return reader.space(yaml_file.read(path, "--space"), default, kept, is_builtin=is_builtin)
@@ -263,6 +265,8 @@ class _Reader:
             raise self._fail(where, f"{read.name} is a secret")
         written = read.range.levels() if read.range else [self._filled(one) for one in read.levels]
         levels = [self._normal(read.name, one) for one in written]
+        if any(masked(one) != one for one in levels):
+            raise self._fail(where, f"a level of {read.name} has a secret in it")
         when = tuple(
             (name, tuple(self._normal(name, _word(one)) for one in allowed))
             for name, allowed in read.when.items()
@@ -350,7 +354,7 @@ def require_variable(name: str) -> None:
         )
     if _TAKEN.fullmatch(name):
         raise InvalidInput(f"{name}: other programs read this variable; choose another name")
-    if is_secret_option(name.lower()):
+    if is_secret_variable(name):
         raise InvalidInput(f"{name} is a secret, which would be kept in the tuning's journal")
 
 

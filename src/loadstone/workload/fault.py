@@ -84,9 +84,9 @@ def load_s(terms: FaultTerms) -> float:
 
 def most_load_s(terms: FaultTerms) -> float:
     """Return the maximum load time of all faults."""
-    # At a share of a low N the baseline is longer; a load may take a second to end.
+    # At a share of a low N the baseline is longer; the last answers come within the time-out.
     baseline_s = max(terms.baseline_s, LEAST_REQUESTS if terms.rate_rps is None else 0.0) + 1
-    times = [_observe_s(terms, read(one)) for one in terms.sentences]
+    times = [_observe_s(terms, read(one)) + terms.timeout_s for one in terms.sentences]
     return _searches_s(terms) + sum(terms.repeats * (baseline_s + one) for one in times)
 
 
@@ -196,5 +196,6 @@ def _measurement(
         policy=Repeats(request, terms.repeats),
         heading=f"{fault.sentence}: {rate_rps:.3g}/s of {scenario.title}",
         faults=(Planned(fault, terms.baseline_s),),
-        budget_s=seconds * terms.repeats + 1,
+        # The last answers may come as late as the time-out.
+        budget_s=(seconds + terms.timeout_s) * terms.repeats + 1,
     )

@@ -1,6 +1,7 @@
 """The fixes as an Ansible playbook, for a human to review: with check mode and a way back."""
 
 from collections import defaultdict
+from collections.abc import Iterator
 from typing import Any
 
 import yaml
@@ -58,7 +59,7 @@ def _play(host: str, results: list[RuleResult], paths: dict[str, str]) -> dict[s
             text = f"restart {result.rule.fix.restart}"
             fixes.append(_message(result, "restart", text))
     copies = [_copy(path, f"{path}{KEPT}", "fix", "no") for path in changed]
-    undo = [_copy(f"{path}{KEPT}", path, "undo", "yes") for path in changed]
+    undo = [step for number, path in enumerate(changed, 1) for step in _put_back(path, number)]
     undo.append(
         {
             "name": "undo kernel settings",
@@ -107,6 +108,25 @@ def _message(result: RuleResult, kind: str, text: str) -> dict[str, Any]:
         "name": f"{result.rule.id}: {kind}",
         "ansible.builtin.debug": {"msg": text},
         "tags": ["fix", result.rule.id],
+    }
+
+
+def _put_back(path: str, number: int) -> Iterator[dict[str, Any]]:
+    """Put a file back and remove the copy, so that a later fix keeps the file as it is then."""
+    copy, found = f"{path}{KEPT}", f"kept_{number}"
+    if_kept = {"when": f"{found}.stat.exists"}
+    yield {
+        "name": f"undo: look for {copy}",
+        "ansible.builtin.stat": {"path": copy},
+        "register": found,
+        "tags": ["undo", "never"],
+    }
+    yield {**_copy(copy, path, "undo", "yes"), **if_kept}
+    yield {
+        "name": f"undo: remove {copy}",
+        "ansible.builtin.file": {"path": copy, "state": "absent"},
+        "tags": ["undo", "never"],
+        **if_kept,
     }
 
 

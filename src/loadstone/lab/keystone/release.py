@@ -19,6 +19,7 @@ from pathlib import Path
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.lab.parts.part import Part, Say
 from loadstone.system import locks
+from loadstone.system.paths import expanded
 
 VERSION = re.compile(r"\d+\.\d+\.\d+(\.?[a-z0-9]+)?")
 OLDEST = 13  # the last with UUID tokens, on Python 3.6
@@ -77,10 +78,10 @@ def read(text: str) -> Release:
             raise InvalidInput(
                 f"release={text} is too old; releases from {OLDEST} ({OLDEST}.0.2) on are tried"
             )
-        return _patched(text, version, Path(patch).expanduser()) if plus else Release(text, version)
+        return _patched(text, version, expanded(patch)) if plus else Release(text, version)
     if text.startswith(GIT):
         return _at_commit(text)
-    path = Path(text).expanduser()
+    path = expanded(text)
     if path.suffix == ".whl" and path.is_file():
         return _from_wheel(text, path)
     if (path / "setup.py").is_file() or (path / "pyproject.toml").is_file():

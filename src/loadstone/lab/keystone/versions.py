@@ -7,6 +7,7 @@ import requests
 
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.lab.keystone.release import GIT, OLDEST, VERSION, git
+from loadstone.system.paths import expanded
 
 INDEX = "https://pypi.org/simple"
 INDEX_VARIABLES = ("UV_DEFAULT_INDEX", "UV_INDEX_URL", "PIP_INDEX_URL")
@@ -25,7 +26,7 @@ def between(good: str, bad: str) -> list[str]:
         return _cut(_releases(), good, bad, "a release of Keystone on PyPI")
     if good.startswith(GIT) and bad.startswith(GIT):
         return _commits(good, bad)
-    one, other = Path(good).expanduser(), Path(bad).expanduser()
+    one, other = expanded(good), expanded(bad)
     if one.suffix == other.suffix == ".whl" and one.parent == other.parent:
         wheels = sorted(one.parent.glob("keystone-*.whl"), key=_order_of_wheel)
         return _cut([str(wheel) for wheel in wheels], str(one), str(other), "a wheel of Keystone")

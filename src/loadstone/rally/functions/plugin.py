@@ -17,6 +17,7 @@ from loadstone.rally.functions.catalogue import FUNCTIONS
 from loadstone.rally.scenarios import FIXED
 from loadstone.rally.task.catalogue.scenario import ArgType, Argument, CatalogueEntry
 from loadstone.rally.task.catalogue.scenarios import SCENARIOS
+from loadstone.system.paths import expanded
 
 GROUP = "loadstone.scenarios"
 _MARK = "__loadstone_scenario__"
@@ -57,7 +58,7 @@ def load_plugins(files: Iterable[str]) -> tuple[str, ...]:
 def _loaded(files: Iterable[str]) -> tuple[str, ...]:
     names: list[str] = []
     for file in files:
-        path = Path(file).expanduser().resolve()
+        path = expanded(file).resolve()
         names.extend(_registered(_imported(path), str(path)))
     for point in importlib.metadata.entry_points(group=GROUP):
         try:

@@ -14,6 +14,7 @@ from loadstone.rally.task.draft import outline
 from loadstone.rally.task.limits import MAX_BYTES
 from loadstone.rally.task.problem import Problem, TaskInvalid
 from loadstone.rally.task.tree import Path, Tree, Value, parse
+from loadstone.system.paths import expanded
 from loadstone.system.redaction import Redaction, secrets_in
 
 
@@ -31,7 +32,7 @@ def load(file: str, raw_arguments: str | None = None, arguments_file: str | None
     file_text = None if arguments_file is None else _text(arguments_file)
     values = arguments.merge(arguments_file or "", file_text, raw_arguments)
     name = "stdin" if file == "-" else file
-    folder = pathlib.Path() if file == "-" else pathlib.Path(file).expanduser().parent
+    folder = pathlib.Path() if file == "-" else expanded(file).parent
     secrets = secrets_in(values)
     with _without(secrets):
         rendered = template.render(source, name, folder, values)
@@ -81,7 +82,7 @@ def _text(file: str) -> str:
         if file == "-":
             data = sys.stdin.buffer.read(MAX_BYTES + 1)
         else:
-            with pathlib.Path(file).expanduser().open("rb") as opened:
+            with expanded(file).open("rb") as opened:
                 data = opened.read(MAX_BYTES + 1)
     except OSError as wrong:
         raise TaskInvalid([Problem(file, None, f"cannot be read: {wrong.strerror}")]) from None
