@@ -53,7 +53,7 @@ def prove(ctx: click.Context, rule_id: str, **options: Unpack[ProofOptions]) -> 
     require_lab_undone(options["lab"], anyway=options["anyway"])
     state = _state(chosen, options["lab"]) if chosen.proof else None
     found = proof.sides(chosen, current, state, os.cpu_count() or 1)
-    if chosen.proof and ctx.get_parameter_source("scenario") is not ParameterSource.COMMANDLINE:
+    if chosen.proof and ctx.get_parameter_source("scenario") in (None, ParameterSource.DEFAULT):
         options["scenario"] = chosen.proof.scenario
     note = f"{chosen.id}: {chosen.title}. {found.note}."
     click.echo(note, err=True)

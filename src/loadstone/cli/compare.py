@@ -459,6 +459,7 @@ def comparison_of(
         statements=measured.comparison.statements,
         where=measured.where,
         notes=(*notes, *disturbance.notes(measured.runs)),
+        is_clean=measured.is_clean,
     )
 
 

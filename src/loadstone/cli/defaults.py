@@ -70,6 +70,8 @@ def settings() -> tuple[Default, ...]:
     if chosen == "-":
         return ()
     own = Path(chosen) if chosen else _own_file()
+    if chosen and not own.is_file():
+        raise InvalidInput(f"{VARIABLE}: {own}: no such file; - is none")
     found = [*_read(own, is_of_folder=False)]
     if not chosen and (folder := Path.cwd() / OF_FOLDER).is_file():
         nearer = [*_read(folder, is_of_folder=True)]
@@ -153,7 +155,7 @@ def _require_safe(one: Default, place: str) -> None:
     values = one.value if isinstance(one.value, list) else [one.value]
     if one.table == "store":
         folder = one.source.parent.resolve()
-        inside = (folder / str(one.value)).resolve()
+        inside = (folder / expanded(str(one.value))).resolve()
         if "://" in str(one.value) or not inside.is_relative_to(folder):
             raise InvalidInput(f"{place} is not below {folder}: another store {where}")
     elif one.table == "monitors":
@@ -189,15 +191,25 @@ def apply(ctx: click.Context, name: str) -> None:
 
 def _of(command: click.Command, path: str, found: tuple[Default, ...]) -> dict[str, Any]:
     if isinstance(command, click.Group):
-        nested = {name: _of(sub, f"{path}.{name}", found) for name, sub in command.commands.items()}
+        nested = {name: _of(sub, f"{path}.{name}", found) for name, sub in _commands(command)}
         return {name: values for name, values in nested.items() if values}
     options = {_long(option): option for option in _options(command)}
     values: dict[str, Any] = {}
-    for one in found:
+    # Within one file, a command's own table is nearer than a shared one.
+    files = list(dict.fromkeys(one.source for one in found))
+    for one in sorted(found, key=lambda one: (files.index(one.source), one.table not in SHARED)):
         option = options.get(_option_of(one, path))
         if option is not None and option.name is not None:
             values[option.name] = _value(one, option)
     return values
+
+
+def _commands(group: click.Group) -> Iterator[tuple[str, click.Command]]:
+    """Yield the commands of a group by name, with those that are imported on use."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        if (command := group.get_command(context, name)) is not None:
+            yield name, command
 
 
 def _option_of(one: Default, path: str) -> str:
@@ -259,7 +271,7 @@ def require_known(found: tuple[Default, ...], root: click.Group) -> None:
 def add_variables(command: click.Command, prefix: str) -> None:
     """Let every option be set by an environment variable, except those that permit something."""
     if isinstance(command, click.Group):
-        for name, sub in command.commands.items():
+        for name, sub in _commands(command):
             add_variables(sub, f"{prefix}_{_as_variable(name)}")
         return
     for option in _options(command):

@@ -41,7 +41,7 @@ def run_and_show(
     """Measure and show the result, after Ctrl-C or a failure too; return the exit code."""
     from loadstone.cli.stored import open_store
     from loadstone.cli.watching import watching
-    from loadstone.run.exit_code import exit_code
+    from loadstone.run.exit_code import exit_code, leftovers
     from loadstone.run.flow import run
 
     with open_store(location) as store:
@@ -52,7 +52,7 @@ def run_and_show(
             if store.holds(config.run_id):
                 result = store.get(config.run_id)
                 show(result, location, to)
-        return exit_code(result)
+        return exit_code(result, leftovers(store, result.run_id))
 
 
 def show_rows(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

@@ -118,7 +118,8 @@ def state_gain(
     measured = measure(config, location, backend)
     found = comparison_of(measured, options, notes=notes)
     code = write_comparison((found,), location, to, options["markdown"], options["junit"])
-    if to is None or to.name != "-":
+    outputs = (to, options["markdown"], options["junit"])
+    if all(one is None or one.name != "-" for one in outputs):
         click.echo()
         click.echo(paragraph(found, changes, measured.memory_mb, command_line()))
     return code

@@ -282,7 +282,9 @@ def _carried_out(config: "RunConfig", options: RunOptions, backend: "Backend") -
 
 def _show(store: "Store", result: "Run", options: RunOptions) -> None:
     """Write the result in all requested formats."""
-    show(result, options["location"], options["to"])
+    others = (options["junit"], options["rally_json"])
+    is_printed = all(one is None or one.name != "-" for one in (options["to"], *others))
+    show(result, options["location"], options["to"], is_printed=is_printed)
     if options["rally_json"] is not None:
         from loadstone.rally.export import as_rally
 

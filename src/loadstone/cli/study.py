@@ -128,7 +128,8 @@ def show(**options: Unpack[StudyShowOptions]) -> None:
             from loadstone.study import raw
 
             write(raw.render(begun, ended), options["csv"])
-        if options["page"] is not None or options["csv"] is not None:
+        is_written = options["page"] is not None or options["csv"] is not None
+        if is_written and options["to"] is None and not options["markdown"]:
             return
         _show(begun, ended, options["to"], markdown=options["markdown"])
         return

@@ -199,6 +199,9 @@ def tune(ctx: click.Context, **options: Unpack[TuneOptions]) -> None:
         if any(options[one] for one in ("lab", "cloud", "apply", "revert", "changes", "kept")):
             raise click.UsageError("--resume has the settings with which the tuning began")
         found = journals.find(options["location"], options["resume"])
+        if options["is_dry"]:
+            _show_dry_run(found.begun, options["to"])
+            return
     else:
         begun = _begun(options)
         if options["is_dry"]:

@@ -1,8 +1,10 @@
 """Authenticated access to a cloud's v3 identity API."""
 
+import math
 import os
 import socket
 import ssl
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from requests import Response
 
 
+NEVER_S = 1e9  # no token is valid for so long: each is issued anew
 _CERTIFICATE_EXPIRED = 10  # OpenSSL's X509_V_ERR_CERT_HAS_EXPIRED
 
 
@@ -50,6 +53,20 @@ class Access:
             return str(auth.get_access(self.session).auth_token)
         except ClientException as error:
             raise unusable(self.cloud, error) from error
+
+    def token_left_s(self) -> float:
+        """Return how long the token that was returned last stays valid; inf if it says not."""
+        from keystoneauth1.exceptions import ClientException
+        from keystoneauth1.identity.base import BaseIdentityPlugin
+
+        auth = self.session.auth
+        if not isinstance(auth, BaseIdentityPlugin):
+            return math.inf
+        try:
+            expires = auth.get_access(self.session).expires
+        except ClientException as error:
+            raise unusable(self.cloud, error) from error
+        return math.inf if expires is None else expires.timestamp() - time.time()
 
     def service_url(self, service_type: str) -> str | None:
         """Return the URL of a service from the catalog, or None if it is not listed.

@@ -57,6 +57,7 @@ class Compared:
     statements: tuple[str, ...] = ()  # on the way in which it was measured
     where: Where | None = None  # where the difference lies
     notes: tuple[str, ...] = ()
+    is_clean: bool = True  # whether all that its runs created is removed
 
 
 TONES: dict[Answer, Tone] = {
@@ -120,8 +121,12 @@ def report_of(compared: Compared, store: str = "") -> Report:
 
 
 def exit_code(compared: Compared) -> int:
-    """Return 0 if the answer is known, and B is not too slow with --fail-if-slower."""
-    return worst_code([_code(rows, compared)[0] for _, rows in compared.metrics])
+    """Return 0 if the answer is known, and B is not too slow with --fail-if-slower.
+
+    At least 1 if something that a run created is left.
+    """
+    codes = [_code(rows, compared)[0] for _, rows in compared.metrics]
+    return worst_code(codes if compared.is_clean else [*codes, FELL_SHORT])
 
 
 def worst_code(codes: Sequence[int]) -> int:

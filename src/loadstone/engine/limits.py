@@ -29,6 +29,9 @@ SPARE_DESCRIPTORS = 128  # file descriptors for everything but connections
 PORTS = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
 
+MOST_CONNECTIONS = 10_000  # of a load
+
+
 def most_connections(wanted: int) -> int:
     """Return `wanted`, or the number of connections that open-file limit and ports allow."""
     allowed = resource.getrlimit(resource.RLIMIT_NOFILE)[1]

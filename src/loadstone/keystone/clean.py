@@ -156,7 +156,7 @@ def _sweep(identity: Identity, run_id: str, many: Resource, say: Say) -> dict[st
         elsewhere = _ELSEWHERE.get(many.kind)
         place = elsewhere(identity) if elsewhere else identity
         failed = _remove_kind(place, run_id, many.kind, query, partial(_try_remove, place), say)
-    except EnvironmentUnusable as error:
+    except (EnvironmentUnusable, InvalidInput) as error:  # its service may not be permitted
         if many.kind not in _ELSEWHERE:
             raise
         # If another service's resources cannot be removed, the users of this one still can.

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from loadstone.cloud import Access
+from loadstone.cloud.access import NEVER_S
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.keystone.contexts.existing import own_user
 from loadstone.keystone.resources import Token, User
@@ -48,7 +49,8 @@ def compile_plan(
         return compile_elsewhere(scenario, load, limits)
     lasting_s = _lasting_s(load, limits)
     columns = {
-        name: _column(name, access, users, tokens, lasting_s) for name in sorted(scenario.columns)
+        name: _column(name, access, users, tokens, lasting_s, is_open_ended=load.duration_s is None)
+        for name in sorted(scenario.columns)
     }
     columns |= scenario.values
     for name, values in columns.items():
@@ -100,12 +102,14 @@ def _column(
     users: Sequence[User],
     tokens: Mapping[str, Sequence[Token]],
     lasting_s: float,
+    *,
+    is_open_ended: bool,
 ) -> tuple[str, ...]:
     match name:
         case _ if name in TOKEN_COLUMNS:
             return _valid(tokens.get(name, ()), lasting_s)
         case "admin_token":
-            return (access.token(lasting_s),)
+            return (_of_admin(access, None if is_open_ended else lasting_s),)
         case "own_user_id":
             return (str(access.session.get_user_id()),)
         case _ if name in _OF_USER:
@@ -116,6 +120,19 @@ def _column(
             return (_OF_USER[name.removeprefix(_ADMINS)](own_user(access)),)
         case _:
             raise AssertionError(f"a scenario asks for the unknown column {name}")
+
+
+def _of_admin(access: Access, lasting_s: float | None) -> str:
+    """Return a token of the cloud's user; a new one for a load whose duration is not known."""
+    if lasting_s is None:
+        return access.token(NEVER_S)
+    token = access.token(lasting_s)
+    if (left_s := access.token_left_s()) < lasting_s:
+        raise EnvironmentUnusable(
+            f"the administrator's token expires in {left_s:.0f} s, and this load needs it for "
+            f"{lasting_s:.0f} s; load for less long, or raise [token] expiration in keystone.conf"
+        )
+    return token
 
 
 def _valid(tokens: Sequence[Token], lasting_s: float) -> tuple[str, ...]:

@@ -57,9 +57,12 @@ class JournalContents:
 
 @contextmanager
 def held(path: Path, run_id: str) -> Iterator[None]:
-    """Lock the journal's resources for this process."""
+    """Lock the journal's resources for this process.
+
+    The journal of a run that resumes another's users is a link to theirs, and has their lock.
+    """
     busy = f"another loadstone is at work with what run {run_id} made; wait for it, or end it"
-    with locks.held(path.with_suffix(".lock"), busy=busy):
+    with locks.held(path.resolve().with_suffix(".lock"), busy=busy):
         yield
 
 

@@ -1,6 +1,6 @@
 """The network API, as far as the context `network` and clean-up need it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -24,7 +24,8 @@ class Networks:
 
     def create(self, project_id: str, name: str, attributes: Mapping[str, Any]) -> str:
         """Create a network in a project; return its id."""
-        body = {"network": {"name": name, "project_id": project_id, **attributes}}
+        # Last: clean-up finds it by this name.
+        body = {"network": {**attributes, "name": name, "project_id": project_id}}
         return self._create(f"create network {name}", "networks", body, "network")
 
     def add_subnet(self, network_id: str, project_id: str, cidr: str, servers: list[str]) -> None:
@@ -43,18 +44,27 @@ class Networks:
         url = self._url()
         if url is None:
             return ()
-        start, what = query["name__startswith"], "list the networks of all projects"
-        response = self._call(f"{url}/networks", "GET")
-        if not response.ok:
-            raise self._refused(what, response)
-        try:
-            return tuple(
-                Resource(kind, str(one["name"]), str(one["id"]))
-                for one in response.json()["networks"]
-                if str(one["name"]).startswith(start)
-            )
-        except (AttributeError, KeyError, TypeError, ValueError):
-            raise not_json(self.identity.access.cloud, what, response) from None
+        start = query["name__startswith"]
+        every = (Resource(kind, str(one["name"]), str(one["id"])) for one in self._listed(url))
+        return tuple(one for one in every if one.name.startswith(start))
+
+    def _listed(self, url: str) -> Iterator[dict[str, Any]]:
+        """Yield all networks; Neutron may give them in pages (`pagination_max_limit`)."""
+        what, marker = "list the networks of all projects", ""
+        while True:
+            response = self._call(f"{url}/networks?fields=id&fields=name{marker}", "GET")
+            if not response.ok:
+                raise self._refused(what, response)
+            try:
+                page = response.json()
+                networks = [{"id": one["id"], "name": one["name"]} for one in page["networks"]]
+                links = [str(one["rel"]) for one in page.get("networks_links", ())]
+            except (AttributeError, KeyError, TypeError, ValueError):
+                raise not_json(self.identity.access.cloud, what, response) from None
+            yield from networks
+            if "next" not in links or not networks:
+                return
+            marker = f"&marker={quote(str(networks[-1]['id']), safe='')}"
 
     def remove(self, thing: Resource) -> None:
         """Remove a network with its subnets."""
@@ -63,13 +73,21 @@ class Networks:
         if not response.ok and response.status_code != _NOT_FOUND:
             raise self._refused(f"remove network {thing.name}", response)
 
-    def _create(self, what: str, path: str, body: Mapping[str, Any], key: str) -> str:
+    def require_service(self) -> str:
+        """Return the URL of the network API; EnvironmentUnusable if the catalog has none.
+
+        InvalidInput if it is on another machine, which is not permitted.
+        """
         url = self._url()
         if url is None:
             raise EnvironmentUnusable(
                 "context network needs a service of type network, and the catalog of "
                 f"{self.identity.access.identity_url} has none"
             )
+        return url
+
+    def _create(self, what: str, path: str, body: Mapping[str, Any], key: str) -> str:
+        url = self.require_service()
         response = self._call(f"{url}/{path}", "POST", body)
         if not response.ok:
             raise self._refused(what, response)

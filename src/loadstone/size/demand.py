@@ -12,7 +12,7 @@ from loadstone.diagnosis.demand import BottleneckKind, Observation
 from loadstone.errors import EnvironmentUnusable
 from loadstone.monitor.roles import Role
 from loadstone.report.settings import IDENTITY, SettingDifference, differences
-from loadstone.result.model import BESIDE, LEAST_S, Environment, Measurement, Run
+from loadstone.result.model import BESIDE, LEAST_S, TAG, Environment, Measurement, Run
 
 ROLES = (
     Role.KEYSTONE,
@@ -78,7 +78,12 @@ def demands(scenarios: Sequence[str], runs: Sequence[Run]) -> tuple[Demand, ...]
 
 def settings_that_differ(found: Sequence[Demand]) -> tuple[SettingDifference, ...]:
     """Return the settings in which the runs of the scenarios differ."""
-    return differences([one.environment.settings for one in found], _NOT_A_COST)
+    return differences([_settings(one.environment) for one in found], _NOT_A_COST)
+
+
+def _settings(environment: Environment) -> list[tuple[str, str]]:
+    """Return what a run was measured with, without its tags."""
+    return [pair for pair in environment.settings if not pair[0].startswith(TAG)]
 
 
 def usable_trials(measurement: Measurement) -> tuple[Trial, ...]:
@@ -140,7 +145,7 @@ def _demand(name: str, found: list[tuple[Run, Measurement]], like: Run | None) -
 
 
 def _differ(a: Run, b: Run) -> bool:
-    return bool(differences([a.environment.settings, b.environment.settings], _NOT_A_COST))
+    return bool(differences([_settings(one.environment) for one in (a, b)], _NOT_A_COST))
 
 
 def _age(run: Run) -> str:

@@ -12,6 +12,7 @@ from math import ceil, hypot
 
 from loadstone.monitor.roles import Role
 from loadstone.report import figures
+from loadstone.result.model import OF_LAB_HOST
 from loadstone.size.boots import Boots
 from loadstone.size.demand import ROLES, Demand, DemandEstimate, settings_that_differ
 
@@ -54,6 +55,7 @@ class Sizing:
     statements_rps: float | None
     cache_gets_rps: float | None
     full_at: DemandEstimate  # multiple of this load at which the measured machine is full
+    has_generator: bool  # whether the load generator was on the measured machine
     assumptions: tuple[str, ...]
     boots: Boots | None = None  # their logins and validations are part of the loads
 
@@ -74,7 +76,7 @@ def size(
         if (total := _total(loads, role)) is not None
     )
     facts = dict(loads[0].demand.environment.settings)
-    measured_cores = int(facts.get("cores", "1"))
+    measured_cores = int(_of_machine(facts, "cores", "1"))
     each = cores_per_node or measured_cores
     front = _sum(estimate for role, estimate in cores if role in (Role.KEYSTONE, Role.WEB))
     workers = _workers(loads, dict(cores)[Role.KEYSTONE], utilisation)
@@ -90,10 +92,23 @@ def size(
         cache=_cache(facts, count, utilisation),
         statements_rps=_rate([(one.rate_rps, one.demand.statements) for one in loads]),
         cache_gets_rps=_rate([(one.rate_rps, one.demand.cache_gets) for one in loads]),
-        full_at=_full_at(loads, measured_cores),
+        full_at=_full_at(loads, measured_cores, has_generator=not _is_elsewhere(facts)),
+        has_generator=not _is_elsewhere(facts),
         assumptions=(*_assumptions(loads, facts, utilisation), *_of_boots(boots)),
         boots=boots,
     )
+
+
+def _is_elsewhere(facts: Mapping[str, str]) -> bool:
+    """Whether the lab was on another machine than the load generator."""
+    return f"{OF_LAB_HOST}cores" in facts
+
+
+def _of_machine(facts: Mapping[str, str], name: str, otherwise: str) -> str:
+    """Return a fact of the machine that the service was on."""
+    if _is_elsewhere(facts):
+        return facts.get(f"{OF_LAB_HOST}{name}", otherwise)
+    return facts.get(name, otherwise)
 
 
 def round_up(estimate: DemandEstimate) -> tuple[int, int | None, int | None]:
@@ -176,9 +191,10 @@ def _rate(parts: Sequence[tuple[float, float | None]]) -> float | None:
     return sum(rate * cost for rate, cost in known) if len(known) == len(parts) else None
 
 
-def _full_at(loads: Sequence[Load], cores: int) -> DemandEstimate:
+def _full_at(loads: Sequence[Load], cores: int, *, has_generator: bool) -> DemandEstimate:
     """Return the multiple of the load that uses all processors of the measured machine."""
-    totals = [total for role in (*ROLES, Role.GENERATOR) if (total := _total(loads, role))]
+    roles = (*ROLES, Role.GENERATOR) if has_generator else ROLES
+    totals = [total for role in roles if (total := _total(loads, role))]
     busy = _sum(totals)
     return DemandEstimate(
         cores / busy.value,
@@ -190,7 +206,7 @@ def _full_at(loads: Sequence[Load], cores: int) -> DemandEstimate:
 def _assumptions(
     loads: Sequence[Load], facts: Mapping[str, str], utilisation: float
 ) -> Iterable[str]:
-    processor = facts.get("processor", "the processor of the measured machine")
+    processor = _of_machine(facts, "processor", "the processor of the measured machine")
     yield f"A core is one of those measured ({processor}); another processor costs other times."
     yield (
         f"Costs grow in proportion to the rate up to {figures.percent(utilisation)} utilisation, "

@@ -76,7 +76,10 @@ def import_run(
             if folder.exists():
                 raise InvalidInput(f"{folder} is there already; remove it first")
             _store(store, run, bundle, entries, skipped)
-    except (BadZipFile, KeyError, EOFError, zlib.error) as problem:
+    except (
+        *(BadZipFile, KeyError, EOFError, zlib.error),
+        *(NotImplementedError, UnicodeDecodeError),  # of its directory
+    ) as problem:
         raise InvalidInput(f"{path} is not an exported run (loadstone results export)") from problem
     except OSError as problem:
         raise EnvironmentUnusable(f"cannot import {path}: {problem.strerror}") from problem

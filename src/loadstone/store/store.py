@@ -118,9 +118,10 @@ class Store:
             connection.execute(runs.insert().values(dict(records[0].row)))
             for one in records[1:]:
                 upsert(connection, one.table, one.row)
+        # Before the mark: a mark without files is taken for one that was left behind.
+        self._write_files(run.run_id, records)
         if run.status == "running":
             row_files.mark(self._folder, run.run_id)
-        self._write_files(run.run_id, records)
         return folder
 
     def keep_measurement(self, run_id: str, index: int, measurement: Measurement) -> None:

@@ -26,9 +26,13 @@ def make_private_folder(path: Path) -> None:
 def replaced(path: Path, mode: int = AS_USUAL) -> Iterator[Path]:
     """Yield a temporary path, which replaces `path` once it is written and synced to disk.
 
-    A device or pipe (/dev/stdout) is written to directly.
+    A device or pipe (/dev/stdout) is written to directly, also if it leads to a file; of another
+    link, the file is replaced that it leads to.
     """
-    is_file = path.is_file() or not path.exists()
+    is_device = path.absolute().is_relative_to("/dev") or path.absolute().is_relative_to("/proc")
+    is_file = not is_device and (path.is_file() or not path.exists())
+    if is_file and path.is_symlink():
+        path = path.resolve()
     # A name that others cannot predict: in a folder like /tmp they could make a link of that name.
     suffix = f"{os.getpid()}.{secrets.token_hex(8)}.part"
     temporary = path.with_name(f".{path.name}.{suffix}") if is_file else path

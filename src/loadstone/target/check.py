@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 from loadstone.cloud import Access, Cloud, connect
+from loadstone.cloud.access import NEVER_S
 from loadstone.cloud.cloud import Endpoint
 from loadstone.cloud.permission import FLAG, is_loopback
 from loadstone.errors import EnvironmentUnusable, LoadstoneError
@@ -23,7 +24,6 @@ CONNECT_S = 10.0
 DATE_S = 1.0  # a Date header has whole seconds, rounded down (RFC 9110, section 5.6.7)
 MOST_APART_S = 5.0  # clocks that are set by NTP differ by milliseconds
 OURS = "loadstone-"  # how the names of what runs create begin
-NEVER_S = 1e9  # no token is valid for so long: each is issued anew
 MEMBER = "member"
 SHOWN = 3
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, assert_never
 
 from loadstone.analysis.criteria import SlaRule
 from loadstone.analysis.goal import goal, with_rules
-from loadstone.engine.limits import most_connections
+from loadstone.engine.limits import MOST_CONNECTIONS, most_connections
 from loadstone.errors import InvalidInput
 from loadstone.keystone.contexts.model import Context, Users
 from loadstone.keystone.contexts.workload import evenly
@@ -48,7 +48,6 @@ _FUNCTIONS = (
     f"N can be searched only for scenarios that the engine sends by itself ({BY_ENGINE}); "
     "`loadstone run` carries functions out"
 )
-MOST_CONNECTIONS = 10_000
 SHOWN = 80  # characters of the arguments in a title
 _SUBTASK: Path = ("subtasks", 0)
 

@@ -106,7 +106,8 @@ def send(
     trace = terms.trace
     if trace is not None and _has_own_traces(plan):
         raise InvalidInput(f"requests have a header {HEADER} of their own; leave out --trace-share")
-    plan = replace(plan, trace=trace)
+    threads = min(plan.placement.threads, plan.limits.max_connections)
+    plan = replace(plan, trace=trace, placement=replace(plan.placement, threads=threads))
     terms.on_begin()
     if terms.file is None:
         done = gate.run(plan, terms.allowance, terms.on_progress, terms.engine)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from loadstone.engine.limits import MOST_CONNECTIONS, most_connections
 from loadstone.errors import InvalidInput
 from loadstone.oidc import scenarios as oidc
 from loadstone.oidc.target import OidcIssuer
@@ -164,9 +165,18 @@ def _requests(terms: TaskTerms, rising: RisingLoad, workload: Workload) -> Itera
         if step is None:
             return
         found = _pacing(terms, step.runner)
-        if _excess_rps(terms, found):
+        if _excess_rps(terms, found) or not _has_room(workload, found):
             return
         yield _request(step, found, runner=step.spec.runner)
+
+
+def _has_room(workload: Workload, pace: Pacing) -> bool:
+    """Whether there may be as many workers; only those of Python functions are limited."""
+    if function_of(workload.scenario.name) is None or not isinstance(pace.load, ClosedLoad):
+        return True
+    from loadstone.engine.callables.model import MOST_WORKERS
+
+    return pace.load.workers <= MOST_WORKERS
 
 
 def _request(
@@ -175,8 +185,9 @@ def _request(
     connections = Limits().max_connections
     if isinstance(pace.load, ClosedLoad):
         connections = pace.load.workers
-    elif pace.max_in_flight is not None:
-        connections = min(connections, pace.max_in_flight)
+    elif isinstance(workload.runner, Rps):  # Rally's default is as many as there are iterations
+        wanted = pace.max_in_flight or workload.runner.times
+        connections = most_connections(min(wanted, MOST_CONNECTIONS))
     name = workload.scenario.name
     return TrialRequest(pace.load, name, max_connections=connections, runner=runner)
 

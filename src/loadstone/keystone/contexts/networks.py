@@ -19,6 +19,7 @@ def make_networks(
     Subnets follow each other from `start_cidr` on, as in Rally.
     """
     networks = Networks(identity)
+    networks.require_service()
     first = IPv4Network(context.start_cidr)
     count = 0
     journal.create(ResourceKind.NETWORK, network_name(journal.run_id, ANY))

@@ -2,9 +2,10 @@
 
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
 from loadstone.cloud.access import not_json
 from loadstone.errors import EnvironmentUnusable
@@ -31,7 +32,6 @@ def boot_servers(
     """Boot servers in each project as its first user, and wait until they are active."""
     owners = {user.project_id: user for user in reversed(users)}
     say(f"booting {counted(context.per_tenant * len(owners), ResourceKind.SERVER)}")
-    journal.create(ResourceKind.SERVER, server_name(journal.run_id, ANY))
     compute = _Compute(identity)
     jobs = []
     for project, owner in owners.items():
@@ -44,6 +44,7 @@ def boot_servers(
         if context.picks_network and ids:
             body["networks"] = [{"uuid": ids[0]}]
         jobs += [(token, body)] * context.per_tenant
+    journal.create(ResourceKind.SERVER, server_name(journal.run_id, ANY))
     numbered = [(server_name(journal.run_id, str(n)), *job) for n, job in enumerate(jobs)]
     each(lambda job: compute.boot(*job), numbered, _WORKERS, say)
 
@@ -65,17 +66,31 @@ class _Compute:
             time.sleep(_POLL_S)
 
     def find_id(self, service: str, path: str, reference: Mapping[str, Any], token: Token) -> str:
-        """Return the id of the image or flavor with this id, name or pattern."""
+        """Return the id of the image or flavor with this id, name or pattern.
+
+        Of several, it is the last by name, as in Rally.
+        """
         if "id" in reference:
             return str(reference["id"])
         key = path.rpartition("/")[2]
-        resources = self._json(service, path, token)[key]
-        exact = [one for one in resources if one.get("name") == reference.get("name")]
+        resources = list(self._listed(service, path, token))
+        name = reference.get("name")
+        exact = [one for one in resources if "name" in reference and one.get("name") == name]
         pattern = re.compile(str(reference.get("name", reference.get("regex", ""))))
-        matches = exact or [one for one in resources if pattern.search(str(one.get("name")))]
+        matches = exact or [one for one in resources if pattern.search(one.get("name") or "")]
         if not matches:
             raise EnvironmentUnusable(f"servers: none of the {key} is {dict(reference)}")
-        return str(matches[-1]["id"])
+        return str(max(matches, key=lambda one: one.get("name") or "")["id"])
+
+    def _listed(self, service: str, path: str, token: Token) -> Iterator[dict[str, Any]]:
+        """Yield all images or flavors, which come in pages."""
+        key, marker = path.rpartition("/")[2], ""
+        while True:
+            page = self._json(service, f"{path}{marker}", token)
+            yield from page[key]
+            if not page[key] or not ("next" in page or f"{key}_links" in page):
+                return
+            marker = f"?marker={quote(str(page[key][-1]['id']), safe='')}"
 
     def _json(
         self,

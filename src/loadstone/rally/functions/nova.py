@@ -215,7 +215,7 @@ def _choose(
     """Choose as Rally does: exact name, else pattern; of several images the last by name."""
     if "name" not in reference and "regex" not in reference:
         raise ValueError(f"{kind}: give id, name or regex, not {dict(reference)}")
-    exact = [one for one in things if one.name == reference.get("name")]
+    exact = [one for one in things if "name" in reference and one.name == reference["name"]]
     if exact:
         return _single(kind, reference, exact, accurate=True)
     if "name" in reference and accurate:

@@ -105,6 +105,7 @@ def _create_and_list_services(draft: Draft, arguments: Arguments) -> None:
 
 def _create_ec2(draft: Draft) -> None:
     draft.as_user = True
+    draft.leaves_with_users = ("EC2 credentials",)  # if its answer is lost
     draft.call(
         "keystone_v3.create_ec2creds",
         "POST",
@@ -116,7 +117,6 @@ def _create_ec2(draft: Draft) -> None:
 
 def _create_and_list_ec2credentials(draft: Draft, _: Arguments) -> None:
     _create_ec2(draft)
-    draft.leaves_with_users = ("EC2 credentials",)
     draft.get("list_ec2creds", "/users", USER_ID, text("credentials/OS-EC2"))
 
 

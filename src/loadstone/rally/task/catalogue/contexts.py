@@ -144,6 +144,12 @@ class NetworkForm(Form):
             IPv4Network(self.start_cidr)
         except ValueError as wrong:
             raise ValueError(f"has a start_cidr that is not a network of IPv4: {wrong}") from None
+        for name in ("name", "project_id", "tenant_id"):
+            if name in self.network_create_args:
+                raise ValueError(
+                    f"network_create_args: {name} is chosen by Loadstone, which removes the "
+                    "networks by it"
+                )
         return self
 
     def to_model(self) -> model.Context:
