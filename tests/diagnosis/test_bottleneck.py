@@ -1,5 +1,7 @@
 """Verdicts on targets whose limit is known by construction."""
 
+from dataclasses import replace
+
 import pytest
 
 from loadstone.diagnosis.bottleneck import Case, name_bottleneck
@@ -439,3 +441,49 @@ def test_programs_on_a_services_own_core_are_named_while_another_core_is_idle():
         *uses, setup=KEYCLOAK, others_cores=0.5, cores_wanted=3.0, cores_waited_for=2.5
     )
     assert verdict.findings[0].id == "other-work"
+
+
+def remote(role, busy, capacity):
+    where = " of host" if role == "machine" else " on host"
+    return replace(cpu(role, busy, capacity), name=f"{cpu(role, busy, capacity).name}{where}")
+
+
+def test_cores_of_another_machine_are_not_those_that_are_left():
+    """The service fills its two cores; 20 of another machine are idle."""
+    found = judged(
+        cpu("keystone", 1.95, 2),
+        cpu("machine", 1.98, 2),
+        remote("machine", 12.0, 32),
+        setup=Setup(workers=2, threads=1),
+        workers=2.0,
+        worker_cpu=0.98,
+    )
+    assert found.bottleneck.kind is BottleneckKind.CPU
+    assert "are left" not in found.bottleneck.sentence
+
+
+def test_a_full_machine_of_the_service_is_not_this_machine():
+    found = judged(
+        cpu("machine", 0.8, 8),
+        cpu("generator", 0.5, 1),
+        remote("machine", 3.96, 4),
+        others_cores=0.3,
+    )
+    assert "This machine has no core left" not in found.bottleneck.sentence
+    late = judged(
+        cpu("machine", 0.8, 8),
+        cpu("generator", 0.5, 1),
+        remote("machine", 3.96, 4),
+        is_generator_valid=False,
+        others_cores=0.3,
+    )
+    assert "this machine is busy" not in late.bottleneck.sentence
+
+
+def test_whether_workers_wait_is_not_said_where_it_is_not_known():
+    found = judged(slots(15.9, 16), setup=Setup(workers=16, threads=1))
+    assert "15.9 of 16 worker threads are busy" in found.bottleneck.sentence
+    assert "was not watched" in found.bottleneck.sentence
+    assert "% of the time" not in found.bottleneck.sentence
+    some = judged(slots(15.9, 16), remote("keystone", 8.0, 16), setup=Setup(workers=16, threads=1))
+    assert "wait 50% of the time" in some.bottleneck.sentence

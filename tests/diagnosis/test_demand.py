@@ -146,3 +146,35 @@ def test_without_requests_there_is_no_demand():
     (use,) = observed(requests=0, keystone__cpu_seconds_total=1.0, keystone__cores_allowed=1).uses
     assert use.demand_s is None
     assert use.bound_rps is None
+
+
+def test_other_work_is_counted_on_this_machine_only():
+    """On another machine, the "other programs" may be the service itself."""
+    seen = observed(
+        machine_in_cpu0__cpu_busy_seconds_total=2.0,
+        generator__cpu_seconds_total=1.0,
+        machine_at_host_in_cpu0__cpu_busy_seconds_total=9.9,
+    )
+    assert seen.figure("others_cores") == pytest.approx(0.1)
+    assert seen.machine().busy == pytest.approx(0.2)
+    assert seen.machine("host").busy == pytest.approx(0.99)
+    assert seen.machine("host").demand_s == pytest.approx(0.099)  # its processes are not watched
+
+
+def test_counters_that_are_read_seldom_are_divided_by_their_own_time():
+    recorder = Recorder()
+    for second in range(21):
+        rows = [Reading("machine/cpu0", "cpu_busy_seconds_total", 0.1 * second)]
+        if second % 5 == 4:  # 4, 9, 14 and 19 s: one core is always busy
+            rows.append(Reading("machine@host/cpu0", "cpu_busy_seconds_total", float(second)))
+        recorder.add(1000.0 + second, rows)
+    seen = observe(recorder.metrics(), 100, Setup())
+    assert seen.machine("host").utilisation == pytest.approx(1.0)
+    assert seen.machine().utilisation == pytest.approx(0.1)
+
+
+def test_waiting_for_disks_may_fall_and_is_no_reset():
+    recorder = Recorder()
+    for second, value in enumerate((1000.0, 1000.5, 999.5, 1000.0)):
+        recorder.add(second, [Reading("machine/cpu0", "cpu_iowait_seconds_total", value)])
+    assert recorder.metrics().increase("machine/cpu0", "cpu_iowait_seconds_total") == 1.0

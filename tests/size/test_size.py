@@ -207,7 +207,7 @@ def test_boots_take_what_their_logins_and_validations_take(command, tmp_path):
     assert code == 0
     assert "5/s boots of servers" in shown
     assert "(middleware cache local, service tokens on)" in shown
-    assert "its cheapest asked for 0.16 requests" in " ".join(shown.split())
+    assert "its cheapest asked for 0.160 requests" in " ".join(shown.split())
 
 
 @pytest.mark.parametrize(

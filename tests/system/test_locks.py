@@ -1,6 +1,7 @@
 """Locks between processes: who waits, and who is told that another one is at work."""
 
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -34,3 +35,26 @@ def test_a_lock_that_is_held_for_longer_is_said(tmp_path: Path) -> None:
         locks.held(path, busy="another is at work", wait_s=0.1),
     ):
         pass
+
+
+def test_who_waited_for_a_lock_that_is_gone_has_the_new_one(tmp_path: Path) -> None:
+    path, is_held = tmp_path / "lab" / "lock", threading.Event()
+    inside: list[str] = []
+
+    def second() -> None:
+        is_held.wait(60)
+        with locks.held(path):
+            inside.append("second")
+            with pytest.raises(EnvironmentUnusable), locks.held(path, busy="busy"):
+                inside.append("third")
+
+    thread = threading.Thread(target=second)
+    thread.start()
+    with locks.held(path):
+        is_held.set()
+        time.sleep(0.2)  # it waits
+        path.unlink()  # purged with its lab
+        path.parent.rmdir()
+    thread.join(60)
+    assert inside == ["second"]
+    assert path.exists()

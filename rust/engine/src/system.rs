@@ -26,14 +26,14 @@ fn connections(plan: &Plan) -> u64 {
     }
 }
 
-/// Raises the soft limit of open files if necessary.
+/// Raises the soft limit of open files as far as possible if necessary: monitors need some, too.
 fn raise_descriptors(needed: u64) -> Result<(), Error> {
     let mut limit = getrlimit(Resource::Nofile);
     if limit.current.is_none_or(|current| current >= needed) {
         return Ok(());
     }
     if limit.maximum.is_none_or(|maximum| maximum >= needed) {
-        limit.current = Some(needed);
+        limit.current = limit.maximum.or(Some(needed));
         if setrlimit(Resource::Nofile, limit).is_ok() {
             return Ok(());
         }

@@ -92,7 +92,8 @@ impl Workers {
     }
 
     fn service_s(&mut self, at_ns: u64, begins_ns: u64) -> f64 {
-        let service_s = self.service_times.next_s() * self.decline() * self.collapse(at_ns);
+        let service_s =
+            self.service_times.next_s() * self.decline() * self.collapse(at_ns, begins_ns);
         match self.capacity.halve_at_s {
             Some(halve_s) if begins_ns >= nanos(halve_s) => 2.0 * service_s,
             _ => service_s,
@@ -105,10 +106,10 @@ impl Workers {
     }
 
     /// Returns the factor of an arriving request, which is in the queue already if it waits.
-    fn collapse(&self, at_ns: u64) -> f64 {
+    fn collapse(&self, at_ns: u64, begins_ns: u64) -> f64 {
         let Some(above) = self.capacity.collapse_above else { return 1.0 };
         let busy = self.free_ns.iter().filter(|Reverse(free_ns)| *free_ns > at_ns).count();
-        let inside = busy.max(1) + self.leaves_ns.len();
+        let inside = busy + self.leaves_ns.len() + usize::from(begins_ns <= at_ns);
         if inside > above { self.capacity.collapse_by } else { 1.0 }
     }
 

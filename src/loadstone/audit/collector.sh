@@ -176,7 +176,8 @@ processes() {
 
 mask_arguments() {
     sed -e 's#://[^/@	 ]*@#://***@#g' \
-        -e 's/\(--[a-z-]*\(pass\|passwd\|password\|secret\|token\|key\)\)[=	][^	]*/\1=***/g'
+        -e 's/\(--[a-z-]*\(pass\|passwd\|password\|secret\|token\|key\)\)[=	][^	]*/\1=***/g' \
+        -e 's/\([A-Za-z0-9_]*\(PASS\|PASSWD\|PASSWORD\|SECRET\|TOKEN\|KEY\|pass\|passwd\|password\|secret\|token\)\)=[^	]*/\1=***/g'
 }
 
 # Settings of a file in INI form with their line numbers, without comments and secrets.
@@ -259,7 +260,10 @@ haproxy_files() {
     } | sort -u | while read -r file; do
         echo "@ $file"
         if [ ! -r "$file" ]; then echo "! cannot be read by uid $(id -u)"; continue; fi
-        awk '/^[ \t]*(global|defaults|frontend|backend|listen|maxconn|backlog|nbthread|balance|option|http-check|timeout|retries|server|bind|default_backend|use_backend|mode|ulimit-n|stats[ \t]+socket)([ \t]|$)/ { print NR "\t" $0 }' "$file"
+        awk '/^[ \t]*(global|defaults|frontend|backend|listen|maxconn|backlog|nbthread|balance|option|http-check|timeout|retries|server|bind|default_backend|use_backend|mode|ulimit-n|stats[ \t]+socket)([ \t]|$)/ {
+            # What a check sends may hold credentials.
+            if ($1 == "http-check" || ($1 == "option" && $2 == "httpchk")) $0 = $1 " " $2
+            print NR "\t" $0 }' "$file"
     done
 }
 

@@ -24,9 +24,10 @@ def loopback_addresses(host: str, port: int, where: str, about: str = "") -> tup
     """Return the addresses of a host; InvalidInput if any of them is not a loopback address."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except OSError as error:
+    except (OSError, UnicodeError) as error:  # no name: an empty label, or one that is too long
+        why = getattr(error, "strerror", None) or "not a name"
         raise EnvironmentUnusable(
-            f"{where}: no address for host {host!r} ({error.strerror}); check the URL"
+            f"{where}: no address for host {host!r} ({why}); check the URL"
         ) from error
     outside = sorted({str(a[4][0]) for a in found if not _is_loopback(str(a[4][0]))})
     if outside:

@@ -113,7 +113,7 @@ def generator(case: Case) -> FoundLimit | None:
     spent = f": it used {use.busy:.2f} of {use.capacity:.3g} cores" if use else ""
     sentence = f"The load generator was the limit, not the service{spent}."
     advice = "Give it cores of its own (--generator-cores), or a machine of its own."
-    machine = case.seen.use(BottleneckKind.CPU, MACHINE)
+    machine = case.seen.machine()
     others = case.seen.figure("others_cores") or 0.0
     if use and machine and machine.utilisation >= FULL and others >= OTHERS * machine.capacity:
         sentence = (
@@ -338,8 +338,10 @@ def provider_cpu(case: Case) -> FoundLimit | None:
 def other_work(case: Case) -> FoundLimit | None:
     """Other programs on the machine take the cores that the workers wait for."""
     seen = case.seen
-    others, machine = seen.figure("others_cores") or 0.0, seen.use(BottleneckKind.CPU, MACHINE)
+    others, machine = seen.figure("others_cores") or 0.0, seen.machine()
     running, waiting = _ran_and_waited(seen)
+    if machine is not seen.service_machine:  # it waits for the cores of another
+        return None
     if machine is None or others < OTHERS * machine.capacity or not _is_full(case):
         return None
     if waiting <= 0 or waiting < STARVED * (running + waiting):
@@ -412,10 +414,10 @@ def cpu(case: Case) -> FoundLimit | None:
     seen = case.seen
     use, machine = (
         seen.use(BottleneckKind.CPU, Role.KEYSTONE),
-        seen.use(BottleneckKind.CPU, MACHINE),
+        seen.service_machine,
     )
     # Threads that pass Python's lock on wait a moment for a core, though others are idle.
-    wants_cores = _runnable(seen) >= RUNNABLE and _spare_cores(seen) < IDLE_CORES
+    wants_cores = (_runnable(seen) or 0.0) >= RUNNABLE and _spare_cores(seen) < IDLE_CORES
     if use is None or not (wants_cores or _uses_up_its_cores(case)):
         return None
     figures = (
@@ -438,17 +440,19 @@ def cpu(case: Case) -> FoundLimit | None:
 def workers_wait(case: Case) -> FoundLimit | None:
     """All worker threads are busy, and mostly wait."""
     slots, runnable = case.seen.use(BottleneckKind.WORKERS, Role.KEYSTONE), _runnable(case.seen)
-    if slots is None or not _slots_are_busy(case) or runnable >= RUNNABLE:
+    if slots is None or not _slots_are_busy(case) or (runnable or 0.0) >= RUNNABLE:
         return None
-    waiting = 1.0 - runnable
+    if runnable is not None:
+        does = f", and wait {1.0 - runnable:.0%} of the time for {_awaited(case)}"
+    else:
+        does = "; whether they run or wait was not watched"
     return FoundLimit(
         case.setup.service.finding("workers-wait"),
         BottleneckKind.WORKERS,
         Role.KEYSTONE,
         slots,
         f"{case.setup.service.title}'s workers: {slots.busy:.1f} of {slots.capacity:.0f} worker "
-        f"threads are busy, and wait {waiting:.0%} of the time for {_awaited(case)}"
-        f"{_beside(case)}.",
+        f"threads are busy{does}{_beside(case)}.",
         "Run more workers or threads; look at what they wait for: database, directory, network.",
         (
             ("worker_runnable", runnable),
@@ -547,7 +551,7 @@ def _none(case: Case) -> FoundLimit:
 
 def _machine_taken(case: Case) -> FoundLimit | None:
     """The machine has no core left, and other programs use much of it."""
-    machine = case.seen.use(BottleneckKind.CPU, MACHINE)
+    machine = case.seen.machine()
     others = case.seen.figure("others_cores") or 0.0
     if machine is None or machine.utilisation < FULL or others < OTHERS * machine.capacity:
         return None
@@ -573,7 +577,7 @@ def _machine_taken(case: Case) -> FoundLimit | None:
 
 def _beside(case: Case) -> str:
     """Describe the work of other programs, if it may be what the workers wait for."""
-    machine = case.seen.use(BottleneckKind.CPU, MACHINE)
+    machine = case.seen.machine()
     others = case.seen.figure("others_cores") or 0.0
     if machine is None or others < OTHERS * machine.capacity:
         return ""
@@ -631,15 +635,23 @@ def _all_workers(service: MeasuredService, count: float) -> str:
     return f"{service.title}'s {workers}"
 
 
-def _runnable(seen: Observation) -> float:
+def _runnable(seen: Observation) -> float | None:
     """Return the share of the time in which a worker ran or waited for a core, 1 at most.
 
     Without workers of a known number: the share of its cores that the service ran on or waited for.
+    Without its processes one by one: the cores that it used, over its threads. None if unknown.
     """
     running, waiting = seen.figure("worker_cpu"), seen.figure("worker_cpu_wait")
-    if running is None:
-        return min(seen.figure("cores_wanted") or 0.0, 1.0)
-    return min(running + (waiting or 0.0), 1.0)
+    if running is not None:
+        return min(running + (waiting or 0.0), 1.0)
+    wanted = seen.figure("cores_wanted")
+    if wanted is not None:
+        return min(wanted, 1.0)
+    use = seen.use(BottleneckKind.CPU, Role.KEYSTONE)
+    slots = seen.use(BottleneckKind.WORKERS, Role.KEYSTONE)
+    if use is None or slots is None or slots.capacity <= 0:
+        return None
+    return min(use.busy / slots.capacity, 1.0)
 
 
 def _ran_and_waited(seen: Observation) -> tuple[float, float]:
@@ -667,7 +679,7 @@ def _uses_up_its_cores(case: Case) -> bool:
     seen = case.seen
     use, machine = (
         seen.use(BottleneckKind.CPU, Role.KEYSTONE),
-        seen.use(BottleneckKind.CPU, MACHINE),
+        seen.service_machine,
     )
     if use is None or use.utilisation >= FULL:
         return use is not None
@@ -681,9 +693,10 @@ def _uses_up_its_cores(case: Case) -> bool:
 
 def _spare_cores(seen: Observation) -> float:
     """Return the cores that were idle or busy with work unrelated to the test."""
-    machine = seen.use(BottleneckKind.CPU, MACHINE)
+    machine = seen.service_machine
     idle = machine.capacity - machine.busy if machine else 0.0
-    return idle + (seen.figure("others_cores") or 0.0)
+    others = (seen.figure("others_cores") or 0.0) if machine is seen.machine() else 0.0
+    return idle + others
 
 
 def _slots_are_busy(case: Case) -> bool:
@@ -708,7 +721,7 @@ def _worker_threads(case: Case) -> float | None:
 def _mostly_commit(case: Case, committing: float) -> bool:
     """Return whether the workers are busy and mostly wait for commits."""
     threads, runnable = _worker_threads(case), _runnable(case.seen)
-    if committing < WAITING or threads is None:
+    if committing < WAITING or threads is None or runnable is None:
         return committing >= WAITING
     waiting = threads * (1.0 - runnable)
     return _slots_are_busy(case) and runnable < RUNNABLE and committing >= WAITING * waiting
@@ -735,7 +748,7 @@ def _is_full(case: Case) -> bool:
     return (
         (slots is not None and _slots_are_busy(case))
         or (use is not None and use.utilisation >= FULL)
-        or runnable >= RUNNABLE
+        or (runnable or 0.0) >= RUNNABLE
     )
 
 

@@ -112,6 +112,15 @@ class ResourceUse:
         return self.capacity / self.demand_s
 
 
+def host_of(use: ResourceUse) -> str:
+    """Return the other machine on which CPU was used; empty: this one."""
+    return use.name.partition(" of " if use.role == MACHINE else " on ")[2]
+
+
+def _is_machine(use: ResourceUse) -> bool:
+    return (use.kind, use.role) == (BottleneckKind.CPU, MACHINE)
+
+
 @dataclass(frozen=True, slots=True)
 class Observation:
     """Resource usage during a phase of load, and figures that explain it."""
@@ -129,6 +138,16 @@ class Observation:
     def use(self, kind: BottleneckKind, role: str) -> ResourceUse | None:
         """Return the use of a resource, or None if it was not measured."""
         return next((one for one in self.uses if (one.kind, one.role) == (kind, role)), None)
+
+    def machine(self, host: str = "") -> ResourceUse | None:
+        """Return the use of a machine's CPU, of this one without a host; None: not measured."""
+        return next((one for one in self.uses if _is_machine(one) and host_of(one) == host), None)
+
+    @property
+    def service_machine(self) -> ResourceUse | None:
+        """The use of the CPU of the machine that the service is on; of this one if unknown."""
+        own = self.use(BottleneckKind.CPU, Role.KEYSTONE)
+        return self.machine(host_of(own) if own else "")
 
     @property
     def throughput_rps(self) -> float:
@@ -185,9 +204,17 @@ class _View:
         return tuple(one for one in self.sources if one.startswith(f"{prefix}/"))
 
     def per_second(self, source: str, metric: str) -> float | None:
-        """Return the increase of a counter per second."""
+        """Return the increase of a counter per second.
+
+        Another machine's counters may be read every few seconds: their own time counts.
+        """
         increase = self.metrics.increase(source, metric)
-        return None if increase is None else increase / self.duration_s
+        if increase is None:
+            return None
+        if "@" not in source:
+            return increase / self.duration_s
+        times, _ = self.metrics.of(source, metric)
+        return increase / max(float(times[-1] - times[0]), NEGLIGIBLE)
 
     def total(self, sources: tuple[str, ...], metric: str) -> float | None:
         """Return the increase per second over several sources; None if none has the metric."""
@@ -264,6 +291,8 @@ class _View:
             if head.partition("@")[2] == host
         )
         busy = self.total(heads, "cpu_seconds_total")
+        if busy is None and host:  # a machine whose processes are not distinguished
+            busy = self.total(self.cores(f"{MACHINE}@{host}"), "cpu_busy_seconds_total")
         return None if busy is None else self.demand(busy)
 
     def role_cpu(self, role: Role, prefix: str) -> Iterator[ResourceUse]:
@@ -393,9 +422,14 @@ class _View:
         swapped = [self.total(heads, f"swap_{way}_bytes_total") for way in ("in", "out")]
         yield "swap_bytes_per_s", sum(v for v in swapped if v is not None) if heads else None
         yield "listen_overflows_per_s", self.total(heads, "listen_overflows_total")
-        busy = self.total(cores, "cpu_busy_seconds_total")
+        # Of this machine: of others, not all roles may be known.
+        here = tuple(one for one in cores if "@" not in one)
+        busy = self.total(here, "cpu_busy_seconds_total")
         roles = [
-            self.total(self.heads(role.value), "cpu_seconds_total")
+            self.total(
+                tuple(head for head in self.heads(role.value) if "@" not in head),
+                "cpu_seconds_total",
+            )
             for role in (*ROLES, Role.OTHER_SIDE)
         ]
         if busy is not None and any(value is not None for value in roles):
@@ -416,10 +450,10 @@ class _View:
             reverse=True,
         )
         if spent and count:
-            own = spent[: int(count)]
+            own = spent[: max(1, int(count))]  # of many workers, not all are read one by one
             # Averages per worker: cores used, and threads that waited for a core.
-            yield "worker_cpu", sum(running for running, _ in own) / count
-            yield "worker_cpu_wait", sum(waiting for _, waiting in own) / count
+            yield "worker_cpu", sum(running for running, _ in own) / len(own)
+            yield "worker_cpu_wait", sum(waiting for _, waiting in own) / len(own)
         elif not count and (use := next(self.service_cpu(), None)) is not None:
             # Threads come and go: of the cores it may use, how many it used or waited for.
             waiting = self.total(heads, "cpu_wait_seconds_total") or 0.0

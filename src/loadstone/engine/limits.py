@@ -1,5 +1,6 @@
 """Decides whether the load generator or a limit on the load set the pace, and says why."""
 
+import math
 import resource
 from collections.abc import Sequence
 from dataclasses import replace
@@ -116,14 +117,22 @@ def lag_bound_ms(load: Load, cycle_s: float = 0.0) -> float:
 def _cycle_s(health: Health, load: Load) -> float:
     """Return the mean time between two starts of a closed-loop worker; 0 for other loads."""
     begun = health.lag.total
-    return load.workers * health.wall_s / begun if isinstance(load, ClosedLoad) and begun else 0.0
+    if not isinstance(load, ClosedLoad) or not begun:
+        return 0.0
+    return load.workers * _load_s(health, load) / begun
+
+
+def _load_s(health: Health, load: Load) -> float:
+    """Return how long iterations were started: without the time for the last answers."""
+    planned_s = math.inf if load.duration_s is None else load.duration_s
+    return min(health.wall_s, planned_s)
 
 
 def _ceiling(health: Health, load: Load, max_rate_rps: float | None) -> str:
     if max_rate_rps is None or health.wall_s <= 0:
         return ""
     most = HELD_BACK_SHARE * load.workers if isinstance(load, ClosedLoad) else HELD_BACK
-    if health.throttled_s / health.wall_s <= most:
+    if health.throttled_s / _load_s(health, load) <= most:
         return ""
     count = f"{health.throttled} iteration{'' if health.throttled == 1 else 's'}"
     return f"the highest rate allowed, {max_rate_rps:g}/s, held back {count}; raise --max-rate"
@@ -131,15 +140,16 @@ def _ceiling(health: Health, load: Load, max_rate_rps: float | None) -> str:
 
 def _limits(health: Health, load: Load) -> list[str]:
     limits = []
+    cpu_share = health.cpu_s / (_load_s(health, load) * health.threads or math.inf)
     bound_ms = lag_bound_ms(load, _cycle_s(health, load))
     if health.lag_p99_ms > bound_ms:
         limits.append(
             f"1 % of the requests were sent more than {health.lag_p99_ms:.1f} ms late "
             f"(at most {bound_ms:.1f} ms is believed){_because(health)}"
         )
-    if health.cpu_share > CPU_SHARE:
+    if cpu_share > CPU_SHARE:
         limits.append(
-            f"the load generator used {health.cpu_share:.0%} of its "
+            f"the load generator used {cpu_share:.0%} of its "
             f"{'core' if health.threads == 1 else f'{health.threads} cores'} "
             f"(at most {CPU_SHARE:.0%} is believed)"
         )

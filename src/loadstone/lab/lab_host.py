@@ -21,6 +21,7 @@ from loadstone.lab.measurement import measuring
 from loadstone.monitor import machine
 from loadstone.monitor.metrics import Reading
 from loadstone.monitor.roles import Role
+from loadstone.monitor.sampler import MOST_FAILURES
 from loadstone.monitor.service import ServiceProcess
 from loadstone.monitor.source import Source, Unreadable
 from loadstone.monitor.sources.open import open_sources
@@ -91,6 +92,7 @@ class LabHost:
         self._owned: str | None = None  # a deployment that ends with the client
         self._measured: str | None = None
         self._sources: list[Source] = []
+        self._failures: dict[Source, int] = {}  # in a row
         self._held = ExitStack()
         self._lock = threading.Lock()
         self._is_over = threading.Event()
@@ -154,8 +156,14 @@ class LabHost:
                 # This process sends no load.
                 found = list(source.read())
                 readings += [one for one in found if one.source.partition("/")[0] != Role.GENERATOR]
+                self._failures.pop(source, None)
             except Exception as problem:  # a monitor never ends a run
+                # Under overload a source may miss one time-out.
+                self._failures[source] = self._failures.get(source, 0) + 1
+                if self._failures[source] < MOST_FAILURES:
+                    continue
                 self._sources.remove(source)
+                source.close()
                 why = str(problem) if isinstance(problem, Unreadable) else type(problem).__name__
                 missing.append(f"{source.name} is not watched: {why}")
         return tuple(readings), tuple(missing)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 MOST_ROWS = 1_000_000  # 20 MB: half an hour of a lab
 COUNTER = "_total"
+MAY_FALL = "cpu_iowait_seconds_total"
 
 
 class Reading(NamedTuple):
@@ -60,12 +61,15 @@ class Metrics:
     def increase(self, source: str, metric: str) -> float | None:
         """Return the increase of a counter, or None with fewer than two readings.
 
-        A value below the one before means that the counter was reset to 0.
+        A value below the one before means that the counter was reset to 0; the kernel's time of
+        waiting for disks may also fall a little (proc_stat(5)).
         """
         _, values = self.of(source, metric)
         if len(values) < 2:
             return None
         steps = np.diff(values)
+        if metric == MAY_FALL:
+            return float(np.maximum(steps, 0.0).sum())
         return float(np.where(steps >= 0, steps, values[1:]).sum())
 
     def mean(self, source: str, metric: str) -> float | None:

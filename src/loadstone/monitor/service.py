@@ -51,13 +51,17 @@ class _Account:
     waited_s: float  # of children that it waited for
     waited_before_s: float  # the part from before the first sample
     gone_s: float = 0.0  # last values of ended descendants
+    foreign_s: float = 0.0  # the same of other parts, which the kernel adds to `waited_s`, too
+    least_s: float = 0.0  # of descendants, so far: a counter does not fall
     has_ended: bool = False  # a zombie that its parent has not waited for
 
     @property
     def total_s(self) -> float:
         """CPU time of the process and its ended descendants."""
-        waited_s = max(self.waited_s - self.waited_before_s, self.gone_s)
-        return self.own_s + self.waited_before_s + waited_s
+        # A foreign child may not be in `waited_s` yet.
+        waited_s = self.waited_s - self.waited_before_s - self.foreign_s
+        self.least_s = max(self.least_s, waited_s, self.gone_s)
+        return self.own_s + self.waited_before_s + self.least_s
 
 
 class ServiceCpu:
@@ -134,18 +138,22 @@ class ServiceCpu:
             self._note_end(account, at_s)
 
     def _close(self, gone: "set[psutil.Process]", at_s: float) -> None:
-        """Add the CPU time of ended processes to their nearest known ancestor."""
+        """Add the CPU time of ended processes to their nearest known ancestor of the same part.
+
+        The kernel adds it to the parent's, whatever part that is of.
+        """
         by_pid = {process.pid: account for process, account in self._living.items()}
         # Children are younger and come first.
         for process in sorted(gone, key=_age, reverse=True):
             account = self._living.pop(process)
             self._note_end(account, at_s)
-            heir = by_pid.get(account.parent)
-            if heir is None:
-                part = account.member.part
-                self._orphans_s[part] = self._orphans_s.get(part, 0.0) + account.total_s
-            else:
+            heir, part = by_pid.get(account.parent), account.member.part
+            if heir is not None and heir.member.part == part:
                 heir.gone_s += account.total_s
+                continue
+            self._orphans_s[part] = self._orphans_s.get(part, 0.0) + account.total_s
+            if heir is not None:
+                heir.foreign_s += account.total_s
 
     def _note_end(self, account: _Account, at_s: float) -> None:
         if not account.has_ended:

@@ -14,17 +14,32 @@ _POLL_S = 0.05
 
 @contextmanager
 def held(path: Path, *, busy: str | None = None, wait_s: float = 0.0) -> Iterator[None]:
-    """Hold the lock; if it is held elsewhere, wait, and raise `busy`, if set, after `wait_s`."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    """Hold the lock; if it is held elsewhere, wait, and raise `busy`, if set, after `wait_s`.
+
+    Its holder may remove the file: then whoever waited locks a new one.
+    """
+    deadline_s = time.monotonic() + wait_s
+    while True:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            if busy is None:
+                fcntl.flock(handle, fcntl.LOCK_EX)
+            elif not _locked(handle, deadline_s):
+                raise EnvironmentUnusable(busy)
+            if not _is_file_of(handle, path):
+                continue
+            yield
+            return
+        finally:
+            os.close(handle)
+
+
+def _is_file_of(handle: int, path: Path) -> bool:
     try:
-        if busy is None:
-            fcntl.flock(handle, fcntl.LOCK_EX)
-        elif not _locked(handle, time.monotonic() + wait_s):
-            raise EnvironmentUnusable(busy)
-        yield
-    finally:
-        os.close(handle)
+        return os.path.samestat(os.fstat(handle), path.stat())
+    except FileNotFoundError:
+        return False
 
 
 def _locked(handle: int, deadline_s: float) -> bool:

@@ -82,10 +82,10 @@ def certificate_of(cloud: Cloud) -> TargetCheck:
     if not tls.verify:
         mend = "leave out verify: false (OS_INSECURE)"
         return TargetCheck("certificate", False, "is not verified", mend, is_needed=False)
-    context = ssl.create_default_context(cafile=tls.ca_file)
-    if tls.cert_file is not None:
-        context.load_cert_chain(tls.cert_file, tls.key_file)
     try:
+        context = ssl.create_default_context(cafile=tls.ca_file)
+        if tls.cert_file is not None:
+            context.load_cert_chain(tls.cert_file, tls.key_file)
         with socket.create_connection((endpoint.host, endpoint.port), CONNECT_S) as link:
             began_s = time.monotonic()
             secured = context.wrap_socket(link, server_hostname=endpoint.host)

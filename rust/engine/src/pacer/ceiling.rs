@@ -1,5 +1,7 @@
 //! Rate ceiling: the highest rate at which iterations start, whatever the schedule.
 
+use super::arrival::Partition;
+
 /// Lateness that the generator may catch up on at once.
 ///
 /// Without it, a thread that woke up late would stay late while the schedule is at the ceiling.
@@ -31,10 +33,12 @@ pub(crate) struct Throttled {
 }
 
 impl Ceiling {
-    /// Creates one thread's part of a ceiling for all threads.
-    pub(crate) fn new(max_rate_rps: f64, threads: u16) -> Self {
-        let gap_ns = 1e9 * f64::from(threads) / max_rate_rps;
-        Self { gap_ns, next_due_ns: 0.0, next_begin_ns: 0.0, throttled: Throttled::default() }
+    /// Creates one thread's part of a ceiling for all threads, which begin one after the other.
+    pub(crate) fn new(max_rate_rps: f64, partition: Partition) -> Self {
+        let gap_ns = 1e9 * f64::from(partition.count) / max_rate_rps;
+        let first_ns = 1e9 * f64::from(partition.index) / max_rate_rps;
+        let throttled = Throttled::default();
+        Self { gap_ns, next_due_ns: first_ns, next_begin_ns: first_ns, throttled }
     }
 
     /// Returns when an iteration of the schedule at `due_ns` is due.

@@ -14,8 +14,8 @@ pub(crate) struct IterationState {
     has_failed: bool,
     /// Values that were taken from chains.
     held: Vec<Held>,
-    /// The service was overloaded and did not process the last request.
-    is_overloaded: bool,
+    /// The service did not process the last request: it was overloaded, or nothing was sent.
+    is_unused: bool,
 }
 
 /// Value that was taken from a chain.
@@ -32,7 +32,7 @@ impl IterationState {
             statuses: vec![0; script.steps.len()],
             has_failed: false,
             held: Vec::new(),
-            is_overloaded: false,
+            is_unused: false,
         }
     }
 
@@ -40,7 +40,7 @@ impl IterationState {
     pub(crate) fn begin(&mut self, script: &Script, iteration: u32) -> bool {
         self.captures.clear();
         self.statuses.fill(0);
-        (self.has_failed, self.is_overloaded) = (false, false);
+        (self.has_failed, self.is_unused) = (false, false);
         if script.chains.is_empty() {
             return true;
         }
@@ -59,7 +59,7 @@ impl IterationState {
             let renewed = &self.captures.values[capture];
             if !renewed.is_empty() {
                 script.chains[chain].give_back(renewed.clone());
-            } else if self.is_overloaded || !self.has_failed {
+            } else if self.is_unused || !self.has_failed {
                 script.chains[chain].give_back(value);
             }
         }
@@ -94,13 +94,16 @@ impl IterationState {
             (StepKind::Request(template), Some(failure)) => {
                 // Values of an incomplete response are not used.
                 self.captures.remove(&template.captures);
+                // Nothing was sent: what the step would have used is unused.
+                let is_first = self.statuses.iter().all(|&status| status == 0);
+                self.is_unused |= response.sent_ns < 0 && is_first;
                 failure
             }
             (StepKind::Request(template), None) => {
                 let has_captured = script.validate_captures(template, &mut self.captures.values);
                 self.statuses[step] = response.status;
                 if !template.expect_status.contains(&response.status) {
-                    self.is_overloaded = is_overload(response.status);
+                    self.is_unused = is_overload(response.status);
                     Outcome::HttpStatus
                 } else if self.captures.is_unexpected {
                     Outcome::WrongContent

@@ -38,7 +38,7 @@ impl LayoutContext<'_> {
     ) -> std::vec::IntoIter<(usize, usize)> {
         let mut chained = Vec::new();
         for (chain, name) in names.enumerate() {
-            let capture = self.captures.len();
+            let capture = self.positions.len();
             self.positions.push(Position::Body);
             self.captures.insert(name.clone(), capture);
             chained.push((capture, chain));
@@ -237,7 +237,7 @@ impl LayoutContext<'_> {
             let refuse =
                 |reason| Err(Error::plan(format!("{at}.captures.{}", capture.name), reason));
             let source = self.source(capture).or_else(refuse)?;
-            let next = self.captures.len();
+            let next = self.positions.len();
             let index = *self.captures.entry(capture.name.clone()).or_insert(next);
             if index == next {
                 self.positions.push(Position::Body);

@@ -44,13 +44,24 @@ def _logins(facts: Facts) -> float:
 
 def _connections(facts: Facts) -> int:
     """A process uses one connection per thread and one more, up to its pool's size."""
-    pool = _n(facts, "conf.database.max_pool_size") + _n(facts, "conf.database.max_overflow")
-    return int(_n(facts, "web.processes") * min(_n(facts, "web.threads") + 1, pool))
+    each = min(_n(facts, "web.threads") + 1, _pool(facts))
+    return int(_n(facts, "web.processes") * each)
 
 
 def _most_connections(facts: Facts) -> int:
-    pool = _n(facts, "conf.database.max_pool_size") + _n(facts, "conf.database.max_overflow")
-    return int(_n(facts, "web.processes") * pool)
+    """As many as the pools allow; without a limit, as many as the threads use."""
+    pool = _pool(facts)
+    each = _n(facts, "web.threads") + 1 if math.isinf(pool) else pool
+    return int(_n(facts, "web.processes") * each)
+
+
+def _pool(facts: Facts) -> float:
+    """Return the connections of one process's pool; SQLAlchemy's may have no limit."""
+    size, overflow = (
+        _n(facts, "conf.database.max_pool_size"),
+        _n(facts, "conf.database.max_overflow"),
+    )
+    return math.inf if size <= 0 or overflow < 0 else size + overflow
 
 
 def _cache_connections(facts: Facts) -> int:

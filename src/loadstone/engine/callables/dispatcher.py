@@ -121,16 +121,19 @@ class Dispatcher:
                 self._lose(worker, how)
 
     def wake_ns(self) -> int | None:
-        """Return the next time at which something is due: iteration, time-out, end of schedule."""
+        """Return the next time at which something is due: iteration, time-out, end of schedule.
+
+        An iteration may have become due since the last look, so its time may be past.
+        """
         marks = [self.pacer.end_ns()]
-        if not self.is_over():
-            marks.append(self.pacer.next_due_ns())
         if self.plan.timeout_s is not None:
             limit_ns = round(self.plan.timeout_s * SECOND_NS)
             took = [worker.job.took_ns for worker in self.busy()]
             marks.extend(at_ns + limit_ns for at_ns in took if at_ns is not None)
         now_ns = self.now_ns()
-        return min((at_ns for at_ns in marks if at_ns is not None and at_ns > now_ns), default=None)
+        ahead = [at_ns for at_ns in marks if at_ns is not None and at_ns > now_ns]
+        due_ns = None if self.is_over() else self.pacer.next_due_ns()
+        return min(ahead if due_ns is None else [*ahead, due_ns], default=None)
 
     def handle(self, worker: Worker, message: Message | None) -> None:
         """Handle a message from a worker."""

@@ -48,7 +48,8 @@ ROUNDING_NS = 1000
 class Limited:
     """A schedule with limits on rate and time.
 
-    Iterations start at least `gap_ns` apart. A delayed iteration is due when it may start.
+    Iterations start at least `gap_ns` apart. An iteration that the limit delays is due when it may
+    start; a late generator does not move due times.
     """
 
     schedule: Pacer
@@ -56,7 +57,8 @@ class Limited:
     load_end_ns: int | None
     throttled: int = 0  # delayed iterations
     throttled_ns: int = 0  # sum of their delays
-    _next_ns: float = 0.0
+    _next_due_ns: float = 0.0
+    _next_begin_ns: float = 0.0
 
     @classmethod
     def of(cls, plan: CallPlan) -> Self:
@@ -68,7 +70,7 @@ class Limited:
     def take(self, now_ns: int) -> Arrival | None:
         """Return the next iteration if it is due and may start."""
         due_ns = self.schedule.next_due_ns()
-        if due_ns is None or self._permits_ns(due_ns) > now_ns or self.is_out_of_time(now_ns):
+        if due_ns is None or self._begins_ns(due_ns) > now_ns or self.is_out_of_time(now_ns):
             return None
         arrival = self.schedule.take(now_ns)
         if arrival is None:
@@ -76,13 +78,14 @@ class Limited:
         permitted_ns = self._permits_ns(due_ns)
         self.throttled += permitted_ns > due_ns
         self.throttled_ns += permitted_ns - due_ns
-        self._next_ns = max(self._next_ns, due_ns, now_ns - CATCH_UP_NS) + self.gap_ns
+        self._next_due_ns = max(self._next_due_ns, due_ns) + self.gap_ns
+        self._next_begin_ns = max(self._next_begin_ns, due_ns, now_ns - CATCH_UP_NS) + self.gap_ns
         return Arrival(arrival.iteration, permitted_ns)
 
     def next_due_ns(self) -> int | None:
         """Return when the next may start; None: not before another one ends, or never."""
         due_ns = self.schedule.next_due_ns()
-        return None if due_ns is None else self._permits_ns(due_ns)
+        return None if due_ns is None else self._begins_ns(due_ns)
 
     def ended(self, now_ns: int) -> None:
         """Record that an iteration ended."""
@@ -106,9 +109,17 @@ class Limited:
         return min((end_ns for end_ns in ends_ns if end_ns is not None), default=None)
 
     def _permits_ns(self, due_ns: int) -> int:
-        if not self.gap_ns or self._next_ns - due_ns <= ROUNDING_NS:
-            return due_ns
-        return math.ceil(self._next_ns)
+        """Return when an iteration of the schedule is due."""
+        return self._not_before(self._next_due_ns, due_ns)
+
+    def _begins_ns(self, due_ns: int) -> int:
+        """Return when it may start: later than it is due if a late generator has to catch up."""
+        return self._not_before(self._next_begin_ns, self._permits_ns(due_ns))
+
+    def _not_before(self, next_ns: float, at_ns: int) -> int:
+        if not self.gap_ns or next_ns - at_ns <= ROUNDING_NS:
+            return at_ns
+        return math.ceil(next_ns)
 
 
 def pacer(load: OpenLoop | ClosedLoad) -> Pacer:

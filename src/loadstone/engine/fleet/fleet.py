@@ -175,7 +175,8 @@ class Fleet:
     def _send(self, plan: Plan, receiver: _Receiver) -> tuple[Health, bool]:
         self._require_all()
         self.require_reach(plan.origin.host, plan.origin.port)
-        hosts = self.hosts[: most_parts(plan.load, len(self.hosts))]
+        most = most_parts(plan.load, len(self.hosts), plan.limits.max_connections)
+        hosts = self.hosts[:most]
         parts = self._prepare(plan, hosts)
         try:
             # Count Ctrl-C, because a KeyboardInterrupt inside a call of Dask could be lost.
@@ -341,7 +342,7 @@ def _part_of(plan: Plan, part: int, parts: int) -> Plan:
     """Return one host's part of a plan; it has no more connections than values of a chain."""
     placement, limits = replace(plan.placement, part=part, parts=parts), plan.limits
     if not isinstance(plan.load, ClosedLoad):  # each of its workers needs one
-        own = max(1, len(range(part, limits.max_connections, parts)))
+        own = len(range(part, limits.max_connections, parts))
         limits = replace(limits, max_connections=own)
         placement = replace(placement, threads=min(placement.threads, own))
     return replace(plan, limits=limits, placement=placement)
@@ -397,8 +398,8 @@ def _host_progress(part: _SentPart) -> HostProgress:
     )
 
 
-def most_parts(load: Load, hosts: int) -> int:
-    """Return the number of hosts that a load is divided among.
+def most_parts(load: Load, hosts: int, connections: int) -> int:
+    """Return the number of hosts that a load is divided among; each has a connection at least.
 
     A band holds one total number in flight, which cannot be divided: one host sends it.
     """
@@ -408,4 +409,4 @@ def most_parts(load: Load, hosts: int) -> int:
         case ClosedLoad(workers=workers):
             return min(hosts, workers)
         case _:
-            return hosts
+            return min(hosts, connections)

@@ -195,7 +195,10 @@ class Deployment:
         return Setup(
             workers=chosen.workers * chosen.nodes,
             threads=chosen.threads,
-            pool=None if chosen.database is DatabaseBackend.SQLITE else size + overflow,
+            # SQLAlchemy's pool has no limit with a size of 0 or a negative overflow.
+            pool=size + overflow
+            if chosen.database is not DatabaseBackend.SQLITE and size > 0 and overflow >= 0
+            else None,
             cache=chosen.cache.value,
         )
 

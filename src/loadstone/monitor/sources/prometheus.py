@@ -2,6 +2,7 @@
 
 import base64
 import json
+import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -111,7 +112,9 @@ class Prometheus:
             raise Unreadable(f"it refuses {query.query!r}: {why or answer.status_code}")
         for row in data["data"]["result"]:
             source = query.source.format_map(_Labels(row["metric"]))
-            yield Reading(source, query.metric, float(row["value"][1]), query.unit)
+            value = float(row["value"][1])
+            if math.isfinite(value):  # 0/0 of the user's own query
+                yield Reading(source, query.metric, value, query.unit)
 
 
 class _Labels(dict[str, str]):
