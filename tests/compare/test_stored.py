@@ -35,6 +35,8 @@ def test_n_with_different_objectives_is_not_compared() -> None:
     with pytest.raises(InvalidInput, match=r"different objectives \(no growing .*; p95<100ms\)"):
         compared(loose, strict)
     assert compared(loose, loose)
+    same = run(3, found, objectives="errors<0.1%")
+    assert compared(loose, same).notes == ()
 
 
 def test_what_differs_in_the_load_is_named_beside_the_answer() -> None:

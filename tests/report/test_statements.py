@@ -256,7 +256,7 @@ HOSTS = "1,000 ask 10.9/s, idle ones a third"
 def test_n_of_what_compute_hosts_ask_is_stated_in_hosts(
     bounds: tuple[float | None, float | None, float | None], words: str
 ) -> None:
-    found = Measurement("mix:cloud-1000", "what 1,000 compute hosts ask")
+    found = Measurement("mix:cloud-1000", "what 1,000 compute hosts in use ask")
     found = replace(found, capacity=Capacity(*bounds, 0.95, kind=CapacityKind.SATURATION))
     assert {fact.label: fact.text for fact in search.facts(found)}["hosts"] == words
     other = replace(found, scenario="mix:issue=1,validate=9")

@@ -1,5 +1,6 @@
 import os
 import stat
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -44,3 +45,20 @@ def test_a_link_of_the_temporary_name_is_not_followed(
     with pytest.raises(EnvironmentUnusable, match="File exists"):
         files.write(tmp_path / "page", "after")
     assert victim.read_text() == "before"
+
+
+@pytest.mark.skipif(not Path("/dev/shm").is_dir(), reason="no /dev/shm")
+def test_a_file_in_memory_is_written_like_any_other() -> None:
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        path = Path(folder) / "secret"
+        files.write(path, "x", files.PRIVATE)
+        assert path.stat().st_mode & 0o777 == files.PRIVATE
+
+
+def test_a_link_of_this_user_stays_and_its_file_is_replaced(tmp_path: Path) -> None:
+    path, link = tmp_path / "page.html", tmp_path / "latest.html"
+    path.write_text("old")
+    link.symlink_to(path)
+    files.write(link, "new")
+    assert link.is_symlink()
+    assert path.read_text() == "new"

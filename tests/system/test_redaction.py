@@ -195,5 +195,14 @@ def test_a_redaction_does_not_show_what_it_hides():
 def test_a_variable_of_a_command_is_secret_by_its_last_word():
     names = ("DB_PASS", "ADMIN_TOKEN", "API_KEY", "OS_PASSWORD")
     assert all(map(is_secret_variable, names))
-    settings = ("TOKEN_PROVIDER", "TOKEN_CACHE_TIME", "WORKERS", "SSL_KEY_FILE", "HASH_ROUNDS")
+    settings = (
+        "CPU_PIN",
+        "MAX_TOKENS",
+        "USE_AUTH",
+        "TOKEN_PROVIDER",
+        "TOKEN_CACHE_TIME",
+        "WORKERS",
+        "SSL_KEY_FILE",
+        "HASH_ROUNDS",
+    )
     assert not any(map(is_secret_variable, settings))

@@ -10,6 +10,8 @@ use crate::plan::{Http, Plan};
 const PRIORITY: i32 = -10;
 /// File descriptors that the process needs besides connections.
 const SPARE_DESCRIPTORS: u64 = 64;
+/// The same of monitors, if they are allowed.
+const MORE_DESCRIPTORS: u64 = 1024;
 
 /// Refuses a plan that needs more file descriptors than this machine allows. Local ports are not
 /// checked: whether they are free depends on which side closes connections. Requests that find none
@@ -26,14 +28,15 @@ fn connections(plan: &Plan) -> u64 {
     }
 }
 
-/// Raises the soft limit of open files as far as possible if necessary: monitors need some, too.
+/// Raises the soft limit of open files if necessary, by more than that: monitors need some, too.
 fn raise_descriptors(needed: u64) -> Result<(), Error> {
     let mut limit = getrlimit(Resource::Nofile);
     if limit.current.is_none_or(|current| current >= needed) {
         return Ok(());
     }
     if limit.maximum.is_none_or(|maximum| maximum >= needed) {
-        limit.current = limit.maximum.or(Some(needed));
+        let wanted = needed + MORE_DESCRIPTORS;
+        limit.current = Some(limit.maximum.map_or(wanted, |maximum| maximum.min(wanted)));
         if setrlimit(Resource::Nofile, limit).is_ok() {
             return Ok(());
         }

@@ -21,6 +21,7 @@ from loadstone.analysis.criteria import (
 )
 from loadstone.errors import InvalidInput
 
+NO_OBJECTIVES = "no growing backlog, no errors"  # how the usual goal is named
 SECONDS = {"ms": 0.001, "s": 1.0}
 LATENCY = r"\s*(mean|p50|p90|p95|p99|max)\s*<\s*([\d.]+)\s*(ms|s)\s*"
 

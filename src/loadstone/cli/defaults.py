@@ -70,7 +70,7 @@ def settings() -> tuple[Default, ...]:
     if chosen == "-":
         return ()
     own = Path(chosen) if chosen else _own_file()
-    if chosen and not own.is_file():
+    if chosen and not own.exists():
         raise InvalidInput(f"{VARIABLE}: {own}: no such file; - is none")
     found = [*_read(own, is_of_folder=False)]
     if not chosen and (folder := Path.cwd() / OF_FOLDER).is_file():

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from requests import Response
 
 
+NEARLY_NEW = 0.9  # of its life
 NEVER_S = 1e9  # no token is valid for so long: each is issued anew
 _CERTIFICATE_EXPIRED = 10  # OpenSSL's X509_V_ERR_CERT_HAS_EXPIRED
 
@@ -48,11 +49,35 @@ class Access:
         if not isinstance(auth, BaseIdentityPlugin):
             raise InvalidInput(f"{self.cloud.chosen}: its kind of authentication gives no token")
         try:
-            if auth.get_access(self.session).will_expire_soon(int(lasting_s)):
+            if auth.get_access(self.session).will_expire_soon(math.ceil(lasting_s)):
                 auth.invalidate()
             return str(auth.get_access(self.session).auth_token)
         except ClientException as error:
             raise unusable(self.cloud, error) from error
+
+    def fresh_token(self) -> str:
+        """Return a token that is new, or nearly; the present one if the user can log in once only.
+
+        For a load whose duration is not known.
+        """
+        from keystoneauth1.exceptions import ClientException
+        from keystoneauth1.identity.base import BaseIdentityPlugin
+
+        present, auth = self.token(), self.session.auth
+        if not isinstance(auth, BaseIdentityPlugin):
+            return present
+        known = auth.get_access(self.session)
+        if known.issued is None or known.expires is None:
+            return present
+        life_s = (known.expires - known.issued).total_seconds()
+        if self.token_left_s() >= NEARLY_NEW * life_s:
+            return present
+        try:
+            auth.invalidate()
+            return str(auth.get_access(self.session).auth_token)
+        except ClientException:  # as with a one-time password
+            auth.auth_ref = known
+            return present
 
     def token_left_s(self) -> float:
         """Return how long the token that was returned last stays valid; inf if it says not."""

@@ -67,6 +67,7 @@ TONES: dict[Answer, Tone] = {
     Answer.UNKNOWN: "undecided",
 }
 NOTHING = "nothing was measured"
+LEFT = "Something that a run created in its cloud is left: `loadstone results clean` removes it."
 # What a ratio below and above 1 means.
 MEANINGS: dict[Metric, tuple[str, str]] = {
     THROUGHPUT: (
@@ -109,6 +110,7 @@ def report_of(compared: Compared, store: str = "") -> Report:
                 else ()
             ),
             *map(Statement, compared.statements),
+            *(() if compared.is_clean else (Statement(LEFT, Severity.CRITICAL),)),
         ),
         tables=(
             *((_functions(compared.where),) if compared.where else ()),
@@ -125,8 +127,8 @@ def exit_code(compared: Compared) -> int:
 
     At least 1 if something that a run created is left.
     """
-    codes = [_code(rows, compared)[0] for _, rows in compared.metrics]
-    return worst_code(codes if compared.is_clean else [*codes, FELL_SHORT])
+    code = worst_code([_code(rows, compared)[0] for _, rows in compared.metrics])
+    return code if compared.is_clean else max(code, FELL_SHORT)
 
 
 def worst_code(codes: Sequence[int]) -> int:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from statistics import NormalDist
 
+from loadstone.analysis.goal import NO_OBJECTIVES, Goal, goal
 from loadstone.analysis.interval import CONFIDENCE, of_ratio
 from loadstone.analysis.model import Trial
 from loadstone.compare import disturbance
@@ -55,12 +56,16 @@ def compare_runs(
     pairs = tuple(_matched(a, b))
     is_paired = bool(pairs) and all(_label(one) and _label(one) == _label(x) for one, x in pairs)
     statements: list[str] = []
+    notes: list[str] = []
     place: Where | None = None
     metrics: list[tuple[str, tuple[MetricComparison, ...]]] = []
     for one, other in pairs:
         if not is_paired:
-            _require_same_objectives(one, other)
-            metrics.append((one.title, _apart(one, other, criteria, len(pairs))))
+            rows = _apart(one, other, criteria, len(pairs))
+            if why := _other_objectives(one, other):
+                notes.append(why)
+                rows = tuple(row for row in rows if row.metric != CAPACITY)
+            metrics.append((one.title, rows))
             continue
         found = _in_pairs(one, other, criteria, _Reader(samples, (a.run_id, b.run_id)))
         metrics.append((one.title, found.metrics if found else ()))
@@ -68,6 +73,8 @@ def compare_runs(
         profiled, sent = ([_first(side, purpose) for side in (one, other)] for purpose in ENDS)
         place = where(_both(profiled), _both(sent)) or place
     if not any(rows for _, rows in metrics):
+        if notes:
+            raise InvalidInput(notes[0])
         if not is_paired and any(one.policy == "turns" for one in a.measurements):
             raise InvalidInput(
                 f"{a.run_id} and {b.run_id} are sides of two comparisons: loads that took turns "
@@ -87,7 +94,7 @@ def compare_runs(
         most_slower=most_slower,
         statements=tuple(statements),
         where=place,
-        notes=tuple(disturbance.notes((a, b))) if is_paired else (),
+        notes=tuple(disturbance.notes((a, b))) if is_paired else tuple(notes),
     )
 
 
@@ -247,13 +254,29 @@ def _quantile(count: int) -> float:
     return NormalDist().inv_cdf(1 - (1 - CONFIDENCE) / (2 * count))
 
 
-def _require_same_objectives(a: Measurement, b: Measurement) -> None:
-    known = [dict(one.parameters).get(OBJECTIVES) for one in (a, b)]
-    if None not in known and known[0] != known[1]:
-        raise InvalidInput(
-            f"{a.title}: N of the two runs has different objectives ({known[0]}; {known[1]}), so "
-            "that they cannot be compared; measure one of them with those of the other"
-        )
+def _other_objectives(a: Measurement, b: Measurement) -> str:
+    """Say that N of two searches has different objectives; empty if it has not."""
+    texts = [dict(one.parameters).get(OBJECTIVES) for one in (a, b)]
+    if None in texts or a.capacity is None or b.capacity is None:
+        return ""
+    goals = [_goal(text or "") for text in texts]
+    if goals[0] == goals[1]:
+        return ""
+    return (
+        f"{a.title}: N of the two runs has different objectives ({texts[0]}; {texts[1]}), so that "
+        "it cannot be compared; measure one of them with those of the other"
+    )
+
+
+def _goal(text: str) -> Goal | str:
+    """Return the goal that a parameter describes; the text itself if it is no goal's."""
+    if text == NO_OBJECTIVES:
+        return Goal()
+    try:
+        found = goal(tuple(text.replace("<=", "<").split(", ")))
+    except InvalidInput:
+        return text
+    return replace(found, objectives=tuple(sorted(found.objectives, key=str)))
 
 
 def _loads(measured: Measurement) -> Iterator[tuple[str, str]]:

@@ -15,6 +15,7 @@ from loadstone.diagnosis.demand import (
     Observation,
     ResourceUse,
     Setup,
+    host_of,
     role_name,
 )
 from loadstone.diagnosis.finding import Confidence, Evidence, Finding
@@ -559,7 +560,7 @@ def _machine_taken(case: Case) -> FoundLimit | None:
     parts += [
         f"{role_name(role, case.setup.service)} {use.busy:.2f}"
         for role in (Role.KEYSTONE, Role.GENERATOR)
-        if (use := case.seen.use(BottleneckKind.CPU, role))
+        if (use := case.seen.use(BottleneckKind.CPU, role)) and not host_of(use)
     ]
     sentence = (
         f"This machine has no core left, which may limit what was measured: {', '.join(parts)}."
@@ -579,7 +580,9 @@ def _beside(case: Case) -> str:
     """Describe the work of other programs, if it may be what the workers wait for."""
     machine = case.seen.machine()
     others = case.seen.figure("others_cores") or 0.0
-    if machine is None or others < OTHERS * machine.capacity:
+    if machine is None or machine is not case.seen.service_machine:
+        return ""
+    if others < OTHERS * machine.capacity:
         return ""
     return f"; meanwhile {_of_others(case, others, machine)}"
 
@@ -721,8 +724,9 @@ def _worker_threads(case: Case) -> float | None:
 def _mostly_commit(case: Case, committing: float) -> bool:
     """Return whether the workers are busy and mostly wait for commits."""
     threads, runnable = _worker_threads(case), _runnable(case.seen)
-    if committing < WAITING or threads is None or runnable is None:
+    if committing < WAITING or threads is None:
         return committing >= WAITING
+    runnable = runnable or 0.0  # unknown: they may all wait
     waiting = threads * (1.0 - runnable)
     return _slots_are_busy(case) and runnable < RUNNABLE and committing >= WAITING * waiting
 

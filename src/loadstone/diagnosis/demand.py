@@ -283,7 +283,10 @@ class _View:
                 yield self.shared(name, BottleneckKind.DISK, MACHINE, (share, 1.0), "disks")
 
     def machine_demand(self, host: str) -> float | None:
-        """Return the CPU per request on one machine, without that of other programs."""
+        """Return the CPU per request on one machine, without that of other programs.
+
+        If no process of the service was seen, and one other machine was: that of all its programs.
+        """
         heads = tuple(
             head
             for role in ROLES
@@ -291,9 +294,16 @@ class _View:
             if head.partition("@")[2] == host
         )
         busy = self.total(heads, "cpu_seconds_total")
-        if busy is None and host:  # a machine whose processes are not distinguished
+        if busy is None and host and self.has_one_unknown_machine:
             busy = self.total(self.cores(f"{MACHINE}@{host}"), "cpu_busy_seconds_total")
         return None if busy is None else self.demand(busy)
+
+    @property
+    def has_one_unknown_machine(self) -> bool:
+        """Whether the service must be on the one other machine, whose processes are not known."""
+        others = [one for one in self.heads(MACHINE) if "@" in one]
+        roles = (role for role in ROLES if role is not Role.GENERATOR)
+        return len(others) == 1 and not any(self.heads(role.value) for role in roles)
 
     def role_cpu(self, role: Role, prefix: str) -> Iterator[ResourceUse]:
         """Yield the CPU of one role's processes."""

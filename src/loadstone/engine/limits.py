@@ -1,6 +1,5 @@
 """Decides whether the load generator or a limit on the load set the pace, and says why."""
 
-import math
 import resource
 from collections.abc import Sequence
 from dataclasses import replace
@@ -124,8 +123,7 @@ def _cycle_s(health: Health, load: Load) -> float:
 
 def _load_s(health: Health, load: Load) -> float:
     """Return how long iterations were started: without the time for the last answers."""
-    planned_s = math.inf if load.duration_s is None else load.duration_s
-    return min(health.wall_s, planned_s)
+    return min(health.wall_s, load.duration_s or health.wall_s)
 
 
 def _ceiling(health: Health, load: Load, max_rate_rps: float | None) -> str:
@@ -140,16 +138,15 @@ def _ceiling(health: Health, load: Load, max_rate_rps: float | None) -> str:
 
 def _limits(health: Health, load: Load) -> list[str]:
     limits = []
-    cpu_share = health.cpu_s / (_load_s(health, load) * health.threads or math.inf)
     bound_ms = lag_bound_ms(load, _cycle_s(health, load))
     if health.lag_p99_ms > bound_ms:
         limits.append(
             f"1 % of the requests were sent more than {health.lag_p99_ms:.1f} ms late "
             f"(at most {bound_ms:.1f} ms is believed){_because(health)}"
         )
-    if cpu_share > CPU_SHARE:
+    if health.cpu_share > CPU_SHARE:
         limits.append(
-            f"the load generator used {cpu_share:.0%} of its "
+            f"the load generator used {health.cpu_share:.0%} of its "
             f"{'core' if health.threads == 1 else f'{health.threads} cores'} "
             f"(at most {CPU_SHARE:.0%} is believed)"
         )

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from loadstone.cloud import Access
-from loadstone.cloud.access import NEVER_S
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.keystone.contexts.existing import own_user
 from loadstone.keystone.resources import Token, User
@@ -125,7 +124,7 @@ def _column(
 def _of_admin(access: Access, lasting_s: float | None) -> str:
     """Return a token of the cloud's user; a new one for a load whose duration is not known."""
     if lasting_s is None:
-        return access.token(NEVER_S)
+        return access.fresh_token()
     token = access.token(lasting_s)
     if (left_s := access.token_left_s()) < lasting_s:
         raise EnvironmentUnusable(

@@ -5,7 +5,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Literal
@@ -92,7 +92,7 @@ class LabHost:
         self._owned: str | None = None  # a deployment that ends with the client
         self._measured: str | None = None
         self._sources: list[Source] = []
-        self._failures: dict[Source, int] = {}  # in a row
+        self._failures: dict[str, int] = {}  # in a row, by name, of sources that have answered
         self._held = ExitStack()
         self._lock = threading.Lock()
         self._is_over = threading.Event()
@@ -156,14 +156,16 @@ class LabHost:
                 # This process sends no load.
                 found = list(source.read())
                 readings += [one for one in found if one.source.partition("/")[0] != Role.GENERATOR]
-                self._failures.pop(source, None)
+                self._failures[source.name] = 0
             except Exception as problem:  # a monitor never ends a run
-                # Under overload a source may miss one time-out.
-                self._failures[source] = self._failures.get(source, 0) + 1
-                if self._failures[source] < MOST_FAILURES:
+                # Under overload a source that has answered may miss one time-out.
+                count = self._failures.get(source.name, MOST_FAILURES) + 1
+                if count < MOST_FAILURES:
+                    self._failures[source.name] = count
                     continue
                 self._sources.remove(source)
-                source.close()
+                with suppress(Exception):
+                    source.close()
                 why = str(problem) if isinstance(problem, Unreadable) else type(problem).__name__
                 missing.append(f"{source.name} is not watched: {why}")
         return tuple(readings), tuple(missing)

@@ -150,10 +150,11 @@ class ServiceCpu:
             heir, part = by_pid.get(account.parent), account.member.part
             if heir is not None and heir.member.part == part:
                 heir.gone_s += account.total_s
+                heir.foreign_s += account.foreign_s
                 continue
             self._orphans_s[part] = self._orphans_s.get(part, 0.0) + account.total_s
             if heir is not None:
-                heir.foreign_s += account.total_s
+                heir.foreign_s += account.total_s + account.foreign_s
 
     def _note_end(self, account: _Account, at_s: float) -> None:
         if not account.has_ended:

@@ -115,9 +115,10 @@ def _compared(found: Prediction, capacity: Capacity, measurement: Measurement) -
             f"load is the limit, {_software(measurement)}"
         )
     if low_rps > found.high_rps:
+        least = "at least " if capacity.high_rps is None else ""
         return (
-            f"the measured N is {share} higher than predicted: a request costs less under load "
-            "(warm caches, work done in batches), or other programs took the cores while the "
+            f"the measured N is {least}{share} higher than predicted: a request costs less under "
+            "load (warm caches, work done in batches), or other programs took the cores while the "
             "prediction was made"
         )
     if capacity.high_rps is None:

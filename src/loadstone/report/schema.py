@@ -356,7 +356,9 @@ class MeasurementData(_Measured):
     capacity: CapacityData | None
     predicted: PredictionData | None
     floor: FloorData | None
-    checks: list[Check] = Field(description="criteria: SLA rules and objectives")
+    checks: list[Check] = Field(
+        description="criteria: SLA rules and objectives; of a search, each trial has its own"
+    )
     checks_passed: bool | None = Field(description="`null` without criteria")
     load_seconds: Number
     wall_seconds: Number

@@ -31,7 +31,7 @@ def capacity_so_far(trials: Sequence[Trial]) -> Capacity | None:
         words.append(f"N so far: about {completed}/s, which the full service completed")
     elif closed:
         most = figures.rate(max(trial.stats.throughput_rps for trial in closed))
-        words.append(f"N so far: at least about {most}/s, which completed before it was full")
+        words.append(f"N so far: at least about {most}/s, which completed with several at a time")
     elif low is None and high is None:
         return None
     return Capacity(None, low, high, 0.0, tuple(words))

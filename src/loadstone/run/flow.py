@@ -26,6 +26,7 @@ from loadstone.keystone.journal import JOURNAL
 from loadstone.keystone.resources import User
 from loadstone.monitor import machine
 from loadstone.observers.profile import require_profiler
+from loadstone.report import figures
 from loadstone.report.so_far import capacity_so_far
 from loadstone.result.model import BESIDE, TAG, Environment, Measurement, Run
 from loadstone.result.observer import Display
@@ -267,8 +268,8 @@ class _Flow:
             self.found_rps, self.is_number = found_rps, is_number
         elif self.found_rps is not None and is_number and self.is_number:
             return (
-                f"{100 * found_rps / self.found_rps:.0f} % of the {self.found_rps:.1f}/s that it "
-                "sustains with nothing broken",
+                f"{100 * found_rps / self.found_rps:.0f} % of the {figures.rate(self.found_rps)}/s "
+                "that it sustains with nothing broken",
             )
         return ()
 

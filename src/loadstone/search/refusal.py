@@ -522,8 +522,8 @@ class _Refusal:
         return FARTHEST * (low or high), (1 + ABOVE) * high
 
     def _unbounded(self, low: float | None) -> Capacity:
-        if self._tried:
-            words = (f"at least {low or 0:.4g}/s",)
+        if self._tried and low is not None:
+            words = (f"at least {low:.4g}/s",)
             return Capacity(low, low, None, CONFIDENCE, words, None)
         words = (f"it refuses with {self._error()}; no time was left to find from which rate on",)
         return Capacity(None, low, None, 0.0, words, causes=(Cause.ERRORS,))

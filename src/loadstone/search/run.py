@@ -25,11 +25,10 @@ def search(strategy: Strategy, measure: Measure) -> tuple[Capacity, tuple[Trial,
 def _ended(strategy: Strategy, used: LoadTimeUsed) -> Capacity:
     """Let a strategy end with what it knows."""
     try:
-        strategy.throw(used)
+        while True:  # after the search itself, it may ask for trials of the curve or the profiler
+            strategy.throw(used)
     except StopIteration as end:
         capacity: Capacity = end.value
         return capacity
     except LoadTimeUsed:
         return Capacity(None, None, None, 0.0, (str(used),))
-    strategy.close()  # it asks for one more trial
-    return Capacity(None, None, None, 0.0, (str(used),))

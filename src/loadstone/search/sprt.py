@@ -10,8 +10,8 @@ from enum import StrEnum
 LEVEL = 0.05  # of either error
 LEAST_BAD = 0.005  # a smaller share of failures is not distinguished from the allowed one
 BAD = 3.0  # times the allowed share
-# Shares that a test can tell apart from none, and from nearly all.
-LEAST, MOST = 1e-4, 0.5
+# Shares that a test can tell apart from none, and from all.
+LEAST, MOST = 1e-6, 0.99
 
 
 class Decision(StrEnum):
@@ -36,7 +36,8 @@ class Sprt:
     @property
     def bad(self) -> float:
         """The share that must be distinguished from the allowed one."""
-        return min(0.9, max(LEAST_BAD, BAD * self.allowed))
+        # Where three times as many is nearly all: half way to all.
+        return max(LEAST_BAD, min(BAD * self.allowed, (1 + self.allowed) / 2))
 
     @property
     def least_requests(self) -> int:

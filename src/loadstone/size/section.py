@@ -166,10 +166,10 @@ def _costs(found: Sizing) -> Table:
 def _full(found: Sizing) -> str:
     total = sum(one.rate_rps for one in found.loads)
     rate = figures.rate(total * found.full_at.value)
-    with_ = ", the load generator too," if found.has_generator else ""
+    with_ = ", the load generator too" if found.has_generator else ""
     return (
-        f"The machine that was measured, with everything on it{with_} would be full at {rate}/s of "
-        f"this mix."
+        f"The machine that was measured, with everything on it{with_}, would be full at {rate}/s "
+        f"of this mix."
     )
 
 

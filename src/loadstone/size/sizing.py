@@ -22,6 +22,8 @@ POOL, OVERFLOW, CACHE_POOL = 5, 50, 10
 NEGLIGIBLE = 0.005  # requests of a boot: less is shown as 0.00
 POOLED = "oslo_cache.memcache_pool"
 
+FLEET = "fleet"  # fact: the hosts that sent the load
+
 
 @dataclass(frozen=True, slots=True)
 class Load:
@@ -77,6 +79,7 @@ def size(
     )
     facts = dict(loads[0].demand.environment.settings)
     measured_cores = int(_of_machine(facts, "cores", "1"))
+    has_generator = not _is_elsewhere(facts) and FLEET not in facts
     each = cores_per_node or measured_cores
     front = _sum(estimate for role, estimate in cores if role in (Role.KEYSTONE, Role.WEB))
     workers = _workers(loads, dict(cores)[Role.KEYSTONE], utilisation)
@@ -92,8 +95,8 @@ def size(
         cache=_cache(facts, count, utilisation),
         statements_rps=_rate([(one.rate_rps, one.demand.statements) for one in loads]),
         cache_gets_rps=_rate([(one.rate_rps, one.demand.cache_gets) for one in loads]),
-        full_at=_full_at(loads, measured_cores, has_generator=not _is_elsewhere(facts)),
-        has_generator=not _is_elsewhere(facts),
+        full_at=_full_at(loads, measured_cores, has_generator=has_generator),
+        has_generator=has_generator,
         assumptions=(*_assumptions(loads, facts, utilisation), *_of_boots(boots)),
         boots=boots,
     )
@@ -165,9 +168,10 @@ def _database(
     # As in the audit: one connection per thread plus one, up to the limit of the pool.
     if not any(load.demand.of(Role.DATABASE) for load in loads):
         return None
-    pool = _whole(facts, "conf.database.max_pool_size", POOL)
-    pool += _whole(facts, "conf.database.max_overflow", OVERFLOW)
-    held = workers * min(2, pool)
+    size = _whole(facts, "conf.database.max_pool_size", POOL)
+    overflow = _whole(facts, "conf.database.max_overflow", OVERFLOW)
+    # SQLAlchemy's pool has no limit with a size of 0 or a negative overflow.
+    held = workers * (2 if size == 0 or overflow < 0 else min(2, size + overflow))
     busy = _rate([(load.rate_rps, load.demand.connection_s) for load in loads])
     return ConnectionsNeeded(held, ceil(held / utilisation), busy)
 
@@ -182,7 +186,7 @@ def _cache(facts: Mapping[str, str], workers: int, utilisation: float) -> Connec
 
 def _whole(facts: Mapping[str, str], name: str, otherwise: int) -> int:
     text = facts.get(name, "")
-    return int(text) if text.isdigit() else otherwise
+    return int(text) if text.removeprefix("-").isdigit() else otherwise
 
 
 def _rate(parts: Sequence[tuple[float, float | None]]) -> float | None:

@@ -11,6 +11,7 @@ from loadstone.errors import EnvironmentUnusable
 PRIVATE = 0o600
 PRIVATE_FOLDER = 0o700
 AS_USUAL = 0o666  # minus the umask
+STREAMS = (Path("/dev/stdin"), Path("/dev/stdout"), Path("/dev/stderr"))
 
 
 def make_private_folder(path: Path) -> None:
@@ -29,9 +30,9 @@ def replaced(path: Path, mode: int = AS_USUAL) -> Iterator[Path]:
     A device or pipe (/dev/stdout) is written to directly, also if it leads to a file; of another
     link, the file is replaced that it leads to.
     """
-    is_device = path.absolute().is_relative_to("/dev") or path.absolute().is_relative_to("/proc")
-    is_file = not is_device and (path.is_file() or not path.exists())
-    if is_file and path.is_symlink():
+    is_file = not _is_stream(path) and (path.is_file() or not path.exists())
+    # Somebody else's link may lead to a file of this user's.
+    if is_file and path.is_symlink() and path.lstat().st_uid == os.getuid():
         path = path.resolve()
     # A name that others cannot predict: in a folder like /tmp they could make a link of that name.
     suffix = f"{os.getpid()}.{secrets.token_hex(8)}.part"
@@ -50,6 +51,13 @@ def replaced(path: Path, mode: int = AS_USUAL) -> Iterator[Path]:
         if is_file:
             with suppress(OSError):  # its folder is not a directory
                 temporary.unlink(missing_ok=True)
+
+
+def _is_stream(path: Path) -> bool:
+    """Whether a path is that of an open stream, which may be a file."""
+    whole = path.absolute()
+    folders = ("/proc", "/dev/fd")
+    return whole in STREAMS or any(whole.is_relative_to(folder) for folder in folders)
 
 
 def write(path: Path, text: str, mode: int = AS_USUAL) -> None:

@@ -30,6 +30,9 @@ _LAST_WORDS = frozenset({
     *("assertion", "auth", "bearer", "hmac", "jwt", "key", "mfa", "otp", "pin", "psk", "sid"),
     *("sig", "signature", "session", "sessionid", "totp", "wsse"),
 })  # fmt: skip
+_SECRET_WORDS = frozenset({
+    *("pass", "password", "passwd", "passphrase", "pwd", "secret", "token", "key", "credential"),
+})  # fmt: skip
 # "sort_key", "public_key": keys that are no secrets.
 _KEYS = frozenset({"cache", "foreign", "group", "index", "partition", "primary", "public", "sort"})
 _SECRET = re.compile(rf"{_WORDS}|(?:^|[-_.])(?:pass|pwd|pw)$", re.IGNORECASE)
@@ -123,7 +126,7 @@ def is_secret_option(name: str) -> bool:
 
 def is_secret_variable(name: str) -> bool:
     """Return whether a variable of a command holds a secret: `DB_PASS`, not `TOKEN_PROVIDER`."""
-    return is_secret(name.lower().rpartition("_")[2])
+    return name.lower().rpartition("_")[2] in _SECRET_WORDS
 
 
 def masked(value: Any) -> Any:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Literal, assert_never
 
 from loadstone.analysis.criteria import SlaRule
-from loadstone.analysis.goal import goal, with_rules
+from loadstone.analysis.goal import NO_OBJECTIVES, goal, with_rules
 from loadstone.engine.limits import MOST_CONNECTIONS, most_connections
 from loadstone.errors import InvalidInput
 from loadstone.keystone.contexts.model import Context, Users
@@ -338,7 +338,7 @@ def _search(searched: Searchable, terms: SearchTerms, number: int) -> Measuremen
     scenario = searched.scenario
     part = f", search {number} of {terms.repeats}" if terms.repeats > 1 else ""
     title = f"{scenario.title}{part}"
-    objectives = ", ".join(terms.objectives) or "no growing backlog, no errors"
+    objectives = ", ".join(terms.objectives) or NO_OBJECTIVES
     parameters = (
         *searched.parameters,
         ("method", terms.method if is_search else "prediction from a low load"),

@@ -68,7 +68,7 @@ def named(name: str) -> Scenario:
 
 def _title(name: str, parts: Iterable[str]) -> str:
     if hosts.is_of_hosts(name):
-        return f"what {hosts.hosts_of(name):,} compute hosts ask"
+        return f"what {hosts.hosts_of(name):,} compute hosts in use ask"
     return f"mix of {' and '.join(parts)}"
 
 
