@@ -54,8 +54,8 @@ title: Logins
 subtasks:
   - title: All
     workloads:
-      - {scenario: {Authenticate.keystone: {}}, runner: {constant: {times: 200, concurrency: 2}}}
-      - {scenario: {Authenticate.keystone: {}}, runner: {constant: {times: 150, concurrency: 4}}}
+      - {scenario: {Authenticate.keystone: {}}, runner: {constant: {times: 400, concurrency: 2}}}
+      - {scenario: {Authenticate.keystone: {}}, runner: {constant: {times: 300, concurrency: 4}}}
 """
 
 

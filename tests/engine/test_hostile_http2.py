@@ -25,7 +25,7 @@ from loadstone.plan.load import ClosedLoad
 from loadstone.plan.model import Limits, Placement, Plan
 from loadstone.plan.script import Step
 
-LIMITS = Limits(connect_timeout_s=2.0, request_timeout_s=0.3, drain_s=2.0)
+LIMITS = Limits(connect_timeout_s=2.0, request_timeout_s=1.0, drain_s=2.0)
 
 
 def outcomes(server_plan: Plan) -> Counter[Outcome]:

@@ -18,7 +18,7 @@ from loadstone.plan.load import ClosedLoad
 from loadstone.plan.model import Limits, Origin, Plan
 from loadstone.plan.script import JsonCapture, Step, text
 
-IMPATIENT = Limits(connect_timeout_s=0.5, request_timeout_s=0.5, drain_s=5.0)
+IMPATIENT = Limits(connect_timeout_s=1.5, request_timeout_s=1.5, drain_s=5.0)
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 ONCE = ClosedLoad(1, iterations=1)
 JSON_STEP = replace(POST, captures=(JsonCapture("id", "/id"),))

@@ -98,7 +98,9 @@ def test_the_parts_of_a_closed_loop_share_workers_and_iterations(serve: Serve) -
     iterations = [number for part in parts for number in part.iteration.tolist()]
     assert sorted(iterations) == list(range(100))
     assert {Outcome(code) for part in parts for code in part.outcome} == {Outcome.OK}
-    assert [len(set(part.connection)) for part in parts] == [2, 1, 1]
+    first, *others = (len(set(part.connection)) for part in parts)
+    assert others == [1, 1]
+    assert first <= 2  # a worker that wakes late finds no iteration left
 
 
 @pytest.mark.parametrize(

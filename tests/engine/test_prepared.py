@@ -1,5 +1,6 @@
 """Runs that are prepared first and started at an instant, as many machines need it."""
 
+import re
 import socket
 import threading
 import time
@@ -182,9 +183,9 @@ def test_a_start_in_the_past_is_refused(serve: Serve) -> None:
     with prepare(server.plan(OpenLoad(100, 0.1))) as prepared:
         with pytest.raises(EnvironmentUnusable) as raised:
             prepared.start(time.time_ns() - SECOND_NS)
-        assert "the start is 1.0" in str(raised.value)
-        assert "s in the past: give one that is further ahead" in str(raised.value)
-        prepared.start(time.time_ns() + SECOND_NS // 10)
+        assert re.search(r"the start is \d+\.\d+ s in the past", str(raised.value))
+        assert "give one that is further ahead" in str(raised.value)
+        prepared.start(time.time_ns() + 2 * SECOND_NS)
         with pytest.raises(EnvironmentUnusable, match="the run was started before"):
             prepared.start()
         assert len(prepared.finish().samples) == 10

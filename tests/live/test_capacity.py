@@ -99,7 +99,7 @@ def test_capacity_of_a_real_keystone_leaves_no_user_and_no_password(
     assert code == code_of(found["run_id"], tmp_path), shown.err
     assert found["scenario"] == "Keystone.validate_token"
     assert found["trials"]
-    assert {trial["errors"] for trial in found["trials"]} == {0}
+    assert found["trials"][0]["errors"] == 0  # a search overloads the service later
     assert things(exclusive_keystone) == before
     assert len(made) >= 4
     keystone = exclusive_keystone.folder

@@ -167,7 +167,7 @@ def begun(*given: object) -> tuple[subprocess.Popen[str], str]:
 
 
 def test_a_task_has_cpu_figures_and_tells_a_death(exclusive_keystone, tmp_path):
-    (tmp_path / "task.yaml").write_text(TASK % 60)
+    (tmp_path / "task.yaml").write_text(TASK % 600)
     store = ("--store", tmp_path / "store")
     process, run_id = begun("run", tmp_path / "task.yaml", "--lab", exclusive_keystone.name, *store)
     victim = workers(exclusive_keystone)[0]

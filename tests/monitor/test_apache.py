@@ -34,7 +34,7 @@ def served(monkeypatch):
         else:
             request.answer(200, PAGE.encode())
 
-    monkeypatch.setattr(sockets, "TIMEOUT_S", 0.3)
+    monkeypatch.setattr(sockets, "TIMEOUT_S", 2.0)
     with serving(handled(show_page)) as url:
         port = urlsplit(url).port
         source = ApacheSource(Address("apache", "apache", host="127.0.0.1", port=port))

@@ -142,11 +142,11 @@ def test_a_hook_that_never_ends_is_ended_with_its_whole_group(
     monkeypatch.setattr("loadstone.observers.hooks.GRACE_S", 0.2)
     write("echo $$ > group\n" + command, "never.sh")
     write(hooked(("sh never.sh", FIRST), ("echo well", FIRST)))
-    told = loadstone("run", "task.yaml", "--hook-timeout", "1s")
+    told = loadstone("run", "task.yaml", "--hook-timeout", "3s")
     assert told.returncode == 0, told.stderr
     ((never,), (well,)) = hook_runs(loadstone)
     assert never["status"] == "failed"
-    assert never["error"]["msg"] == "Subprocess was ended after 1 s"
+    assert never["error"]["msg"] == "Subprocess was ended after 3 s"
     assert "begun" in str(never["output"])
     assert well["status"] == "success"
     assert living(int((tmp_path / "group").read_text())) == []

@@ -151,7 +151,7 @@ def test_a_revoked_token_is_unknown_and_opens_nothing(base):
 
 
 def test_tokens_expire():
-    with serving("--token-life=1s") as (port, _):
+    with serving("--token-life=3s") as (port, _):
         base = f"http://127.0.0.1:{port}"
         old = log_in(base).headers["X-Subject-Token"]
         statuses = [200]
@@ -500,7 +500,7 @@ def test_links_have_the_scheme_by_which_a_proxy_was_reached(base):
     "sent", [b"", b"GET /v3", b"POST /v3 HTTP/1.1\r\nContent-Length: 9\r\n\r\n"]
 )
 def test_a_connection_that_brings_no_request_is_closed(sent):
-    with serving("--idle-timeout=300ms") as (port, _):
+    with serving("--idle-timeout=1s") as (port, _):
         with socket.create_connection(("127.0.0.1", port), timeout=LONG_S) as connection:
             connection.sendall(sent)
             assert connection.recv(1) == b""
@@ -510,7 +510,7 @@ def test_a_connection_that_brings_no_request_is_closed(sent):
 
 
 def test_an_answer_that_takes_longer_than_the_idle_timeout_is_given():
-    with known_service(1, 1.0, "--idle-timeout=200ms") as known:
+    with known_service(1, 1.0, "--idle-timeout=800ms") as known:
         base = known.url.removesuffix("/v3")
         assert log_in(base, NAME, PASSWORD, NAME).status_code == 201
 

@@ -43,15 +43,3 @@ def onset_s(backlog: NDArray[np.float64], settle_s: float = SETTLED_S) -> float:
     at_s = settle_s + (int(low[-1]) + 1) * TICK_S
     end_s = settle_s + len(backlog) * TICK_S
     return max(0.0, at_s - (end_s - at_s) / 4)
-
-
-def height_s(dispersion: float, capacity_rps: float, trial_s: float) -> float:
-    """Return the backlog that a steady queue at 97 % load exceeds in 1 % of trials of this length.
-
-    The stationary backlog is near exponential with mean I / (2 (1 - rho) C) seconds and relaxes
-    in 2 I / (C (1 - rho)^2): heavy-traffic limit of the G/G/c queue.
-    """
-    slack = 0.03
-    relaxation_s = 2 * dispersion / (capacity_rps * slack**2)
-    mean_s = dispersion / (2 * slack * capacity_rps)
-    return mean_s * math.log((1 + trial_s / relaxation_s) / 0.01)

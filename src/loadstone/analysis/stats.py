@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -297,19 +296,6 @@ def iterations_of(samples: Samples, actions: Sequence[str]) -> WorkloadIteration
     )
 
 
-class Times(Protocol):
-    """A collection of durations."""
-
-    count: int
-    sum_s: float
-
-    def add(self, seconds: Floats) -> None:
-        """Add durations in seconds."""
-
-    def at_s(self, percents: Sequence[float]) -> list[float]:
-        """Return percentiles; 0 and 100 are exact. Requires at least one duration."""
-
-
 @dataclass(slots=True)
 class ExactTimes:
     """Keeps every duration."""
@@ -370,7 +356,7 @@ class BucketTimes:
 class Line:
     """Durations of the successes among `count` iterations."""
 
-    times: Times
+    times: "ExactTimes | BucketTimes"
     count: int = 0
     repeats: int = 1
     # Of successful iterations, for the SLA.

@@ -11,6 +11,8 @@ from loadstone.audit.rule import Rule, filled, find, format_value
 from loadstone.diagnosis.finding import Evidence, Finding, Severity
 
 ACROSS = "hosts."  # hosts.NAME: the fact's values on all hosts that have it
+CAPACITY = "capacity."  # begins the names of what each host with Keystone needs or offers
+KEYSTONE = "keystone"  # role
 REACHED = "HOST-00"  # the only rule that is evaluated on hosts without facts
 
 
@@ -98,7 +100,20 @@ class _Scope:
         if not name.startswith(ACROSS):
             return self.own.facts.get(name)
         fact = name.removeprefix(ACROSS)
+        if fact.startswith(CAPACITY):
+            self._require_everywhere(fact)
         return tuple(one.facts.get(fact) for one in self.everyone if one.facts.knows(fact))
+
+    def _require_everywhere(self, fact: str) -> None:
+        """Raise MissingFact if a host with Keystone lacks the fact: a sum would be too small."""
+        asked = [one for one in self.everyone if KEYSTONE in one.facts.roles]
+        if not asked:
+            raise MissingFact(fact, "no host of this audit has Keystone")
+        for one in asked:
+            try:
+                one.facts.get(fact)
+            except MissingFact as missing:
+                raise MissingFact(fact, f"{one.host}: {missing.reason}") from None
 
 
 def evaluate(rules: Iterable[Rule], hosts: Sequence[HostFacts]) -> Audit:

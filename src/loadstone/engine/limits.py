@@ -61,13 +61,17 @@ def merged(
     load: Load,
     max_rate_rps: float | None = None,
     names: Sequence[str] = (),
+    cores: int | None = None,
 ) -> Health:
     """Merge the health of the engines that sent the parts of one load; `names` name the parts.
+
+    `cores` are those that the threads of all parts together may use.
 
     Percentiles are over all iterations. The load is invalid where one engine was the limit.
     """
     lag = Histogram.merged(part.lag for part in parts)
     wait = Histogram.merged(part.wait for part in parts)
+    threads = sum(part.threads for part in parts)
     whole = replace(
         parts[0],
         lag_p50_ms=lag.quantile_ms(0.5),
@@ -76,7 +80,7 @@ def merged(
         cpu_s=sum(part.cpu_s for part in parts),
         wall_s=max(part.wall_s for part in parts),
         runqueue_wait_s=sum(part.runqueue_wait_s for part in parts),
-        threads=sum(part.threads for part in parts),
+        threads=min(threads, cores or threads),
         retries=sum(part.retries for part in parts),
         connections=sum(part.connections for part in parts),
         waited=sum(part.waited for part in parts),

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, Self, TypeVar, cast
 
@@ -20,6 +20,7 @@ from loadstone.engine.parquet import SampleFile
 from loadstone.engine.progress import OnProgress, Progress
 from loadstone.engine.samples import Samples
 from loadstone.errors import EnvironmentUnusable, InvalidInput
+from loadstone.plan.load import ClosedLoad, Load
 from loadstone.plan.model import Plan
 from loadstone.system.clock import SYSTEM
 
@@ -265,7 +266,16 @@ def _health(figures: "_Health", plan: Plan) -> Health:
         lag=Histogram(tuple(figures["lag_buckets"]), round(figures["lag_max_ms"] * 1e6)),
         wait=Histogram(tuple(figures["wait_buckets"]), round(figures["wait_max_ms"] * 1e6)),
     )
-    return judged(health, plan.load, plan.limits.max_rate_rps)
+    return judged(health, _own_load(plan), plan.limits.max_rate_rps)
+
+
+def _own_load(plan: Plan) -> Load:
+    """Return the load with the workers that this part of it has."""
+    load, placement = plan.load, plan.placement
+    if not isinstance(load, ClosedLoad) or placement.parts == 1:
+        return load
+    own = len(range(placement.part, load.workers, placement.parts))
+    return replace(load, workers=max(1, own))
 
 
 def _progress_callback(

@@ -75,7 +75,6 @@ class Effect:
     share: float
     error: float  # standard error of the share
     freedom: float
-    reach: float  # from the variable's mean to its last value, over its range
 
     @property
     def is_clear(self) -> bool:
@@ -107,7 +106,6 @@ class Fit:
     depth: Effect | None  # from the fewest in flight to the most
     into: Effect | None  # from the beginning of a trial to the end of the longest one
     is_steady: bool  # a straight line explains the trend as well as any single step
-    is_gradual: bool  # the same of the effect of the number in flight
 
     @property
     def drifts(self) -> bool:
@@ -214,26 +212,23 @@ def fit(found: Sequence[Block]) -> Fit | None:
     mean = float(rates.mean())
     if mean <= 0:
         return None
-    design, names, reaches = np.ones((len(rates), 1)), [], []
-    steady = gradual = False
+    design, names = np.ones((len(rates), 1)), []
+    steady = False
     at_s = np.array([block.at_s for block in found])
     if np.ptp(at_s) > LEAST_SPAN_S:
         names.append("trend")
-        reaches.append(_reach(at_s))
         design = np.column_stack([design, _line(at_s)])
     into_s = np.array([block.into_s for block in found])
     if np.ptp(into_s) > LEAST_INTO_S:
         names.append("into")
-        reaches.append(_reach(into_s))
         design = np.column_stack([design, _line(into_s)])
     depths = _depths(found)
     if np.ptp(depths) > LEAST_RANGE:
         line = np.column_stack([design, _line(depths)])
         step = np.column_stack([design, _best_step(design, rates, depths)])
-        gradual = _squares(line, rates) <= GRADUAL * _squares(step, rates)
         names.append("depth")
-        reaches.append(_reach(depths))
-        design = line if gradual else step
+        is_gradual = _squares(line, rates) <= GRADUAL * _squares(step, rates)
+        design = line if is_gradual else step
     if "trend" in names:
         # Without the time into the trial: steps together with it look like a steady trend.
         others = np.delete(design, [1, *([2] if "into" in names else [])], axis=1)
@@ -244,8 +239,8 @@ def fit(found: Sequence[Block]) -> Fit | None:
     errors = _standard_errors(design, rests, mean)
     freedom = len(rates) - design.shape[1]
     effects = {
-        name: Effect(float(factor) / mean, float(error) / mean, freedom, reach)
-        for name, factor, error, reach in zip(names, factors[1:], errors[1:], reaches, strict=True)
+        name: Effect(float(factor) / mean, float(error) / mean, freedom)
+        for name, factor, error in zip(names, factors[1:], errors[1:], strict=True)
     }
     return Fit(
         tuple(found),
@@ -254,7 +249,6 @@ def fit(found: Sequence[Block]) -> Fit | None:
         effects.get("depth"),
         effects.get("into"),
         is_steady=steady,
-        is_gradual=gradual,
     )
 
 
@@ -476,10 +470,6 @@ def chi_square(freedom: int, level: float) -> float:
     """Return the quantile of a level from above (Wilson & Hilferty 1931)."""
     share = 2 / (9 * freedom)
     return freedom * (1 - share + NormalDist().inv_cdf(1 - level) * math.sqrt(share)) ** 3
-
-
-def _reach(variable: Floats) -> float:
-    return float((variable.max() - variable.mean()) / np.ptp(variable))
 
 
 def _best_step(design: Floats, rates: Floats, variable: Floats) -> Floats:

@@ -116,8 +116,11 @@ def posterior(blocks: Sequence[Block]) -> Posterior | None:
     freedom = len(points.rate_rps) - 1
     beyond = (1 + CONFIDENCE) / 2
     deviations *= student.quantile(beyond, freedom) / NormalDist().inv_cdf(beyond)
-    mixture = _Mixture(weights / weights.sum(), means, deviations)
-    middle, low, high = (mixture.quantile(p) for p in (0.5, 1 - beyond, beyond))
+    weights /= weights.sum()
+    used = weights > NEGLIGIBLE
+    columns = (column[used].tolist() for column in (weights, means, deviations))
+    parts = [(weight, NormalDist(*rest)) for weight, *rest in zip(*columns, strict=True)]
+    middle, low, high = (_quantile(parts, p) for p in (0.5, 1 - beyond, beyond))
     return Posterior(middle, max(0.0, low), high)
 
 
@@ -164,31 +167,13 @@ def _regressed(
     return logs, mean + (end * rests).sum(axis=1), deviations
 
 
-@dataclass(frozen=True, slots=True)
-class _Mixture:
-    """A weighted sum of normal distributions."""
-
-    weights: Floats
-    means: Floats
-    deviations: Floats
-
-    def quantile(self, probability: float) -> float:
-        """Return the value below which it lies with this probability, by bisection."""
-        used = self.weights > NEGLIGIBLE
-        parts = [
-            (weight, NormalDist(mean, deviation))
-            for weight, mean, deviation in zip(
-                self.weights[used].tolist(),
-                self.means[used].tolist(),
-                self.deviations[used].tolist(),
-                strict=True,
-            )
-        ]
-        total = sum(weight for weight, _ in parts)
-        low = min(part.inv_cdf(NEGLIGIBLE) for _, part in parts)
-        high = max(part.inv_cdf(1 - NEGLIGIBLE) for _, part in parts)
-        while high - low > NEGLIGIBLE * max(abs(high), NEGLIGIBLE):
-            middle = (low + high) / 2
-            below = sum(weight * part.cdf(middle) for weight, part in parts)
-            low, high = (low, middle) if below >= probability * total else (middle, high)
-        return (low + high) / 2
+def _quantile(parts: Sequence[tuple[float, NormalDist]], probability: float) -> float:
+    """Return the value below which a weighted sum of distributions lies, by bisection."""
+    total = sum(weight for weight, _ in parts)
+    low = min(part.inv_cdf(NEGLIGIBLE) for _, part in parts)
+    high = max(part.inv_cdf(1 - NEGLIGIBLE) for _, part in parts)
+    while high - low > NEGLIGIBLE * max(abs(high), NEGLIGIBLE):
+        middle = (low + high) / 2
+        below = sum(weight * part.cdf(middle) for weight, part in parts)
+        low, high = (low, middle) if below >= probability * total else (middle, high)
+    return (low + high) / 2

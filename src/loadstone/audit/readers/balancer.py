@@ -7,7 +7,6 @@ from loadstone.audit.facts import Facts, SettingOrigin, Value
 from loadstone.audit.readers import processes, sections, service
 from loadstone.audit.readers.sections import File, number
 
-PROXY_MAXCONN = 2000  # haproxy's built-in limit per proxy before 2.0; still common in packages
 DATABASE_PORTS = ("3306", "3307")
 
 
@@ -39,8 +38,10 @@ def read(document: Document) -> Facts:
     if problem is not None:
         return Facts(missing={"haproxy.": problem}, roles=frozenset({"balancer"}))
     blocks = tuple(block for file in found for block in _blocks(file))
-    values = _limits(blocks) | _keystone(blocks) | _database(blocks)
     files = [process.open_files for process in running if process.open_files]
+    # A connection takes two files. haproxy before 2.0 took 2,000 where nothing is set.
+    values = _limits(blocks, min(files) // 2 if files else None)
+    values |= _keystone(blocks) | _database(blocks)
     if files:
         values["haproxy.open_files"] = min(files)
     counters = service.parts(document).get("haproxy")
@@ -76,18 +77,18 @@ def _limit(block: _Block) -> int | None:
     return None if value is None else int(value)
 
 
-def _limits(blocks: tuple[_Block, ...]) -> dict[str, Value]:
+def _limits(blocks: tuple[_Block, ...], usual_limit: int | None) -> dict[str, Value]:
     values: dict[str, Value] = {}
     overall = [limit for block in _of(blocks, "global") if (limit := _limit(block)) is not None]
     usual = [limit for block in _of(blocks, "defaults") if (limit := _limit(block)) is not None]
     own = [_limit(block) for block in _of(blocks, "frontend", "listen")]
-    if overall:
-        values["haproxy.global_maxconn"] = overall[-1]
-        default = usual[-1] if usual else overall[-1]
-    else:
-        default = usual[-1] if usual else PROXY_MAXCONN
-    values["haproxy.has_global_maxconn"] = bool(overall)
-    values["haproxy.frontend_maxconn"] = min((limit or default for limit in own), default=default)
+    whole = overall[-1] if overall else usual_limit
+    default = usual[-1] if usual else whole
+    if whole is not None:
+        values["haproxy.global_maxconn"] = whole
+    limits = [limit or default for limit in own] or [default]
+    if None not in limits:
+        values["haproxy.frontend_maxconn"] = min(limit for limit in limits if limit is not None)
     explicit = [limit for limit in own if limit is not None]
     values["haproxy.frontends_sum"] = sum(explicit)
     queues = [block.first("backlog") for block in _of(blocks, "defaults", "frontend", "listen")]
@@ -117,12 +118,16 @@ def _keystone(blocks: tuple[_Block, ...]) -> dict[str, Value]:
     block, usual = chosen[0], _of(blocks, "defaults")
     options = [words for one in (block, *usual) for words in one.all("option")]
     balance = next((b.first("balance") for b in (block, *usual) if b.first("balance")), None)
-    known = (number(w[w.index("maxconn") + 1]) for w in block.all("server") if "maxconn" in w[:-1])
+    servers = block.all("server")
+    known = (number(w[w.index("maxconn") + 1]) for w in servers if "maxconn" in w[:-1])
+    # Without the word `check`, haproxy never asks, whatever the option says.
+    of_all = [words for one in (block, *usual) for words in one.all("default-server")]
+    is_checked = any("check" in words for words in of_all) or all("check" in w for w in servers)
     limits = [int(one) for one in known if one is not None]  # None: a variable of its environment
     values: dict[str, Value] = {
         "haproxy.balance": balance[0] if balance else "roundrobin",
-        "haproxy.has_http_check": any(words[:1] == ["httpchk"] for words in options),
-        "haproxy.servers": len(block.all("server")),
+        "haproxy.has_http_check": is_checked and any(w[:1] == ["httpchk"] for w in options),
+        "haproxy.servers": len(servers),
     }
     if limits:
         values["haproxy.server_maxconn"] = min(limits)
@@ -151,7 +156,7 @@ def _origins(path: str, blocks: tuple[_Block, ...]) -> dict[str, SettingOrigin]:
             origins["haproxy.threads"] = SettingOrigin(path, block.line("nbthread"))
         if block.kind in ("backend", "listen"):
             origins["haproxy.balance"] = SettingOrigin(path, block.line("balance"))
-    for name in ("has_global_maxconn", "frontend_maxconn", "has_http_check"):
+    for name in ("frontend_maxconn", "has_http_check"):
         origins[f"haproxy.{name}"] = SettingOrigin(path, 1)
     return origins
 

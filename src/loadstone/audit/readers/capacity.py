@@ -4,6 +4,7 @@ import math
 
 from loadstone.audit.facts import Facts, MissingFact, Value
 
+REGIONS = 8  # of the cache (keystone/server/backends.py)
 REVOCATION_BUFFER_S = 1800  # Keystone keeps an event this much longer than a token lives
 
 
@@ -65,10 +66,11 @@ def _pool(facts: Facts) -> float:
 
 
 def _cache_connections(facts: Facts) -> int:
-    """The pool of oslo.cache is per process; other backends connect once per thread."""
-    is_pooled = facts.get("conf.cache.backend") == "oslo_cache.memcache_pool"
-    each = "conf.cache.memcache_pool_maxsize" if is_pooled else "web.threads"
-    return int(_n(facts, "web.processes") * _n(facts, each))
+    """Each of Keystone's regions has connections of its own, one per thread, or a pool of them."""
+    each = _n(facts, "web.threads")
+    if facts.get("conf.cache.backend") == "oslo_cache.memcache_pool":
+        each = min(each, _n(facts, "conf.cache.memcache_pool_maxsize"))
+    return int(_n(facts, "web.processes") * REGIONS * each)
 
 
 def _keys(facts: Facts) -> int:

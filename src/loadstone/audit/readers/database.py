@@ -8,7 +8,8 @@ from loadstone.audit.facts import Facts, Value
 from loadstone.audit.readers import processes, sections, service
 from loadstone.audit.readers.sections import number
 
-SERVERS = ("mariadbd", "mysqld", "postgres")
+THREADED = ("mariadbd", "mysqld")
+SERVERS = (*THREADED, "postgres")
 PAGE = 8192  # bytes; PostgreSQL counts shared_buffers in these
 MYSQL = {
     "db.max_connections": "max_connections",
@@ -47,7 +48,9 @@ def read(document: Document) -> Facts:
         found, reason = {"kind": "mysql", "variables": local}, None
         found = {**found, "data_bytes": local.get("data_bytes")}
     values: dict[str, Value] = {"db.is_here": has_own}
-    limits = [process.open_files for process in own if process.open_files]
+    # Each connection of PostgreSQL has a process of its own, with a limit of its own.
+    threaded = processes.named(processes.read(document), *THREADED)
+    limits = [process.open_files for process in threaded if process.open_files]
     if limits:
         values["db.open_files"] = min(limits)
     if not found:

@@ -18,7 +18,6 @@ DEFAULTS: dict[str, Value] = {
     "DEFAULT.notification_opt_out": (
         "identity.authenticate.success",
         "identity.authenticate.pending",
-        "identity.authenticate.failed",
     ),
     "cache.enabled": True,
     "cache.backend": "dogpile.cache.null",
@@ -96,6 +95,9 @@ def _settings(found: tuple[sections.File, ...]) -> Part:
         section, _, option = name.partition(".")
         text = known.get((section, option))
         values[f"conf.{name}"] = default if text is None else sections.typed(text, default)
+    renamed = known.get(("cache", "socket_timeout"))  # since oslo.cache 4.3
+    if renamed is not None:
+        values["conf.cache.memcache_socket_timeout"] = sections.typed(renamed, 1.0)
     values["conf.file"] = found[0].path
     values["conf.caching_off"] = tuple(
         section
@@ -154,8 +156,15 @@ def _programs(document: Document) -> Part:
         missing["keystone.symptoms"] = f"keystone-manage doctor: {reason or _last(text)}"
     validator, reason = service.part(document, "validator")
     text = str(validator.get("text", ""))
-    unknown = tuple(UNKNOWN_OPTION.findall(text))
-    if reason is None and (validator.get("code") == 0 or unknown):
+    # Registered while Keystone runs: the issuer's variable of each protocol, and the plugin of each
+    # method of authentication.
+    unknown = tuple(
+        option
+        for option in UNKNOWN_OPTION.findall(text)
+        if not option.startswith("auth/") and not option.endswith("/remote_id_attribute")
+    )
+    is_read = validator.get("code") == 0 or UNKNOWN_OPTION.search(text) is not None
+    if reason is None and is_read:
         values["keystone.unknown_options"] = unknown
     else:
         missing["keystone.unknown_options"] = f"oslo-config-validator: {reason or _last(text)}"

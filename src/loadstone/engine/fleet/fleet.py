@@ -285,6 +285,7 @@ class Fleet:
                 plan.load,
                 plan.limits.max_rate_rps,
                 [part.host.name for part, _ in found],
+                _cores([part.host.facts for part, _ in found], len(plan.placement.cores)),
             )
         return replace(
             health,
@@ -336,6 +337,12 @@ class Fleet:
         except Exception as error:
             host.lost = f"was lost: {self._reason(error)}"
             raise EnvironmentUnusable(f"{host.name} of the fleet {host.lost}") from error
+
+
+def _cores(hosts: Sequence[MemberFacts], pinned: int) -> int:
+    """Return the cores of all machines; several hosts of a fleet may be on one of them."""
+    machines = {one.network: min(one.cores, pinned or one.cores) for one in hosts}
+    return sum(machines.values())
 
 
 def _part_of(plan: Plan, part: int, parts: int) -> Plan:
