@@ -39,6 +39,13 @@ def test_n_without_the_errors_is_not_contradicted_by_rates_that_failed_by_them(i
         assert not any("no more than" in one or "was sustained" in one for one in words), words
 
 
+@pytest.mark.parametrize("index", [1600001, 1600010])
+def test_a_decline_that_was_taken_for_several_changes_is_said_to_be_one(index: int) -> None:
+    capacity = found(draw("decline", index, 20.0, 180.0), index, 240.0)
+    assert capacity.rate_rps is None
+    assert "the capacity declines all the time" in capacity.words[0]
+
+
 def test_a_service_that_declines_and_fails_at_any_rate_is_said_to_do_both() -> None:
     service = replace(draw("decline", 0), error_share=0.005)
     first, second, *_ = found(service, 0, 240.0).words

@@ -259,6 +259,9 @@ def checked(
 
     `is_by_queue`: a trial with few requests inside was as fast as before, at once.
     """
+    if found.causes == (Cause.DRIFT,):  # several changes, which may be one steady decline
+        whole = fit(blocks(trials))
+        return _misfit((_drift(whole),), found) if whole is not None and whole.drifts else found
     if found.causes or found.kind in (CapacityKind.REFUSAL, CapacityKind.CEILING):
         return found
     whole, one = fit(blocks(trials)), fit(blocks(trials, since_s))
@@ -270,10 +273,12 @@ def checked(
     facts = contradictions(whole, has_changed=since_s > 0) or contradictions(one)
     if not facts and found.kind is CapacityKind.SATURATION:
         facts = _uneven(trials, found.rate_rps)
-    if facts:
-        notes = (f"{MISFIT}: {'; '.join(facts)}", *found.words)
-        return Capacity(None, None, None, 0.0, notes, causes=(Cause.INCONSISTENT,))
-    return found
+    return _misfit(facts, found) if facts else found
+
+
+def _misfit(facts: Sequence[str], found: Capacity) -> Capacity:
+    notes = (f"{MISFIT}: {'; '.join(facts)}", *found.words)
+    return Capacity(None, None, None, 0.0, notes, causes=(Cause.INCONSISTENT,))
 
 
 def _uneven(trials: Sequence[Trial], rate_rps: float) -> tuple[str, ...]:
