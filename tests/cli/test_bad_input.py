@@ -40,7 +40,7 @@ from loadstone.cli.duration import Number
         (("capacity", "--tls-resumption", "maybe"), 2, "'maybe' is neither on nor off"),
         (("capacity", "--generator-cores", "0-4095"), 2, "cannot be used; usable are 0"),
         (("capacity", "--objective", "p98<1s"), 2, "p98<1s"),
-        (("capacity", "--objective", "errors<200%"), 2, "at most 100 % fail"),
+        (("capacity", "--objective", "errors<200%"), 2, "at most 50 % may fail"),
         (("capacity", "--users", "0", "--scenario", "user-life"), 2, "needs --users 1 or more"),
         (("results", "list", "--store", "mistyped"), 2, "mistyped: no such folder"),
         (("capacity", "--method", "none-such"), 2, "none-such"),
