@@ -257,6 +257,19 @@ measurement: {budget_s: 20, warm_up_s: 15}
 """
 
 
+def test_the_load_before_a_search_may_depend_on_the_service():
+    found = study(SERVERS.replace("warm_up_s: 15", "warm_up_s: {keycloak: 90, keystone: 10}"))
+    seconds = [
+        {one.budget_s for one in groups_of(found.measurement, cell, 100.0)[0].measurements[:-1]}
+        for cell in found.cells
+    ]
+    assert seconds == [{10.0}, {10.0}, {90.0}, {90.0}]
+    assert estimate_s(found) > 4 * 20 + 2 * 90 + 2 * 10
+    assert said(SERVERS.replace("warm_up_s: 15", "warm_up_s: {keycloack: 90}")) == [
+        'mine.yaml:13: there is no service "keycloack"; did you mean "keycloak"?'
+    ]
+
+
 def test_a_level_may_have_a_scenario_for_each_service():
     found = study(SERVERS)
     assert [(str(cell), cell.scenario) for cell in found.cells] == [

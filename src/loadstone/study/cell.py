@@ -86,8 +86,9 @@ def groups_of(
             )
             searched = _searched(measurement, cell)
             group = search_group((searched,), terms)
-            if measurement.warm_up_s:
-                warm_up = _warm_up(searched, measurement.warm_up_s)
+            service = settings.read(cell.settings).service
+            if seconds := measurement.warm_up_of(service):
+                warm_up = _warm_up(searched, seconds)
                 group = replace(group, measurements=(warm_up, *group.measurements))
             return (group,)
         case FaultMeasurement():

@@ -14,7 +14,7 @@ from loadstone.oidc.scenarios import PREFIX as PROVIDER_SCENARIO
 from loadstone.rally.task import messages
 from loadstone.rally.task.problem import Problem, TaskInvalid
 from loadstone.rally.task.tree import Path, Tree
-from loadstone.study.measurement import Reader, require_searchable
+from loadstone.study.measurement import Reader, require_searchable, require_service
 from loadstone.study.model import (
     Cell,
     Comparison,
@@ -133,12 +133,9 @@ class _StudyReader:
 
     def _by_service(self, scenarios: dict[Any, Any], path: Path) -> Pairs:
         """Read a level's scenario for each service of the lab."""
-        services = [one.value for one in lab.Service]
         for service, scenario in scenarios.items():
             where = (*path, SCENARIO, service)
-            if service not in services:
-                known = messages.suggestion(str(service), services, "services")
-                self._wrong(where, f'there is no service "{service}"; {known}')
+            require_service(str(service), self.tree, where, self.problems)
             require_searchable(str(scenario), self.tree, where, self.problems)
         return tuple((str(service), str(one)) for service, one in scenarios.items())
 

@@ -6,7 +6,7 @@ from typing import assert_never
 from loadstone.keystone.scenarios import named
 from loadstone.keystone.scenarios.model import GROUPS, TREE_PROJECTS, Need
 from loadstone.lab.hashing import DEFAULT_ROUNDS
-from loadstone.lab.keystone.settings import OF_PROVIDERS, MiddlewareCache
+from loadstone.lab.keystone.settings import MiddlewareCache, Service
 from loadstone.plan.load import BandLoad, ClosedLoad, OpenLoad, ReplayLoad, StagedLoad
 from loadstone.rally.runner import pacing
 from loadstone.rally.task.model import Workload
@@ -66,7 +66,8 @@ def about(seconds: float) -> str:
 
 def _load_s(measurement: Measurement, cell: Cell) -> float:
     match measurement:
-        case SearchMeasurement(budget_s=budget_s, users=users, warm_up_s=warm_up_s):
+        case SearchMeasurement(budget_s=budget_s, users=users):
+            warm_up_s = measurement.warm_up_of(_service(cell))
             return _users_s(users, cell) + budget_s + warm_up_s
         case StepsMeasurement(users=users, steps=steps):
             made = _users_s(users, cell) + _shared_s(steps, users, cell)
@@ -130,7 +131,11 @@ def _request_s(cell: Cell) -> float:
 def _check_s(cell: Cell) -> float:
     settings = dict(cell.settings)
     # A provider of the lab has its users already; slapd, too, with a cheap password hash.
-    if settings.get("identity") == "ldap" or settings.get("service") in OF_PROVIDERS:
+    if settings.get("identity") == "ldap" or _service(cell).is_provider:
         return 0.0
     rounds = int(settings.get("hash-rounds", DEFAULT_ROUNDS))
     return CHECK_S * float(2.0 ** (rounds - DEFAULT_ROUNDS))
+
+
+def _service(cell: Cell) -> Service:
+    return Service(dict(cell.settings).get("service", Service.KEYSTONE))

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from loadstone.analysis.goal import goal
 from loadstone.errors import InvalidInput
 from loadstone.keystone.scenarios import MIX, SCENARIOS, named
+from loadstone.lab.keystone.settings import Service
 from loadstone.oidc.scenarios import PREFIX as OIDC
 from loadstone.oidc.scenarios import named as oidc_named
 from loadstone.rally.task import messages
@@ -47,6 +48,14 @@ SHAPES: dict[str, type[SearchShape | StepsShape | StudyTaskShape | FaultsShape]]
     "task": StudyTaskShape,
     "faults": FaultsShape,
 }
+
+
+def require_service(name: str, tree: Tree, path: Path, problems: list[Problem]) -> None:
+    """Add a problem if the lab has no such service."""
+    services = [one.value for one in Service]
+    if name not in services:
+        known = messages.suggestion(name, services, "services")
+        problems.append(tree.problem(path, f'there is no service "{name}"; {known}'))
 
 
 def require_scenario(name: str, tree: Tree, path: Path, problems: list[Problem]) -> None:
@@ -126,8 +135,17 @@ class Reader:
             max_rate_rps=shape.max_rate_rps,
             users=shape.users,
             objectives=tuple(shape.objectives),
-            warm_up_s=shape.warm_up_s,
+            warm_up_s=self._warm_up_s(shape.warm_up_s),
         )
+
+    def _warm_up_s(self, warm_up_s: float | dict[str, float]) -> tuple[tuple[str, float], ...]:
+        """Return the seconds of load before a search of each service."""
+        if not isinstance(warm_up_s, dict):
+            return tuple((service.value, warm_up_s) for service in Service)
+        for service in warm_up_s:
+            where = (*PATH, "warm_up_s", service)
+            require_service(service, self.tree, where, self.problems)
+        return tuple(warm_up_s.items())
 
     def _refuse(self, quick: QuickShape | None, key: str, message: str) -> None:
         if quick is not None and getattr(quick, key) is not None:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from loadstone.lab.keystone.settings import Service
 from loadstone.system.redaction import is_secret_option, secrets_in
 from loadstone.workload.fault import FaultTerms
 
@@ -84,7 +85,12 @@ class SearchMeasurement:
     max_rate_rps: float
     users: int
     objectives: tuple[str, ...]
-    warm_up_s: float = 0.0  # of load before the search, which counts for nothing
+    # Seconds of load before the search, which count for nothing, by the lab's service.
+    warm_up_s: tuple[tuple[str, float], ...] = ()
+
+    def warm_up_of(self, service: Service) -> float:
+        """Return the seconds of load before a search of this service."""
+        return dict(self.warm_up_s).get(service, 0.0)
 
 
 @dataclass(frozen=True, slots=True)

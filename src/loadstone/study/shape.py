@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Discriminator, Field, Tag
 
 from loadstone.rally.task.catalogue.form import Form
 
@@ -13,6 +13,12 @@ Pause = Annotated[float, Field(ge=0, le=3600)]
 Budget = Annotated[float, Field(ge=20, le=3000)]
 Iterations = Annotated[int, Field(ge=1, le=1_000_000)]
 Users = Annotated[int, Field(ge=0, le=10_000)]
+WarmUp = Annotated[float, Field(ge=0, le=600)]
+# Told apart by hand, so that a wrong value has one error and not one for each alternative.
+WarmUps = Annotated[
+    Annotated[WarmUp, Tag("number")] | Annotated[dict[str, WarmUp], Tag("mapping")],
+    Discriminator(lambda value: "mapping" if isinstance(value, dict) else "number"),
+]
 Factors = Annotated[dict[str, Any], Field(min_length=1)]
 
 
@@ -26,7 +32,8 @@ class SearchShape(Form):
     max_rate_rps: Annotated[float, Field(ge=0.1, le=100_000)] = 5000.0
     users: Users = 10
     objectives: list[str] = Field(default_factory=list)
-    warm_up_s: Annotated[float, Field(ge=0, le=600)] = 0.0  # before each search, not counted
+    # Before each search, not counted: for all services of the lab, or by service.
+    warm_up_s: WarmUps = 0.0
 
 
 class StepShape(Form):
