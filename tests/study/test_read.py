@@ -266,7 +266,7 @@ def test_the_load_before_a_search_may_depend_on_the_service():
     assert seconds == [{10.0}, {10.0}, {90.0}, {90.0}]
     assert estimate_s(found) > 4 * 20 + 2 * 90 + 2 * 10
     assert said(SERVERS.replace("warm_up_s: 15", "warm_up_s: {keycloack: 90}")) == [
-        'mine.yaml:13: there is no service "keycloack"; did you mean "keycloak"?'
+        'mine.yaml:11: there is no service "keycloack"; did you mean "keycloak"?'
     ]
 
 
