@@ -1,5 +1,8 @@
+import pytest
+
 from loadstone.analysis import criteria
 from loadstone.analysis.goal import Goal, Objective, goal, with_rules
+from loadstone.errors import InvalidInput
 
 
 def test_rules_of_an_sla_become_objectives_where_a_trial_shows_their_figure():
@@ -48,3 +51,10 @@ def test_objectives_of_the_command_line_go_before_the_sla():
     assert str(found) == "errors<=0%, mean<1000ms"
     both = goal(("errors<0.5%", "p99<2s"), found)
     assert str(both) == "errors<=0.5%, mean<1000ms, p99<2000ms"
+
+
+def test_a_task_whose_errors_show_no_n_needs_an_objective() -> None:
+    found, _ = with_rules((criteria.FailureRate(max_percent=75.0),))
+    with pytest.raises(InvalidInput, match=r"lets 75 % of its iterations fail, .* at most 50 %"):
+        goal(("p99<1s",), found)
+    assert goal(("errors<1%",), found).error_share == 0.01

@@ -98,9 +98,6 @@ def test_the_other_side_of_a_comparison_is_counted_apart(tree: Callable[..., Tre
     usage = meter.usage()
     assert usage.service_cpu_s == about(spent_s, 1)
     assert usage.other_side_cpu_s == about(other_s, 1)
-    assert usage.others_busy is not None
-    used = usage.machine_busy - usage.generator_busy - usage.others_busy
-    assert used * usage.wall_s * usage.cores == about(spent_s + other_s, 2)
 
 
 def test_many_short_processes_lose_nothing_to_the_clock_of_proc(tree: Callable[..., Tree]) -> None:

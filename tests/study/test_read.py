@@ -300,7 +300,7 @@ def test_a_level_may_have_a_scenario_for_each_service():
          '(kind: capacity) of an oidc-* scenario, not by scenario "issue"'),
         ("keystone: issue", "keystone: oidc-login",
          'mine.yaml:2: server Keystone, operation login: scenario "oidc-login" needs '
-         "service=keycloak or service=oidc-provider"),
+         "service=keycloak, service=oidc-provider or service=hydra"),
         ("expect: {password hash: argon2}", "expect: argon2",
          'mine.yaml:5: "expect" must be a mapping of facts to their values'),
     ],

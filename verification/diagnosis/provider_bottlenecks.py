@@ -4,18 +4,25 @@
 
 Each target is a Keycloak of the lab whose limit is known by construction. Logins load it, after
 some seconds that are not counted, because the JVM compiles meanwhile. The table tells how often
-which finding came first, beside the one that is right. The quota of CPU time needs root. A pool of
-connections is not among them: the smallest with which Keycloak starts (2) is enough for what two
-cores answer.
+which finding came first, beside the one that is right. The quota of CPU time needs root.
+
+The smallest pool of connections with which Keycloak starts has two. Beside a near database that is
+enough for what two cores answer, so that Keycloak talks to a database that is some milliseconds
+away, as in another availability zone.
 """
 
 import argparse
 import collections
 import contextlib
+import functools
 import os
+import re
+import socket
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from unittest import mock
 
 from loadstone.diagnosis.resources import LoadFigures, Resources
 from loadstone.engine import gate
@@ -23,7 +30,9 @@ from loadstone.engine.gate import Allowance
 from loadstone.engine.samples import Outcome
 from loadstone.lab import deployment
 from loadstone.lab.deployment import Deployment
-from loadstone.lab.keystone import settings
+from loadstone.lab.keystone import compose, settings
+from loadstone.lab.ports import HOST
+from loadstone.lab.provider.keycloak import KeycloakDatabase
 from loadstone.oidc.prepare import PreparedOidc, prepare
 from loadstone.oidc.scenarios import named
 from loadstone.plan.load import ClosedLoad, Load, OpenLoad
@@ -33,12 +42,44 @@ from loadstone.target.measured import measured_target
 from verification.diagnosis.quota import quota
 
 HALF_A_CORE = 0.5
+AWAY_S = 0.004  # of the far database, in each direction
 WARM_UP_S = 20.0
 
 
 def half_a_core(running: Deployment) -> contextlib.AbstractContextManager[None]:
     """Limit the processes of a deployment to half a core of CPU time."""
     return quota(running.pids(), HALF_A_CORE)
+
+
+@contextlib.contextmanager
+def far_database() -> Iterator[None]:
+    """Let each Keycloak that starts within the block reach its database through a delay."""
+    with contextlib.ExitStack() as stack:
+
+        @functools.cache
+        def delayed(port: int) -> int:
+            near = free_port()
+            words = (str(near), str(port), str(AWAY_S))
+            proxy = subprocess.Popen((sys.executable, "-m", "loadstone.faults.proxy", *words))
+            stack.callback(proxy.wait)
+            stack.callback(proxy.terminate)
+            return near
+
+        def far(kind: str, url: str, user: str, password: str) -> KeycloakDatabase:
+            place = re.search(rf"//{re.escape(HOST)}:(\d+)/", url)
+            assert place is not None
+            through = f"//{HOST}:{delayed(int(place[1]))}/"
+            return KeycloakDatabase(kind, url.replace(place[0], through), user, password)
+
+        stack.enter_context(mock.patch.object(compose, "KeycloakDatabase", far))
+        yield
+
+
+def free_port() -> int:
+    """Return a port on loopback that nothing listens on."""
+    with socket.create_server((HOST, 0)) as server:
+        port: int = server.getsockname()[1]
+        return port
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +92,17 @@ class Target:
     change: Callable[[Deployment], contextlib.AbstractContextManager[None]] = field(
         default=lambda _: contextlib.nullcontext()
     )
+    around: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext
 
 
 TARGETS = {
     "a quota of half a core": Target("service-cpu", change=half_a_core),
     "a heap that is too small": Target("jvm-heap", ("heap-mb=128",)),
+    "a pool of two connections": Target(
+        "connection-pool",
+        ("database=mariadb", "db-pool=2", "hash=pbkdf2-sha512", "hash-iterations=1000"),
+        around=far_database,
+    ),
     "nothing": Target("no-bottleneck", load=OpenLoad(1.0, 12.0)),
 }
 
@@ -72,10 +119,11 @@ def rounds(name: str, times: int) -> Iterator[Resources]:
     """Start a target and yield what was seen each time; the target is gone afterwards."""
     target, lab = TARGETS[name], f"verify-{os.getpid()}"
     words = ("service=keycloak", "realm-users=8", *target.settings)
-    running = deployment.up(
-        lab, settings.read(map(settings.split, words)), lambda _: None, owned=True
-    )
-    try:
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(target.around())
+        chosen = settings.read(map(settings.split, words))
+        running = deployment.up(lab, chosen, lambda _: None, owned=True)
+        stack.callback(deployment.down, lab, purge=True)
         choice = issuer_of_lab(lab)
         assert choice is not None
         with measured_target(choice, lambda _: None) as measured, target.change(running):
@@ -88,8 +136,6 @@ def rounds(name: str, times: int) -> Iterator[Resources]:
                 count = loaded(prepared, target.load)
                 watched.stop()
                 yield watched.resources(LoadFigures(count, True, False))
-    finally:
-        deployment.down(lab, purge=True)
 
 
 def main() -> None:

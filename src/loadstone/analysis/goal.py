@@ -59,6 +59,11 @@ def goal(texts: tuple[str, ...], besides: Goal = Goal()) -> Goal:
                 f"objective {text!r} is not understood; write it like p99<500ms, mean<0.3s or "
                 f"errors<0.1% (latency figures: {', '.join(FIGURES)})"
             )
+    if error_share > MOST_ERRORS:
+        raise InvalidInput(
+            f"the task's failure_rate lets {100 * error_share:.4g} % of its iterations fail, and "
+            f"in a search at most {100 * MOST_ERRORS:.0f} % may; add --objective 'errors<0.1%'"
+        )
     return Goal(error_share, tuple(objectives))
 
 

@@ -9,7 +9,8 @@ from loadstone.lab.state import secret_folder
 
 def has_rules(deployment: Deployment) -> bool:
     """Return whether there are rules for what a deployment serves."""
-    return deployment.service is not Service.OIDC_PROVIDER and not deployment.is_in_rust
+    has_some = deployment.service not in (Service.OIDC_PROVIDER, Service.HYDRA)
+    return has_some and not deployment.is_in_rust
 
 
 def host(deployment: Deployment) -> Host:

@@ -161,8 +161,8 @@ def servers() -> Iterator[Requirement]:
 
 
 def provider_programs() -> Iterator[Requirement]:
-    """Check for what the lab's other identity services need: Java and Maven, node and npm."""
-    from loadstone.lab.provider import java, keycloak, node
+    """Check for what other identity services need: Java and Maven, node and npm, Go."""
+    from loadstone.lab.provider import hydra, java, keycloak, node
 
     found = java.installed()
     fit = any(one.major >= java.LEAST for one in found)
@@ -175,6 +175,7 @@ def provider_programs() -> Iterator[Requirement]:
         (keycloak.MAVEN, "fetches Keycloak for the lab"),
         (node.NODE, "labs with service=oidc-provider"),
         (node.NPM, "fetches oidc-provider for the lab"),
+        (hydra.GO, "builds Hydra for the lab"),
     ):
         path = program.find()
         hint = f"apt-get install {program.package}"

@@ -26,6 +26,8 @@ _OF_PART = {
     "loadstone serve": Role.KEYSTONE,
     "provider": Role.KEYSTONE,  # the identity service, whichever it is
     "keycloak": Role.KEYSTONE,
+    "hydra": Role.KEYSTONE,
+    "loginpage": Role.KEYSTONE,  # of Hydra; it checks the passwords
     "rust": Role.KEYSTONE,
     "opa": Role.KEYSTONE,  # the policy agent of Keystone in Rust
     "idp": Role.PROVIDER,

@@ -55,12 +55,15 @@ class _Account:
     least_s: float = 0.0  # of descendants, so far: a counter does not fall
     has_ended: bool = False  # a zombie that its parent has not waited for
 
-    @property
-    def total_s(self) -> float:
-        """CPU time of the process and its ended descendants."""
+    def settle(self) -> None:
+        """Update what its descendants have used, after a sample."""
         # A foreign child may not be in `waited_s` yet.
         waited_s = self.waited_s - self.waited_before_s - self.foreign_s
         self.least_s = max(self.least_s, waited_s, self.gone_s)
+
+    @property
+    def total_s(self) -> float:
+        """CPU time of the process and its ended descendants."""
         return self.own_s + self.waited_before_s + self.least_s
 
 
@@ -118,6 +121,8 @@ class ServiceCpu:
             except psutil.Error:
                 gone.add(process)
         self._close(gone & self._living.keys(), at_s)
+        for account in self._living.values():
+            account.settle()
 
     def _read(
         self, process: "psutil.Process", member: ServiceProcess, at_s: float, *, is_first: bool
@@ -146,6 +151,7 @@ class ServiceCpu:
         # Children are younger and come first.
         for process in sorted(gone, key=_age, reverse=True):
             account = self._living.pop(process)
+            account.settle()
             self._note_end(account, at_s)
             heir, part = by_pid.get(account.parent), account.member.part
             if heir is not None and heir.member.part == part:

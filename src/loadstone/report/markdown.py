@@ -19,7 +19,7 @@ def _blocks(report: Report) -> Iterator[str]:
         yield _table(report.overview)
     for table in report.tables:
         yield _table(table)
-    lines = [one.text for one in report.statements]
+    lines = [*(one.text for one in report.statements), *report.notes]
     steps = [f"{one.rule}: {one.text}" if one.rule else one.text for one in report.steps]
     yield from _list([*lines, *steps])
     for section in report.sections if not report.is_compact else ():

@@ -232,6 +232,7 @@ class Report:
     exit_code: int = 0
     status: str = "finished"
     statements: tuple[Statement, ...] = ()
+    notes: tuple[str, ...] = ()  # how to read the tables, below them
     steps: tuple[NextStep, ...] = ()
     settings: tuple[Table, ...] = ()
     overview: Table | None = None  # a row for each section

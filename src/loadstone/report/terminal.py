@@ -62,6 +62,7 @@ def _shared(report: Report, width: int, *, is_separate: bool) -> Iterator[Render
         yield from _titled(table)
     for statement in report.statements:
         yield Text(statement.text, SEVERITIES[statement.severity])
+    yield from map(Text, report.notes)
     if not report.sections:
         yield Text(f"Run {report.id}, {report.status}.")
     elif report.page:

@@ -271,8 +271,8 @@ class _StudyReader:
         elif is_of_provider and not service.is_provider:
             self._wrong(
                 ("factors",),
-                f'{cell}: scenario "{cell.scenario}" needs service=keycloak or '
-                "service=oidc-provider",
+                f'{cell}: scenario "{cell.scenario}" needs service=keycloak, '
+                "service=oidc-provider or service=hydra",
             )
 
     def _comparisons(

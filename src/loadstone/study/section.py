@@ -67,6 +67,7 @@ def report_of(journal: StudyJournal, outcomes: Sequence[TurnOutcome]) -> Report:
         id=journal.study_id,
         started_at=journal.begun.started_at,
         statements=tuple(_statements(journal, study, outcomes)),
+        notes=tuple(_notes(study, outcomes)),
         tables=tuple(_compared(study, outcomes)),
         charts=tuple(charts),
         settings=tuple(_differing(study, outcomes)),
@@ -78,7 +79,7 @@ def report_of(journal: StudyJournal, outcomes: Sequence[TurnOutcome]) -> Report:
 def _statements(
     journal: StudyJournal, study: Study, outcomes: Sequence[TurnOutcome]
 ) -> Iterator[Statement]:
-    """Yield what shows no difference first, then what is missing, then the rest."""
+    """Yield what shows no difference first, then what is missing, then what was wrong."""
     lines = rows(study, outcomes)
     yield from (Statement(one) for one in overview(study, lines))
     yield from (Statement(one) for one in beside_reference(study, lines))
@@ -88,18 +89,19 @@ def _statements(
         text = f"{missing} of {len(outcomes)} measurements are missing; go on: {resume}"
         yield Statement(text, Severity.CRITICAL)
     yield from (Statement(one, Severity.WARNING) for one in reasons(lines))
-    quick = (f"Quick form: {study.quick}",) if study.quick else ()
-    more = (
-        *quick,
-        *study.notes,
-        *published(lines),
-        *comparison_notes(study, outcomes),
-        *count_lines(study, outcomes),
-        *first_failures(study, outcomes),
-        *fault_lines(study, outcomes),
-        *disturbance_lines(outcomes),
-    )
-    yield from map(Statement, more)
+    yield from map(Statement, disturbance_lines(outcomes))
+
+
+def _notes(study: Study, outcomes: Sequence[TurnOutcome]) -> Iterator[str]:
+    """Yield how to read the table: the study's own notes, footnotes, and what was counted."""
+    if study.quick:
+        yield f"Quick form: {study.quick}"
+    yield from study.notes
+    yield from published(rows(study, outcomes))
+    yield from comparison_notes(study, outcomes)
+    yield from count_lines(study, outcomes)
+    yield from first_failures(study, outcomes)
+    yield from fault_lines(study, outcomes)
 
 
 def _overview(study: Study, lines: Sequence[TableRow], sections: Sequence[Section]) -> Table:

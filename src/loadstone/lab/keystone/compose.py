@@ -41,6 +41,7 @@ from loadstone.lab.parts.postgres import Postgres
 from loadstone.lab.parts.server import Site
 from loadstone.lab.ports import HOST, Ports
 from loadstone.lab.programs import Program
+from loadstone.lab.provider import hydra
 from loadstone.lab.provider.keycloak import (
     H2,
     Distribution,
@@ -140,11 +141,8 @@ def _constraints(source: Release) -> Path | None:
 def parts(blueprint: Blueprint) -> tuple[Part, ...]:
     """Return the parts in the order in which they start."""
     folder, settings = blueprint.folder, blueprint.settings
-    if settings.service is Service.OIDC_PROVIDER:
-        site = Site(folder, blueprint.port)
-        return (NodePackages(folder), NodeProvider(site, settings.scrypt_n))
-    if settings.service is Service.KEYCLOAK:
-        return _keycloak(blueprint)
+    if settings.service.is_provider:
+        return _provider(blueprint)
     contents = environment(folder, settings)
     place = CommandContext(contents.python, folder, folder / "logs" / "prepare.log")
     if settings.is_queens:
@@ -199,6 +197,20 @@ def _in_rust(blueprint: Blueprint, database: str) -> tuple[Part, ...]:
     return in_rust(site, blueprint.ports, blueprint.url, database, rounds)
 
 
+def _provider(blueprint: Blueprint) -> tuple[Part, ...]:
+    match blueprint.settings.service:
+        case Service.KEYCLOAK:
+            return _keycloak(blueprint)
+        case Service.HYDRA:
+            return _hydra(blueprint)
+        case _:
+            site = Site(blueprint.folder, blueprint.port)
+            return (
+                NodePackages(blueprint.folder),
+                NodeProvider(site, blueprint.settings.scrypt_n),
+            )
+
+
 def _keycloak(blueprint: Blueprint) -> tuple[Part, ...]:
     """Return the parts of a Keycloak, whose database is empty at each start."""
     folder, settings = blueprint.folder, blueprint.settings
@@ -232,6 +244,28 @@ def _keycloak(blueprint: Blueprint) -> tuple[Part, ...]:
     )
     distribution = Distribution(folder, data, database.kind, settings.java)
     return (distribution, *servers, keycloak, Realm(keycloak))
+
+
+def _hydra(blueprint: Blueprint) -> tuple[Part, ...]:
+    """Return the parts of a Hydra, whose database is empty at each start."""
+    folder, settings, ports = blueprint.folder, blueprint.settings, blueprint.ports
+    data = storage_folder(folder, settings) / f"hydra-{settings.database}"
+    servers: tuple[Part, ...] = ()
+    dsn = hydra.MEMORY
+    if settings.database is DatabaseBackend.POSTGRES:
+        site = Site(folder, ports.allocate("database"))
+        password = blueprint.database_password
+        size = DatabaseSize(settings.db_connections, settings.db_buffer_mb)
+        servers = (Postgres(site, data, password, size),)
+        dsn = f"postgres://{USER}:{password}@{HOST}:{site.port}/{USER}?sslmode=disable"
+    address = f"http://{HOST}:{blueprint.port}"
+    server = hydra.Hydra(
+        Site(folder, ports.allocate("hydra")), ports.allocate("admin"), address, dsn
+    )
+    login = hydra.LoginPage(Site(folder, ports.allocate("login")), server.admin, settings.scrypt_n)
+    front = hydra.FrontDoor(Site(folder, blueprint.port), server.site.port, login.site.port)
+    build = hydra.HydraProgram(folder, data)
+    return (build, *servers, server, hydra.HydraClient(server), login, front)
 
 
 def _reference(blueprint: Blueprint, contents: ServiceEnvironment) -> tuple[Part, ...]:

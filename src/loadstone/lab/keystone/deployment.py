@@ -67,7 +67,7 @@ class Deployment:
         host = dict(self.state.settings).get("address", HOST)
         url = url_of(self.state.port(WEB) or 0, host, has_tls=self.has_tls)
         match self.service:
-            case Service.OIDC_PROVIDER:
+            case Service.OIDC_PROVIDER | Service.HYDRA:
                 return url.removesuffix("/v3")
             case Service.KEYCLOAK:
                 return f"{url.removesuffix('/v3')}/realms/{REALM}"
@@ -185,6 +185,8 @@ class Deployment:
         chosen = settings.read(self.state.settings)
         if self.service is Service.KEYCLOAK:
             return Setup(pool=chosen.db_pool, service=KEYCLOAK)
+        if self.service is Service.HYDRA:
+            return Setup(service=PROVIDER)  # threads as Go chooses
         if self.is_provider:
             return Setup(workers=chosen.workers, threads=chosen.threads, service=PROVIDER)
         if self.is_in_rust:

@@ -53,6 +53,7 @@ class Service(StrEnum):
     KEYSTONE = "keystone"
     OIDC_PROVIDER = "oidc-provider"  # node oidc-provider
     KEYCLOAK = "keycloak"
+    HYDRA = "hydra"  # Ory Hydra, with a login page of the lab
     FLASK_REFERENCE = "flask-reference"  # a plain token service, as a control
 
     @property
@@ -70,9 +71,11 @@ class DatabaseBackend(StrEnum):
     H2 = "h2"  # Keycloak's own file
 
 
-# Settings that only this provider has.
+OF_HYDRA = (DatabaseBackend.SQLITE, DatabaseBackend.POSTGRES)  # SQLite: in memory
+# Settings that only providers have.
 OF_PROVIDERS: dict[Service, tuple[str, ...]] = {
     Service.OIDC_PROVIDER: ("scrypt_n",),
+    Service.HYDRA: ("scrypt_n",),
     Service.KEYCLOAK: (
         *("java", "heap_mb", "java_options", "db_pool"),
         *("hash", "hash_iterations", "realm_users"),
@@ -81,6 +84,7 @@ OF_PROVIDERS: dict[Service, tuple[str, ...]] = {
 # Settings that this provider shares with Keystone.
 _ALSO_OF: dict[Service, tuple[str, ...]] = {
     Service.OIDC_PROVIDER: ("port",),
+    Service.HYDRA: ("port", "database", "storage", "db_connections", "db_buffer_mb"),
     Service.KEYCLOAK: ("port", "database", "storage", "db_connections", "db_buffer_mb"),
 }
 # Settings of a Keystone in Rust: what Python has made, and what both read.
@@ -215,7 +219,7 @@ class LabSettings:
     service_tokens: Switch = Switch.ON  # Nova sends its own token with the user's
     conf: tuple[Option, ...] = ()
     service: Service = Service.KEYSTONE
-    scrypt_n: int = 0  # cost of a password check of oidc-provider; 0: compared as it is
+    scrypt_n: int = 0  # cost of a password check; 0: compared as it is
     java: int | None = None  # release; None: the newest that is installed
     heap_mb: int = 512  # the most, Keycloak's default
     java_options: str = ""
@@ -276,11 +280,12 @@ class LabSettings:
 
     def _require_what_service_has(self) -> None:
         usual = _usual()
-        for service, names in OF_PROVIDERS.items():
-            for name in names:
-                if service is not self.service and getattr(self, name) != usual[name]:
-                    key = name.replace("_", "-")
-                    raise InvalidInput(f"{key} needs service={service}: no other has it")
+        own = OF_PROVIDERS.get(self.service, ())
+        for name in dict.fromkeys(name for names in OF_PROVIDERS.values() for name in names):
+            if name not in own and getattr(self, name) != usual[name]:
+                key = name.replace("_", "-")
+                has = [f"service={one}" for one, names in OF_PROVIDERS.items() if name in names]
+                raise InvalidInput(f"{key} needs {' or '.join(has)}: no other has it")
         if not self.service.is_provider:
             if self.database is DatabaseBackend.H2:
                 raise InvalidInput("database=h2 needs service=keycloak: it is Keycloak's own")
@@ -290,6 +295,10 @@ class LabSettings:
             raise InvalidInput(f"scrypt-n must be a power of 2, not {self.scrypt_n}")
         if self.service is Service.KEYCLOAK and self.database is DatabaseBackend.SQLITE:
             raise InvalidInput("service=keycloak has database h2, postgres, mariadb, not sqlite")
+        if self.service is Service.HYDRA and self.database not in OF_HYDRA:
+            raise InvalidInput(
+                f"service=hydra has database {', '.join(OF_HYDRA)}, not {self.database}"
+            )
 
     def _require_only_its_own(self, usual: dict[str, object]) -> None:
         own = ("service", *_ALSO_OF[self.service], *OF_PROVIDERS[self.service])

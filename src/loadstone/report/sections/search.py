@@ -124,9 +124,7 @@ def facts(measurement: Measurement) -> Iterator[Fact]:
 def _hosts(measurement: Measurement) -> str:
     """Return how many compute hosts in use ask for N; empty if it is not their load."""
     found = measurement.capacity
-    # Older runs have other shares.
-    is_of_hosts = hosts.is_of_hosts(measurement.scenario) and " in use " in measurement.title
-    if found is None or not is_of_hosts:
+    if found is None or not hosts.is_of_hosts(measurement.scenario):
         return ""
     counts = [
         f"{float(f'{hosts.hosts_at(rate_rps):.2g}'):,.0f}"
