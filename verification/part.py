@@ -1,5 +1,6 @@
 """A part of `make verify`: one command that measures something."""
 
+import glob
 import os
 import shlex
 import shutil
@@ -49,4 +50,6 @@ def _is_here(need: str) -> bool:
         return os.geteuid() == 0
     if "=" in need:
         return bool(os.environ.get(need.partition("=")[0]))
-    return shutil.which(need, path=f"{os.environ.get('PATH', '')}:/usr/sbin") is not None
+    # Debian keeps PostgreSQL's programs off the PATH.
+    beside = ("/usr/sbin", *glob.glob("/usr/lib/postgresql/*/bin"))
+    return shutil.which(need, path=":".join((os.environ.get("PATH", ""), *beside))) is not None

@@ -9,6 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+# What they look for is the load at which a service fails, which ends with the code of a failure.
+SEEK_FAILURES = ("rackspace-2016",)
 STORES = Path(__file__).parents[1] / "target/verify/studies"
 
 
@@ -29,7 +31,8 @@ def main() -> int:
     for study in sorted((store / "studies").glob("*")):
         show = (*command, "show", study.name, "--markdown", "--store", str(store))
         subprocess.run(show, check=False)
-    return done.returncode
+    is_sought = options.name in SEEK_FAILURES and done.returncode in (1, 4)
+    return 0 if is_sought else done.returncode
 
 
 if __name__ == "__main__":

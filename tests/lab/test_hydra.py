@@ -25,7 +25,7 @@ def test_its_settings_are_read_as_they_are_written() -> None:
         (("service=hydra", "database=mariadb"), "service=hydra has database sqlite, postgres, not"),
         (("service=hydra", "workers=4"), "workers is a setting of Keystone: service=hydra has"),
         (("service=hydra", "heap-mb=256"), "heap-mb needs service=keycloak"),
-        (("service=hydra", "scrypt-n=1000"), "scrypt-n must be a power of 2"),
+        (("service=hydra", "scrypt-n=1000"), "scrypt-n must be 0 or a power of 2 from 4"),
         (("scrypt-n=16",), "scrypt-n needs service=oidc-provider or service=hydra: no other has"),
     ],
 )

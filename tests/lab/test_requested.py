@@ -14,6 +14,7 @@ from loadstone.lab.state import DeploymentState, Phase
         (Phase.RUNNING, (), 7, 3),
         (Phase.RUNNING, (("threads", "4"),), 7, 4),
         (Phase.STOPPED, (("workers", "2"),), 2, 1),
+        (Phase.STOPPED, (), 7, 3),
     ],
 )
 def test_what_is_not_given_is_as_it_runs(

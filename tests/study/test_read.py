@@ -99,6 +99,26 @@ def test_a_mistake_is_one_line_that_names_its_place(old, new, line):
     assert line in said(TWO_BY_TWO.replace(old, new))
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "line"),
+    [
+        ("{budget_s: 60}", "{kind: [steps]}", "mine.yaml:9: there is no kind "),
+        ("measurement:", "reference: {settings: {service: keycloak}}\nmeasurement:",
+         "mine.yaml:9: web reference, workers none: service=keycloak is measured by a search "),
+        ("{web: apache}", "{web: apache, expect: {tls: on}}",
+         'mine.yaml:4: "tls" must be text: quote its value'),
+    ],
+)  # fmt: skip
+def test_what_no_deployment_can_meet_is_refused_before_it_starts(old, new, line):
+    assert any(one.startswith(line) for one in said(TWO_BY_TWO.replace(old, new, 1)))
+
+
+def test_a_level_needs_a_scenario_for_each_service_that_it_meets():
+    text = SERVERS.replace("{keystone: validate, keycloak: oidc-introspect}",
+                           "{keycloak: oidc-introspect}")  # fmt: skip
+    assert said(text) == ['mine.yaml:2: level "validation" has no scenario for service "keystone"']
+
+
 def test_methods_and_objectives_are_those_of_capacity():
     (method,) = said(TWO_BY_TWO.replace("budget_s: 60", "method: guess"))
     assert method.startswith("mine.yaml:9: method 'guess' is not known; known are ")
@@ -300,7 +320,7 @@ def test_a_level_may_have_a_scenario_for_each_service():
          '(kind: capacity) of an oidc-* scenario, not by scenario "issue"'),
         ("keystone: issue", "keystone: oidc-login",
          'mine.yaml:2: server Keystone, operation login: scenario "oidc-login" needs '
-         "service=keycloak, service=oidc-provider or service=hydra"),
+         "service=oidc-provider or service=hydra or service=keycloak"),
         ("expect: {password hash: argon2}", "expect: argon2",
          'mine.yaml:5: "expect" must be a mapping of facts to their values'),
     ],

@@ -96,3 +96,13 @@ measurement: {scenario: issue, budget_s: 20}
     with pytest.raises(InvalidInput, match="no level may differ by a secret alone"):
         journal.begin(folder / "store", StudySource("mine.yaml", file), quick=False, seed=1)
     assert not (folder / "store").exists()
+
+
+def test_a_plan_shows_no_secret_of_a_setting(folder):
+    url = "mysql://ks:S3cret-hunter2@db/ks"
+    text = f'title: X\nfactors: {{workers: [1]}}\nsettings: {{conf.oslo_limit.password: "{url}"}}\n'
+    (folder / "plan.yaml").write_text(text)
+    shown = ask("show", "plan.yaml")
+    assert shown.exit_code == 0, shown.output
+    assert "conf.oslo_limit.password" in shown.output
+    assert "S3cret-hunter2" not in shown.output

@@ -18,7 +18,7 @@ from loadstone.study.cell import steps_groups
 from loadstone.study.figure import of_trial
 from loadstone.study.model import Figure
 from loadstone.study.order import turns
-from loadstone.study.outcomes import exit_code as exit_code_of_study
+from loadstone.study.outcomes import outcome_of
 from loadstone.study.read import StudySource
 from loadstone.study.section import report_of
 from loadstone.study.table import TurnOutcome, differences, rows
@@ -97,11 +97,10 @@ def test_a_warm_up_that_fell_short_costs_no_figure_and_is_said(tmp_path):
     lines = [row for row in rows(STUDY, [TurnOutcome(turn, run)]) if row.cell == turn.cell]
     assert [row.estimate.value for row in lines] == [10.0, 50.0]
     assert {row.failures for row in lines} == {("issue at 1 (not timed): 1 failed",)}
-    begun = journal.begin(tmp_path, StudySource("mine.yaml", STEPS), quick=False, seed=1)
     with Store.open(tmp_path) as store:
-        assert exit_code_of_study(begun, store, [TurnOutcome(turn, run)]) == 0
+        assert outcome_of(turn, run, STUDY.measurement, store).exit_code == 0
         failed = replace(run, measurements=(*stretches[:2], stretch_of(500, 10.0, failed=3)))
-        assert exit_code_of_study(begun, store, [TurnOutcome(turn, failed)]) == 1
+        assert outcome_of(turn, failed, STUDY.measurement, store).exit_code == 1
 
 
 def test_a_run_that_a_kill_cut_short_has_the_steps_that_ended():

@@ -17,7 +17,7 @@ from loadstone.report import html, markdown, schema, terminal
 from loadstone.report.console import console
 from loadstone.report.data import as_data
 from loadstone.result.model import Environment
-from loadstone.study import journal, read, wording
+from loadstone.study import journal, raw, read, wording
 from loadstone.study.figure import Estimate
 from loadstone.study.order import turns
 from loadstone.study.read import StudySource
@@ -354,6 +354,57 @@ def test_two_repeats_show_that_they_are_too_few_for_an_interval():
     cells = wording.cells(row(measured({("apache", "2"): [100.0, 220.0, None]}), "apache", "2"))
     assert "too few repeats" in cells
     assert cells[2] == "148"
+
+
+def test_two_repeats_of_which_one_is_a_range_are_a_range_everywhere(tmp_path):
+    found = measured({("apache", "2"): [7.0, 7.4, None]})
+    (at,) = (i for i, one in enumerate(found) if one.result and one.turn.repeat == 1)
+    run = found[at].result
+    (search,) = run.measurements
+    wide = replace(search.capacity, rate_rps=None, low_rps=6.1, high_rps=8.1)
+    run = replace(run, measurements=(replace(search, capacity=wide),))
+    found[at] = replace(found[at], result=run)
+    begun = journal.begin(tmp_path, StudySource("mine.yaml", TWO_BY_TWO), quick=False, seed=1)
+    report = report_of(begun, found)
+    (cells,) = (line.cells for line in report.overview.rows if line.cells[:2] == ("apache", "2"))
+    assert cells[2] == cells[3] == "6.1 to 8.2"
+    (section,) = (one for one in report.sections if one.title == "web apache, workers 2")
+    assert (section.answer.text, section.answer.value) == ("6.1 to 8.2", None)
+    assert section.answer.sentence.startswith("web apache, workers 2: N 6.1 to 8.2 per s")
+    assert [line.cells[1] for line in section.tables[0].rows] == ["6.1 to 8.1", "7.4", "\u2013"]
+    data = as_data(report)
+    assert [one["value"] for one in data["measurements"]] == [None] * 4
+    first, second, *_ = (line for line in raw.render(begun, found).splitlines() if ",run-" in line)
+    assert sorted(line.split(",")[-5] == "" for line in (first, second)) == [False, True]
+
+
+def test_a_turn_that_failed_is_in_the_data_with_its_exit_code(tmp_path):
+    found = [
+        one if one.result else replace(one, exit_code=3)
+        for one in measured({("apache", "2"): [7.0, 7.4, 7.1]})
+    ]
+    begun = journal.begin(tmp_path, StudySource("mine.yaml", TWO_BY_TWO), quick=False, seed=1)
+    data = as_data(report_of(begun, found))
+    assert data["exit_code"] == 3
+    codes = {one["title"]: one["certainty"]["exit_code"] for one in data["measurements"]}
+    assert codes.pop("web apache, workers 2") == 0
+    assert set(codes.values()) == {3}
+    schema.check(data)
+
+
+def test_the_reference_is_no_cell_of_which_a_difference_is_told(tmp_path):
+    source = read.find("isp-ras-2015")
+    order = turns(source.study(quick=True), 1)
+    rates = {True: 5127.0, False: 6.5}
+    found = [
+        TurnOutcome(turn, result_of(f"run-{turn.number}", rates[turn.cell.is_reference]))
+        for turn in order
+    ]
+    begun = journal.begin(tmp_path, source, quick=True, seed=1)
+    (first, second, *_) = report_of(begun, found).statements
+    assert "show no difference here" in first.text
+    assert "6.50 to 6.50 per s in 12 cells" in first.text
+    assert "times N of the fastest other cell" in second.text
 
 
 def test_two_repeats_have_a_mean_and_no_interval():

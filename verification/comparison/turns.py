@@ -55,7 +55,9 @@ NOISES = (
 )
 
 
-def slowness(noise: Noise, count: int, step_s: float, random: np.random.Generator) -> NDArray:
+def slowness(
+    noise: Noise, count: int, step_s: float, random: np.random.Generator
+) -> NDArray[np.float64]:
     """Return the logarithm of the machine's slowness at `count` instants, `step_s` apart."""
     keeps = exp(-step_s / noise.correlation_s)
     steps = random.normal(0.0, noise.drift * sqrt(1 - keeps * keeps), count)
@@ -113,7 +115,11 @@ def compared(ratio: float, noise: Noise, random: np.random.Generator) -> Found:
 
 
 def in_turns(
-    requests_s: NDArray, length: int, ratio: float, noise: Noise, random: np.random.Generator
+    requests_s: NDArray[np.float64],
+    length: int,
+    ratio: float,
+    noise: Noise,
+    random: np.random.Generator,
 ) -> tuple[Turns, Turns]:
     """Return the turns of both sides of these requests, in their order."""
     whole = len(requests_s) // (2 * length)

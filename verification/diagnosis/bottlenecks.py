@@ -232,8 +232,8 @@ def named(target: Target, running: Deployment, folder: Path) -> tuple[str, str, 
     """Load it once; return the first finding, the sentence and the throughput per second."""
     task, found = folder / "task.yaml", folder / "found.json"
     task.write_text(TASK.format(runner=target.runner, scenario=target.scenario))
-    command = [sys.executable, "-m", "loadstone", "run", task, "--lab", running.name]
-    command += [*target.options, "--store", folder / "store", "--json", found]
+    command = [sys.executable, "-m", "loadstone", "run", str(task), "--lab", running.name]
+    command += [*target.options, "--store", str(folder / "store"), "--json", str(found)]
     ended = subprocess.run(command, check=False, capture_output=True, text=True, timeout=200)
     if not found.exists():
         raise SystemExit(ended.stderr)
@@ -306,7 +306,8 @@ def main() -> None:
     print("| limited by | right finding | named first | throughput per second |")
     print("|---|---|---|---|")
     for name in options.target or TARGETS:
-        began_s, counts, rates = time.monotonic(), collections.Counter(), []
+        counts: collections.Counter[str] = collections.Counter()
+        began_s, rates = time.monotonic(), []
         for first, sentence, rate_rps in rounds(name, options.times):
             counts[first] += 1
             rates.append(rate_rps)

@@ -31,7 +31,7 @@ from loadstone.monitor.service import ServiceProcess
 from loadstone.result.observer import Display
 from loadstone.run.flow import run_on
 from loadstone.store.store import Store
-from loadstone.study.cell import steps_group
+from loadstone.study.cell import steps_groups
 from loadstone.study.model import ClosedLoopStep, Figure, StepsMeasurement
 from loadstone.system.redaction import Redaction
 from loadstone.target.choice import NamedTarget
@@ -107,7 +107,8 @@ def loaded(lab: Deployment, logins: int, counted: Account | None, *, is_watched:
     """Log in so often, and return what was seen."""
     spent_s: list[float] = []
     step = ClosedLoopStep("logins", "issue", 2, logins, timed=True, at_most_s=300.0)
-    group = replace(steps_group(StepsMeasurement(Figure.RATE, 0, (step,))), most_existing=0)
+    [steps] = steps_groups(StepsMeasurement(Figure.RATE, 0, (step,)))
+    group = replace(steps, most_existing=0)
     config = RunConfig("study", NamedTarget(), (group,), "verify")
     with contextlib.ExitStack() as stack:
         store = stack.enter_context(

@@ -80,9 +80,11 @@ def pair(command: list[str], found: Path) -> tuple[float, float] | None:
         if trial["resources"]:
             said = f"{trial['purpose']}: {trial['throughput_rps']:.4g}/s"
             print(f"  {said}; ms: {costs(trial)}", file=sys.stderr, flush=True)
-    predicted, measured_rps = data["predicted"], data["capacity"]["rate_rps"]
+    predicted, measured_rps = data["predicted"], (data["capacity"] or {}).get("rate_rps")
     print(f"  predicted {predicted}, measured {measured_rps}", file=sys.stderr, flush=True)
-    return None if measured_rps is None else (predicted["rate_rps"], measured_rps)
+    if measured_rps is None or predicted is None:
+        return None
+    return predicted["rate_rps"], measured_rps
 
 
 def main() -> None:

@@ -146,7 +146,8 @@ def main() -> None:
     print("| limited by | right finding | named first | logins per second |")
     print("|---|---|---|---|")
     for name in options.target or TARGETS:
-        counts, rates = collections.Counter(), []
+        counts: collections.Counter[str] = collections.Counter()
+        rates: list[float] = []
         for seen in rounds(name, options.times):
             first = seen.findings[0].id
             counts[first] += 1

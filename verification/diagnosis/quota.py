@@ -25,6 +25,6 @@ def quota(pids: Iterable[int], cores: float) -> Iterator[None]:
             (group / "cgroup.procs").write_text(str(pid))
         yield
     finally:
-        for pid in (group / "cgroup.procs").read_text().split():
-            (root / "cgroup.procs").write_text(pid)
+        for moved in (group / "cgroup.procs").read_text().split():
+            (root / "cgroup.procs").write_text(moved)
         group.rmdir()

@@ -50,7 +50,16 @@ HELD_BACK = {
 def called(words: tuple[str, ...], store: Path, accepted: tuple[int, ...] = (0,)) -> Any:
     """Run `loadstone` and return its JSON."""
     found = store.parent / "found.json"
-    command = [sys.executable, "-m", "loadstone", *words, "--store", store, "--json", found]
+    command = [
+        sys.executable,
+        "-m",
+        "loadstone",
+        *words,
+        "--store",
+        str(store),
+        "--json",
+        str(found),
+    ]
     ended = subprocess.run(command, check=False, capture_output=True, text=True, timeout=600)
     if ended.returncode not in accepted:
         raise SystemExit(f"{words} ended with {ended.returncode}: {ended.stderr}")
@@ -74,8 +83,10 @@ def searched(words: tuple[str, ...], scenarios: tuple[str, ...], store: Path, bu
         deployment.down(lab, purge=True)
 
 
-def full_rps(chosen: HeldBack, runs: tuple[str, ...], store: Path) -> tuple[float, float, float]:
-    """Return the rate at which the machine is full, and its interval."""
+def full_rps(
+    chosen: HeldBack, runs: tuple[str, ...], store: Path
+) -> tuple[float, float | None, float | None]:
+    """Return the rate at which the machine is full, and its interval; None: not known."""
     words = [f"--run={one}" for one in runs]
     if chosen.logins:
         words.append(f"--logins={chosen.logins}")
@@ -88,7 +99,7 @@ def full_rps(chosen: HeldBack, runs: tuple[str, ...], store: Path) -> tuple[floa
 def measured(chosen: HeldBack, runs: tuple[str, ...], store: Path, budget_s: int) -> float | None:
     """Print a sizing beside N; return N divided by it, None where there is no N."""
     sized_rps, low_rps, high_rps = full_rps(chosen, runs, store)
-    sized = f"{sized_rps:.3g} ({low_rps:.3g} to {high_rps:.3g})"
+    sized = f"{sized_rps:.3g} ({_shown(low_rps)} to {_shown(high_rps)})"
     (found,) = searched(chosen.words, (chosen.scenario,), store, budget_s)
     capacity = found["measurements"][0]["capacity"]
     if capacity["rate_rps"] is None:
@@ -96,9 +107,14 @@ def measured(chosen: HeldBack, runs: tuple[str, ...], store: Path, budget_s: int
             f"  {chosen.scenario}: {sized}, no N: {capacity['words']}", file=sys.stderr, flush=True
         )
         return None
-    n = "{rate_rps:.3g} ({low_rps:.3g} to {high_rps:.3g})".format_map(capacity)
+    within = f"{_shown(capacity['low_rps'])} to {_shown(capacity['high_rps'])}"
+    n = f"{capacity['rate_rps']:.3g} ({within})"
     print(f"  {chosen.scenario}: {sized}, N {n}", file=sys.stderr, flush=True)
     return float(capacity["rate_rps"]) / sized_rps
+
+
+def _shown(rate_rps: float | None) -> str:
+    return "-" if rate_rps is None else f"{rate_rps:.3g}"
 
 
 def main() -> None:

@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -28,7 +29,7 @@ def release_python() -> str:
 
 
 # Name in the tables -> the Python that has this build.
-BUILDS = {
+BUILDS: dict[str, Callable[[], str]] = {
     "loadstone": release_python,
     "loadstone, quick build": lambda: sys.executable,
 }

@@ -41,7 +41,7 @@ def lag(settings: Settings) -> Iterator[str]:
     """Open loop at fixed rates: how late requests are sent, and what they cost beside wrk2's."""
     absent = missing(["wrk2"])
     yield from left_out(absent)
-    rows = []
+    rows: list[list[str]] = []
     with lean_target(settings.target_core) as port:
         for rate_rps in RATES_RPS:
             rows += _at_rate(settings, port, rate_rps, with_wrk2=not absent)

@@ -190,8 +190,8 @@ def _files(lab: Deployment) -> Iterator[str]:
 
 def _releases(lab: Deployment) -> list[str]:
     """Return the environment of each node."""
-    servers = (one for one in lab.state.records if one.part.startswith("uwsgi") and one.process)
-    programs = (_program(one.process.pid) for one in servers)
+    servers = (one for one in lab.state.records if one.part.startswith("uwsgi"))
+    programs = (_program(one.process.pid) for one in servers if one.process is not None)
     return [Path(program).parent.parent.name for program in programs if program]
 
 

@@ -99,7 +99,8 @@ def agreement(searches: int, hosts: Hosts) -> None:
             command = CommandLine(Path(folder))
             for options in ((), hosts.options):
                 words = ("capacity", "--scenario=issue", "--users=4", "--budget=40")
-                done = command(*words, "--yes-load-this-target", *options, url=known.url)
+                more = ("--yes-load-this-target", *options)
+                done = command(*words, *more, url=known.url, before=("env",))
                 if done.returncode not in (0, 4):
                     raise SystemExit(done.stderr)
             with Store.open(Path(folder) / "results") as store:
@@ -266,10 +267,10 @@ def idle(seconds: float) -> None:
         workers = {}
         for label, environment in environments.items():
             command = worker_options(address.url, label, "load", folder)
-            process = subprocess.Popen(command, env=os.environ | environment, stderr=DEVNULL)
-            stack.callback(process.wait)
-            stack.callback(process.terminate)
-            workers[label] = psutil.Process(process.pid)
+            worker = subprocess.Popen(command, env=os.environ | environment, stderr=DEVNULL)
+            stack.callback(worker.wait)
+            stack.callback(worker.terminate)
+            workers[label] = psutil.Process(worker.pid)
         while len(client.joined(address)) < len(workers):
             time.sleep(0.5)
         time.sleep(5)

@@ -56,7 +56,7 @@ def _host(folder: Path, number: int) -> str:
     (etc / "keystone").mkdir(parents=True)
     (etc / "keystone" / "keystone.conf").write_text(CONF)
     settings = {"AUDIT_ETC": str(etc), "AUDIT_NAME": f"control{number}", "AUDIT_PYTHON": PYTHON}
-    return with_settings(settings)
+    return str(with_settings(settings))
 
 
 def _audit(inventory: Path, config: Path) -> tuple[float, float]:

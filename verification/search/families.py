@@ -121,7 +121,7 @@ def play(job: Job) -> Outcome:
         budget_s=job.budget_s,
         error=error,
         covers=(low or 0.0) <= most and (high or 0.0) >= least if is_bounded else None,
-        is_named=NAMED.get(job.family, lambda _: False)(found),
+        is_named=job.family in NAMED and NAMED[job.family](found),
         load_s=sum(trial.stats.load_s for trial in trials),
     )
 
@@ -141,9 +141,10 @@ def truth(
         slower = change.slower if change.at_s < simulator.now_s < change.back_at_s else 1.0
         return (service.capacity_rps / slower,) * 2
     if family in FAMILIES or family in ILL_POSED:
-        least, most = sorted((service.long_run_rps, service.crowded_rps))
-        return least, most
-    return lasting_rps(service, simulator)
+        rates: tuple[float, float] = (service.long_run_rps, service.crowded_rps)
+        return min(rates), max(rates)
+    lasting: tuple[float, float] = lasting_rps(service, simulator)
+    return lasting
 
 
 COLUMNS = ("a number", "median / 95 % error", "wrong", "interval holds N", "named", "load")

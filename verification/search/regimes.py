@@ -22,7 +22,7 @@ from command_line import CommandLine
 from known_service import NAME, serving
 
 NEAR = 0.03  # share of the truth
-NONE_REFUSED = re.compile(r"at ([\d.]+)/s none of")
+NONE_REFUSED = re.compile(r"none of [\d,]+ was refused at ([\d.]+)/s")
 
 
 class Verdict(StrEnum):
@@ -131,7 +131,8 @@ def say(row: Row, run: int, budget_s: int) -> Said:
         done = loadstone(*words, url=url, before=("env",))
         stored = loadstone("results", "show", "latest", "--json=-", before=("env",))
     [measured] = json.loads(stored.stdout)["measurements"]
-    capacity: dict[str, Any] = measured["capacity"]
+    none: dict[str, Any] = {"rate_rps": None, "kind": "", "words": []}
+    capacity = measured["capacity"] or none
     return Said(
         done.returncode,
         capacity["rate_rps"],

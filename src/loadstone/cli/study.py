@@ -186,7 +186,7 @@ def run(ctx: click.Context, **options: Unpack[StudyRunOptions]) -> None:
         finally:
             ended = tuple(outcomes(journal, store))
             _show(journal, ended, options["to"])
-        ctx.exit(exit_code(journal, store, ended))
+        ctx.exit(exit_code(ended))
 
 
 def _reports_so_far(

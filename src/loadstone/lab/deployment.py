@@ -60,11 +60,15 @@ def _kept_if_begun(folder: Path) -> Iterator[None]:
 
 
 def requested(name: str, pairs: Iterable[tuple[str, str]]) -> LabSettings:
-    """Return the settings of a start; those not given are the ones of a running deployment."""
+    """Return the settings of a start; those not given are the ones of a running deployment.
+
+    Without any, a stopped deployment starts again as it was.
+    """
+    given = tuple(pairs)
     before = state.read(folder_of(name))
     is_running = before is not None and Deployment(folder_of(name), before).is_running
-    present = before.settings if before is not None and is_running else ()
-    return settings_.read((*present, *pairs))
+    present = before.settings if before is not None and (is_running or not given) else ()
+    return settings_.read((*present, *given))
 
 
 def down(name: str, *, purge: bool = False) -> None:

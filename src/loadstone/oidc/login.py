@@ -93,6 +93,11 @@ class _Browser:
 
     def _form(self, answer: HttpAnswer) -> Form:
         page = read_page(answer.text)
+        if answer.status in (*REDIRECTS, 301, 308):
+            raise self._impossible(
+                f"the authorization request is redirected more than {_MOST_REDIRECTS} times, or "
+                "with HTTP 301 or 308, which cannot be measured"
+            )
         if answer.status != HTTP_OK:
             said = answer.error if answer.json else f"HTTP {answer.status}: {page.shown}"
             raise self._impossible(
@@ -129,7 +134,7 @@ class _Browser:
             path = self._inside(path, answer.location)
             answer = self._get(path)
         page_ = read_page(answer.text)
-        if answer.status == HTTP_OK and page_.login is not None and len(statuses) == 0:
+        if answer.status == HTTP_OK and page_.login is not None:
             raise self._impossible(
                 f"the login form came again ({page_.shown!r}); check name and password in the "
                 "file of --oidc-users, and that the user is enabled"

@@ -21,6 +21,7 @@ from loadstone.oidc.scenarios import (
     NONCE,
     PASSWORD,
     STATE,
+    STATE_BACK,
     USER_NAME,
     VERIFIER,
     Need,
@@ -36,6 +37,7 @@ Say = Callable[[str], None]
 # Refreshes in flight need a refresh token each; the rest of a rotation waits in between.
 LEAST_SESSIONS = 64
 MOST_SESSIONS = 1024
+MOST_TOKENS = 64  # access tokens of as many users, in turn; each costs a login
 PROOF_KEYS = 256  # verifiers and challenges, in turn
 # From making the plan to the first request, and the difference between clocks.
 _MARGIN_S = 15.0
@@ -137,7 +139,9 @@ def _try_logout(provider: Provider, way: ProviderWay) -> ProviderWay:
         raise EnvironmentUnusable(f"{where}: the login brought no ID token, which it needs")
     path = provider.require("end_session", "oidc-logout")
     back = quote(provider.client.redirect_uri, safe="")
-    query = f"post_logout_redirect_uri={back}&id_token_hint={done.tokens.id_token}"
+    query = (
+        f"post_logout_redirect_uri={back}&state={STATE_BACK}&id_token_hint={done.tokens.id_token}"
+    )
     answer = provider.http.get(f"{path}{'&' if '?' in path else '?'}{query}")
     if answer.status not in REDIRECTS:
         page = read_page(answer.text)
@@ -145,6 +149,11 @@ def _try_logout(provider: Provider, way: ProviderWay) -> ProviderWay:
             f"{where}: HTTP {answer.status} with a page ({page.shown!r}) in place of a redirect; "
             "providers that ask for confirmation cannot be measured, and "
             f"{provider.client.redirect_uri} must be a post-logout redirect URI of the client"
+        )
+    if answer.location.partition("?")[0] != provider.client.redirect_uri.partition("?")[0]:
+        raise EnvironmentUnusable(
+            f"{where}: leads to {answer.location.partition('?')[0]} in place of "
+            f"{provider.client.redirect_uri}; a logout in several pages cannot be measured"
         )
     return replace(way, login=done.way, logout_status=answer.status)
 
@@ -229,16 +238,16 @@ def _access_tokens(provider: Provider, *, first_only: bool = False) -> tuple[Tok
     """Return access tokens of the users; without users, one of the client."""
     if not provider.users:
         return (_client_tokens(provider),)
-    return user_tokens(provider, provider.users[:1] if first_only else provider.users)
+    return user_tokens(provider, provider.users[: 1 if first_only else MOST_TOKENS])
 
 
 def _access_columns(provider: Provider, lasting_s: float, say: Say) -> dict[str, tuple[str, ...]]:
-    say(f"issuing {max(len(provider.users), 1)} access tokens")
+    say(f"issuing {min(max(len(provider.users), 1), MOST_TOKENS)} access tokens")
     tokens = _access_tokens(provider)
     left_s = min(one.expires_at for one in tokens) - time.time()
     if left_s < lasting_s:
         raise EnvironmentUnusable(
-            f"the access tokens expire in {left_s:.0f} s, and this load needs them for "
+            f"the access tokens expire in {max(left_s, 0.0):.0f} s, and this load needs them for "
             f"{lasting_s:.0f} s; load for less long, or raise their lifetime at the provider"
         )
     values = tuple(one.access for one in tokens)

@@ -1,5 +1,6 @@
 """A connected provider, and the operations of a client that prepare a load."""
 
+import math
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,7 +16,6 @@ from loadstone.oidc.users import OPTION, OidcUser
 
 SCOPE = "openid"
 HTTP_OK = 200
-_LIFE_S = 300.0  # of an access token if the provider does not say
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +33,20 @@ class Tokens:
         said = answer.json
         if answer.status != HTTP_OK or not isinstance(said.get("access_token"), str):
             raise EnvironmentUnusable(f"{what}: {answer.error}{_hint(said)}")
-        life_s = said.get("expires_in")
-        lives_s = float(life_s) if isinstance(life_s, int | float) else _LIFE_S
         return cls(
             said["access_token"],
-            time() + lives_s,
+            time() + _life_s(said.get("expires_in")),
             _text(said.get("refresh_token")),
             _text(said.get("id_token")),
         )
+
+
+def _life_s(said: object) -> float:
+    """Return how long an access token lives; infinite if the provider does not say."""
+    try:
+        return float(str(said))
+    except ValueError:
+        return math.inf
 
 
 def _text(value: object) -> str | None:
@@ -48,8 +54,9 @@ def _text(value: object) -> str | None:
 
 
 _HINTS = {
-    "invalid_client": "check --client-id and the client's secret, and that the client exists "
-    "(Keycloak also says so if the client asks its users for consent)",
+    "invalid_client": "check --client-id and the client's secret, and that the client exists and "
+    "may authenticate by HTTP Basic, where the provider offers that (client_secret_basic; Keycloak "
+    "also says so if the client asks its users for consent)",
     "unauthorized_client": "permit this grant to the client (Keycloak: service accounts, direct "
     "access grants or the standard flow), and check its secret",
     "unsupported_grant_type": "permit this grant at the provider, or choose another scenario",

@@ -223,6 +223,9 @@ def _of(way: ProviderWay) -> LoginWay:
     return way.login
 
 
+STATE_BACK = "logged-out"
+
+
 def _authorization(provider: Provider) -> Template:
     """Return the path of the authorization request, with holes."""
     path = authorization(provider, "<s>", "<n>", "<c>")
@@ -282,11 +285,14 @@ def _logout(provider: Provider, way: ProviderWay) -> Steps:
     path = provider.require("end_session", "oidc-logout")
     back = quote(provider.client.redirect_uri, safe="")
     query: Template = (
-        Text(f"{path}{'&' if '?' in path else '?'}post_logout_redirect_uri={back}&id_token_hint="),
+        Text(f"{path}{'&' if '?' in path else '?'}post_logout_redirect_uri={back}"),
+        Text(f"&state={STATE_BACK}&id_token_hint="),
         Captured("id_token"),
     )
+    # Only the redirect back to the client brings the state (OpenID Connect RP-Initiated Logout, 3).
+    is_back = LinkCapture("state_back", parameter="state")
     status = (way.logout_status,)
-    end = Step("oidc.logout", "GET", query, (_HTML,), expect_status=status)
+    end = Step("oidc.logout", "GET", query, (_HTML,), expect_status=status, captures=(is_back,))
     return (*_login(provider, way), end)
 
 

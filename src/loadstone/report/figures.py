@@ -105,14 +105,6 @@ def interval(capacity: CapacityFigures | None) -> str:
     return f"{precise(low, high - low)} to {precise(high, high - low)}"
 
 
-def margin(capacity: CapacityFigures) -> str:
-    """Return how far the interval's further end is from N, as a share of N: "± 17 %"."""
-    rate_rps, low, high = capacity.rate_rps, capacity.low_rps, capacity.high_rps
-    if not rate_rps or low is None or high is None:
-        return MISSING
-    return f"± {percent(max(high - rate_rps, rate_rps - low) / rate_rps)}"
-
-
 def capacity(use: "ResourceUse") -> str:
     """Return the capacity of a resource with its unit."""
     return f"{use.capacity:.4g} {use.unit.removesuffix('s') if use.capacity == 1 else use.unit}"

@@ -19,6 +19,9 @@ def _blocks(report: Report) -> Iterator[str]:
         yield _table(report.overview)
     for table in report.tables:
         yield _table(table)
+    for table in report.settings if report.is_compact else ():
+        yield f"**{_text(table.title)}**"
+        yield _table(table)
     lines = [*(one.text for one in report.statements), *report.notes]
     steps = [f"{one.rule}: {one.text}" if one.rule else one.text for one in report.steps]
     yield from _list([*lines, *steps])

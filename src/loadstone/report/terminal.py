@@ -58,7 +58,8 @@ def _print_all(parts: Iterable[RenderableType], to: Console) -> None:
 def _shared(report: Report, width: int, *, is_separate: bool) -> Iterator[RenderableType]:
     """Yield what belongs to no single measurement."""
     overview = (report.overview,) if report.is_compact and report.overview else ()
-    for table in (*overview, *report.tables):
+    settings = report.settings if report.is_compact else ()
+    for table in (*overview, *report.tables, *settings):
         yield from _titled(table)
     for statement in report.statements:
         yield Text(statement.text, SEVERITIES[statement.severity])

@@ -5,6 +5,7 @@ store each trial as soon as it has ended; remove the resources.
 """
 
 import math
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -301,7 +302,7 @@ def _require_facts(config: RunConfig, target: Target) -> None:
     stated = dict(target.facts)
     for name, expected in config.expected_facts:
         found = stated.get(name)
-        if found is None or not found.startswith(expected):
+        if found is None or not re.match(rf"{re.escape(expected)}(?![\w.])", found):
             has = "does not state it" if found is None else f"has {found}"
             raise EnvironmentUnusable(f"{name}: expected {expected}, and the target {has}")
 

@@ -118,7 +118,9 @@ def _warm_up(searched: Searchable, seconds: float) -> MeasurementConfig:
             parameters=(("at once", str(WARM_UP_CLIENTS)), ("load time", f"{seconds:g} s")),
         ),
         generator=searched.generator(limits, Placement()),
-        policy=Fixed(TrialRequest(ClosedLoad(WARM_UP_CLIENTS, seconds), "warm-up")),
+        policy=Fixed(
+            TrialRequest(ClosedLoad(WARM_UP_CLIENTS, seconds), "warm-up", tolerates_errors=True)
+        ),
         heading=f"{scenario.title}, warm-up: {scenario.request}",
         goal=Goal(),
         budget_s=seconds,

@@ -117,6 +117,9 @@ class _StudyReader:
         if not isinstance(expected, dict):
             self._wrong((*path, EXPECT), f'"{EXPECT}" must be a mapping of facts to their values')
             expected = {}
+        for fact, one in expected.items():
+            if not isinstance(one, str | int | float) or isinstance(one, bool):
+                self._wrong((*path, EXPECT, fact), f'"{fact}" must be text: quote its value')
         by_service = value.get(SCENARIO)
         apart = {EXPECT, SCENARIO} if isinstance(by_service, dict) else {EXPECT}
         pairs = self._pairs({k: v for k, v in value.items() if k not in apart}, path)
@@ -221,7 +224,15 @@ class _StudyReader:
         names = (REFERENCE, *[NO_LEVEL] * len(factors))
         levels = tuple((f.name, name) for f, name in zip(factors, names, strict=False))
         own = self._pairs(self.shape.reference.settings, ("reference", "settings"))
-        return (Cell(levels, own, scenario, is_reference=True),)
+        cell = Cell(levels, own, scenario, is_reference=True)
+        if own and not self.problems:
+            self._lab(lab.read, list(own), ("reference", "settings"))
+        if own and not self.problems:
+            self._fits(cell, ("reference", "settings"))
+        if self.shape.reference.value is not None and not scenario:
+            message = "only a search has one figure: publish those of steps for cells"
+            self._wrong(("reference", "value"), message)
+        return (cell,)
 
     def _of_reference(self, cells: tuple[Cell, ...]) -> Iterator[Published]:
         reference = self.shape.reference
@@ -244,6 +255,10 @@ class _StudyReader:
     def _cell(self, levels: Pairs, common: Pairs, chosen: tuple[Level, ...], scenario: str) -> Cell:
         settings = dict(common) | dict(pair for level in chosen for pair in level.settings)
         service = settings.get("service", lab.Service.KEYSTONE.value)
+        for level in chosen:
+            if level.by_service and service not in dict(level.by_service):
+                message = f'level "{level.name}" has no scenario for service "{service}"'
+                self._wrong(("factors",), message)
         of_levels = (level.scenario or dict(level.by_service).get(service) for level in chosen)
         scenarios = [one for one in of_levels if one is not None]
         if scenarios and not scenario:
@@ -257,23 +272,20 @@ class _StudyReader:
             self._fits(cell)
         return cell
 
-    def _fits(self, cell: Cell) -> None:
+    def _fits(self, cell: Cell, path: Path = ("factors",)) -> None:
         """Refuse a scenario of one kind of service on another."""
         is_of_provider = PROVIDER_SCENARIO in cell.scenario
         service = lab.read(cell.settings).service
         if service.is_provider and not is_of_provider:
             what = f'scenario "{cell.scenario}"' if cell.scenario else "this kind of measurement"
             self._wrong(
-                ("factors",),
+                path,
                 f"{cell}: service={service} is measured by a search (kind: capacity) of an oidc-* "
                 f"scenario, not by {what}",
             )
         elif is_of_provider and not service.is_provider:
-            self._wrong(
-                ("factors",),
-                f'{cell}: scenario "{cell.scenario}" needs service=keycloak, '
-                "service=oidc-provider or service=hydra",
-            )
+            able = " or ".join(f"service={one}" for one in lab.OF_PROVIDERS)
+            self._wrong(path, f'{cell}: scenario "{cell.scenario}" needs {able}')
 
     def _comparisons(
         self, all_factors: tuple[Factor, ...], factors: tuple[Factor, ...]

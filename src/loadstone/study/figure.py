@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from math import exp, log, sqrt
+from math import exp, isfinite, log, sqrt
 from statistics import fmean, stdev
 from typing import assert_never
 
@@ -33,6 +33,13 @@ NOT_COUNTED = (
     "no statements were counted: MariaDB counts them, with pymysql installed, in loads of half a "
     "second or longer"
 )
+
+
+# Why a workload has no figure although iterations ended.
+_NOT_KNOWN = {
+    Figure.STATEMENTS: NOT_COUNTED,
+    Figure.KEYSTONE: "requests to Keystone were not counted: no compute cloud",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +196,7 @@ def _costs(one: Measured) -> Costs:
     trial, watched, cpu_s = representative(one), one.resources, one.cpu_per_request_s
     memory = watched.observation.figure("service_memory_bytes") if watched else None
     return Costs(
-        p99_ms=1000.0 * trial.stats.total.p99_s if trial else None,
+        p99_ms=_value(trial, Figure.P99) if trial else None,
         cpu_ms=None if cpu_s is None else 1000.0 * cpu_s,
         memory_mb=None if memory is None else memory / 1e6,
     )
@@ -207,21 +214,20 @@ def _of_workload(one: Measured, figure: Figure) -> TurnFigure:
     why = one.failure or broken or (None if one.stats else "no iteration ended")
     if figure is Figure.SUCCESS and one.failure is None and one.trial is not None:
         share = Estimate(_value(one.trial, figure), None, None, 0.0)
-        return TurnFigure(share, True, broken or None)  # late iterations count, too
+        valid, why = True, broken or None  # late iterations count, too
+        return TurnFigure(share, valid, why, _gave_way(one), _costs(one))
     if why or one.trial is None:
-        return TurnFigure(None, valid, why)
-    if figure is Figure.STATEMENTS:
-        count = statements(one.trial)
-        missing = NOT_COUNTED if count is None else None
-        return TurnFigure(Estimate(count, None, None, 0.0), valid, missing)
-    value = _value(one.trial, figure)
+        return TurnFigure(None, valid, why, _gave_way(one), _costs(one))
+    value = statements(one.trial) if figure is Figure.STATEMENTS else _value(one.trial, figure)
     if value is None:
-        return TurnFigure(None, valid, "requests to Keystone were not counted: no compute cloud")
-    estimate = Estimate(value, None, None, 0.0)
+        why = _NOT_KNOWN.get(figure, "no iteration succeeded")
+        return TurnFigure(None, valid, why, _gave_way(one), _costs(one))
     if figure is Figure.KEYSTONE:
-        return TurnFigure(estimate, True)  # late iterations send the same requests
-    why = _limit(one.health.limits) if one.health and not valid else None
-    return TurnFigure(estimate, valid, why, _gave_way(one))
+        valid = True  # late iterations send the same requests
+    elif figure is not Figure.STATEMENTS and one.health and not valid:
+        why = _limit(one.health.limits)
+    estimate = Estimate(value, None, None, 0.0)
+    return TurnFigure(estimate, valid, why or None, _gave_way(one), _costs(one))
 
 
 def _of_every_fault(rows: Sequence[FaultRow], run: Run) -> Iterator[tuple[str, TurnFigure]]:
@@ -285,8 +291,8 @@ def _value(trial: Trial, figure: Figure) -> float | None:
             return 100.0 * stats.ok / ended if ended else None
         case Figure.KEYSTONE:
             return trial.identity.total_per_iteration if trial.identity else None
-        case _:
-            return 1000.0 * seconds[figure]
+        case _:  # without a success there is none
+            return 1000.0 * seconds[figure] if isfinite(seconds[figure]) else None
 
 
 def _shortcoming(step: ClosedLoopStep, trial: Trial, *, may_be_cut: bool) -> str | None:

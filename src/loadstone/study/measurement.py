@@ -91,7 +91,7 @@ class Reader:
     def read(self, document: dict[str, Any], quick: QuickShape | None) -> tuple[Measurement, str]:
         """Return the measurement, and the scenario of cells whose levels choose none."""
         kind = document.get("kind", "capacity")
-        if kind not in SHAPES:
+        if not isinstance(kind, str) or kind not in SHAPES:
             hint = messages.suggestion(kind, SHAPES, "kinds")
             message = f'there is no kind "{kind}" of measurement; {hint}'
             self.wrong(("kind",), message)

@@ -177,8 +177,12 @@ class Published:
     words: str
 
     def is_of(self, cell: Cell, step: str | None) -> bool:
-        """Return whether the figure is for this step and a cell with these levels."""
-        return self.step == step and set(self.levels) <= set(cell.levels)
+        """Return whether the figure is for this step and a cell with these levels.
+
+        A reference has no levels of its own, so that it has no other figure than its own.
+        """
+        levels, own = set(self.levels), set(cell.levels)
+        return self.step == step and (levels == own if cell.is_reference else levels <= own)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from loadstone.errors import InvalidInput
+from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.result.model import Measurement as Measured
 from loadstone.result.model import Run
 from loadstone.run.exit_code import accepting_ranges, leftovers
@@ -19,36 +19,48 @@ from loadstone.study.table import TurnOutcome
 
 def outcomes(journal: StudyJournal, store: Store) -> Iterator[TurnOutcome]:
     """Yield the outcome of every turn of the study."""
-    ended = journal.ended()
-    for turn in turns(journal.begun.study(), journal.begun.seed):
-        yield _outcome(turn, ended.get(turn.number), store)
+    ended, study = journal.ended(), journal.begun.study()
+    for turn in turns(study, journal.begun.seed):
+        yield _outcome(turn, ended.get(turn.number), store, study.measurement)
 
 
-def _outcome(turn: Turn, ended: TurnResult | None, store: Store) -> TurnOutcome:
-    if ended is None or ended.run_id is None:
-        return TurnOutcome(turn, None, ended.failure if ended else None)
+def _outcome(
+    turn: Turn, ended: TurnResult | None, store: Store, measurement: Measurement
+) -> TurnOutcome:
+    if ended is None:
+        return TurnOutcome(turn, None)
+    if ended.run_id is None:
+        return TurnOutcome(turn, None, ended.failure, ended.exit_code)
     try:
-        return TurnOutcome(turn, store.get(ended.run_id))
+        run = store.get(ended.run_id)
     except InvalidInput:
-        return TurnOutcome(turn, None, f"its result {ended.run_id} is no longer in the store")
+        why = f"its result {ended.run_id} is no longer in the store"
+        return TurnOutcome(turn, None, why, EnvironmentUnusable.exit_code)
+    return outcome_of(turn, run, measurement, store)
 
 
-def exit_code(journal: StudyJournal, store: Store, ended: Sequence[TurnOutcome]) -> int:
+def outcome_of(turn: Turn, run: Run, measurement: Measurement, store: Store) -> TurnOutcome:
+    """Return the outcome of a turn that was measured."""
+    # Steps without a row in the table only prepare.
+    # The table combines a cell's turns, and of a single one it shows the range.
+    judged = accepting_ranges(replace(run, measurements=_judged(run, measurement)))
+    if turn.cell.is_reference:
+        judged = replace(judged, measurements=tuple(map(_bounded, judged.measurements)))
+    return TurnOutcome(turn, run, None, exit_code_of_run(judged, leftovers(store, run.run_id)))
+
+
+def exit_code(ended: Sequence[TurnOutcome]) -> int:
     """Return the highest exit code of the turns; 0 if all were measured and held."""
-    codes = [one.exit_code for one in journal.ended().values() if one.run_id is None]
-    study = journal.begun.study()
-    measurement = study.measurement
-    for outcome in ended:
-        run = outcome.result
-        if run is None:
-            continue
-        # Steps without a row in the table only prepare.
-        # The table combines a cell's turns, and of a single one it shows the range.
-        judged = accepting_ranges(replace(run, measurements=_judged(run, measurement)))
-        if outcome.turn.cell.is_reference:
-            judged = replace(judged, measurements=tuple(map(_bounded, judged.measurements)))
-        codes.append(exit_code_of_run(judged, leftovers(store, run.run_id)))
-    return max(codes, default=0)
+    return max((one.exit_code for one in ended), default=0)
+
+
+def forget_deleted(journal: StudyJournal, store: Store) -> None:
+    """Record turns whose results were deleted as failed, so that they are measured again."""
+    with journal.locked():
+        for one in outcomes(journal, store):
+            if one.result is None and one.failure and journal.ended()[one.turn.number].run_id:
+                failed = TurnResult(one.turn.number, None, one.failure, one.exit_code)
+                journal.add(failed)
 
 
 def _bounded(one: Measured) -> Measured:

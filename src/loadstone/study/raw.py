@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from loadstone.study.journal import StudyJournal
 from loadstone.study.model import Study
-from loadstone.study.table import TurnOutcome
+from loadstone.study.table import TurnOutcome, figure_of
 
 
 def render(journal: StudyJournal, outcomes: Sequence[TurnOutcome]) -> str:
@@ -30,7 +30,7 @@ def _lines(study: Study, outcome: TurnOutcome) -> Iterator[tuple[object, ...]]:
     for step in study.steps:
         one = found.get(step)
         estimate = one.estimate if one else None
-        numbers = (estimate.value, estimate.low, estimate.high) if estimate else (None, None, None)
+        numbers = (figure_of(estimate), estimate.low, estimate.high) if estimate else (None,) * 3
         why = outcome.failure or (one.shortcoming if one else None)
         yield (
             *(turn.number, *(level for _, level in turn.cell.levels)),

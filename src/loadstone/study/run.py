@@ -19,6 +19,7 @@ from loadstone.study.figure import is_valid
 from loadstone.study.journal import StudyJournal, TurnResult
 from loadstone.study.model import Study
 from loadstone.study.order import Turn, turns
+from loadstone.study.outcomes import forget_deleted
 from loadstone.system.clock import SYSTEM
 
 Measure = Callable[[Turn], Run]
@@ -48,6 +49,7 @@ def run_study(
 
     Lab hosts of a fleet measure in parallel.
     """
+    forget_deleted(journal, store)
     fleet = sending.fleet
     if isinstance(fleet, SchedulerAddress | SshFleet):
         from loadstone.engine.fleet import client

@@ -6,7 +6,7 @@ from typing import Any
 from loadstone.diagnosis.finding import Severity
 from loadstone.errors import InvalidInput
 from loadstone.report import figures
-from loadstone.report.chart import Chart, ChartSeries, Xy
+from loadstone.report.chart import Chart, ChartSeries, Tone, Xy
 from loadstone.report.section import (
     Answer,
     Certainty,
@@ -24,16 +24,19 @@ from loadstone.study.faulted import fault_lines
 from loadstone.study.first_failure import first_failures
 from loadstone.study.journal import StudyJournal
 from loadstone.study.model import Cell, Study
+from loadstone.study.outcomes import exit_code
 from loadstone.study.scaling import LAW_POINTS, Scaling, fit, scalings
 from loadstone.study.table import (
     RATES,
     TableRow,
     TurnOutcome,
     differences,
+    figure_of,
     rows,
     settings_that_differ,
 )
 from loadstone.study.wording import (
+    as_capacity,
     beside_reference,
     cells,
     comparison_notes,
@@ -66,6 +69,7 @@ def report_of(journal: StudyJournal, outcomes: Sequence[TurnOutcome]) -> Report:
         name=f"loadstone study {study.name}",
         id=journal.study_id,
         started_at=journal.begun.started_at,
+        exit_code=exit_code(outcomes),
         statements=tuple(_statements(journal, study, outcomes)),
         notes=tuple(_notes(study, outcomes)),
         tables=tuple(_compared(study, outcomes)),
@@ -157,19 +161,12 @@ def _section(
     found, (label, unit) = row.estimate, study.figure
     number = study.cells.index(row.cell) * len(study.steps) + study.steps.index(row.step) + 1
     title = f"{row.cell}, {row.step}" if row.step else str(row.cell)
-    is_known = found is not None and found.value is not None
-    text = figures.rate(found.value) if found is not None and is_known else figures.NOT_FOUND
-    if found is not None and found.is_at_least:
-        text = f"at least {text}"
+    shown = None if found is None else as_capacity(found)
+    text = figures.n(shown)
+    is_known = text != figures.NOT_FOUND
     why = "; ".join(row.failures)
     said = f"{title}: {label} {text}{f' {unit}' if is_known else ''}"
-    low, high = (found.low, found.high) if found else (None, None)
-    within = f"{figures.rate(low)} to {figures.rate(high)}" if low is not None and high else ""
-    valid: dict[bool | None, Certainty] = {
-        True: Certainty("sustained", "valid"),
-        False: Certainty("invalid", "load generator was the limit"),
-        None: Certainty("undecided", "not measured"),
-    }
+    within = figures.interval(shown)
     return Section(
         id=f"cell-{number}",
         title=title,
@@ -180,17 +177,31 @@ def _section(
             text=text,
             unit=unit if is_known else "",
             sentence=said + (f" ({why})" if why else ""),
-            value=found.value if found else None,
-            low=low,
-            high=high,
-            interval=within,
+            value=figure_of(found) if found else None,
+            low=found.low if found else None,
+            high=found.high if found else None,
+            interval="" if within == figures.MISSING else within,
             confidence=found.confidence if found else 0.0,
         ),
-        certainty=valid[row.is_valid],
+        certainty=_certainty(row, outcomes),
         statements=tuple(Statement(one, Severity.WARNING) for one in row.failures),
         tables=(_runs(journal, study, row.cell, outcomes),),
         data=_row(row),
     )
+
+
+def _certainty(row: TableRow, outcomes: Sequence[TurnOutcome]) -> Certainty:
+    tones: dict[bool | None, tuple[Tone, str]] = {
+        True: ("sustained", "valid"),
+        False: ("invalid", "load generator was the limit"),
+        None: ("undecided", "not measured"),
+    }
+    is_short = row.is_valid is not True or bool(row.failures) or row.estimate is None
+    codes = [one.exit_code for one in outcomes if one.turn.cell == row.cell]
+    tone, text = tones[row.is_valid]
+    if not is_short or not any(codes):
+        return Certainty(tone, text)
+    return Certainty(tone, text, max(codes), "; ".join(row.failures) or text, "not measured well")
 
 
 def _runs(
@@ -205,7 +216,7 @@ def _runs(
         values = (one.estimate if (one := by_step.get(s)) else None for s in study.steps)
         run_id = outcome.result.run_id if outcome.result else ""
         command = f"loadstone report {run_id}{journal.store.option}" if run_id else "not measured"
-        shown = tuple(figures.rate(one.value if one else None) for one in values)
+        shown = tuple(figures.n(as_capacity(one)) if one else figures.MISSING for one in values)
         note = "; ".join(outcome.failures(study))
         found.append(Row((str(outcome.turn.repeat), *shown, command), note))
     numbers = (Column(name, is_number=True) for name in ("repeat", *steps))
@@ -255,7 +266,7 @@ def _row(row: TableRow) -> dict[str, Any]:
         "scenario": row.cell.scenario or None,
         "title": str(row.cell),
         "settings": dict(row.cell.settings),
-        "value": found.value if found and not found.is_range else None,
+        "value": figure_of(found) if found else None,
         "low": found.low if found else None,
         "high": found.high if found else None,
         "confidence": found.confidence if found else None,
@@ -266,7 +277,7 @@ def _row(row: TableRow) -> dict[str, Any]:
         "published_words": row.published.words if row.published else None,
         "failures": list(row.failures),
         "run_ids": list(row.run_ids),
-        "saturates": None if row.limits is None else list(row.limits),
+        "saturates": None if row.limits is None else [one for one in row.limits if one],
         "p99_ms": row.costs.p99_ms if row.costs else None,
         "cpu_ms": row.costs.cpu_ms if row.costs else None,
         "memory_mb": row.costs.memory_mb if row.costs else None,
@@ -283,11 +294,11 @@ def _chart(study: Study, step: str | None, lines: Sequence[TableRow]) -> Chart |
     if not values:
         return None
     limit = MOST_TIMES * max(x for x, _ in values)
-    # The middle of a range is no figure.
+    # The middle of a range is no figure, and neither is a bound.
     points = tuple(
         (row.estimate.value, y)
         for y, row in named
-        if row.estimate and row.estimate.value and not row.estimate.is_range
+        if row.estimate and row.estimate.value and figure_of(row.estimate) is not None
     )
     name, unit = study.figure
     shown = "N" if name == "N" else name

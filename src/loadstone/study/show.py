@@ -21,6 +21,7 @@ from loadstone.study.model import (
 )
 from loadstone.study.order import turns
 from loadstone.study.read import StudySource
+from loadstone.system.redaction import Redaction
 
 
 def plan(study: Study, seed: int, to: Console) -> None:
@@ -35,14 +36,17 @@ def plan(study: Study, seed: int, to: Console) -> None:
     has_scenario = any(cell.scenario for cell in study.cells)
     scenario_head = ("scenario",) if has_scenario else ()
     table = Table(*_factors(study), *scenario_head, "settings", box=SIMPLE_HEAD, pad_edge=False)
+    mask = Redaction(study.secrets)
     for cell in study.cells:
-        settings = " ".join(f"{key}={value}" for key, value in cell.settings)
+        settings = mask.text(" ".join(f"{key}={value}" for key, value in cell.settings))
         scenario = (cell.scenario,) if has_scenario else ()
-        table.add_row(*(level for _, level in cell.levels), *scenario, settings)
+        table.add_row(*(mask.text(level) for _, level in cell.levels), *scenario, settings)
     to.print(table)
     to.print(f"Order with --seed {seed}:", style="dim")
     for turn in turns(study, seed):
-        to.print(f"  {turn.number}. {turn.cell} (repeat {turn.repeat})", style="dim")
+        to.print(
+            f"  {turn.number}. {mask.text(str(turn.cell))} (repeat {turn.repeat})", style="dim"
+        )
 
 
 def describe_builtin(source: StudySource) -> str:

@@ -14,14 +14,23 @@ from loadstone.report.settings import SettingDifference
 from loadstone.report.settings import differences as differences_of
 from loadstone.result.model import LAB_HOST, Run
 from loadstone.study.figure import Costs, Estimate, TurnFigure, of_turn, unsteady
-from loadstone.study.model import Cell, Comparison, Figure, Pairs, Published, Study
+from loadstone.study.model import (
+    Cell,
+    Comparison,
+    FaultMeasurement,
+    Figure,
+    Pairs,
+    Published,
+    Study,
+)
 from loadstone.study.order import Turn
 
 # With two values, Student's t has one degree of freedom and intervals span powers of ten.
 LEAST_REPEATS = 3
 LEVEL = 0.05  # chance of any false "faster" or "slower" in a study
 SAME_WITHIN = 0.03  # ratios within this of 1 count as equal, as in `loadstone compare`
-RATES = ("N", Figure.RATE.value)  # figures where higher is better
+RATES = ("N", Figure.RATE.value)
+MORE_IS_BETTER = (*RATES, Figure.SUCCESS.value, "goodput_rps")
 MOST = 1000  # limit of a ratio's interval, as Student's t of two pairs spans powers of ten
 
 
@@ -32,6 +41,7 @@ class TurnOutcome:
     turn: Turn
     result: Run | None
     failure: str | None = None
+    exit_code: int = 0  # as that of a command which measured this turn alone
 
     @property
     def host(self) -> str:
@@ -71,7 +81,8 @@ class TableRow:
     published: Published | None
     failures: tuple[str, ...]
     run_ids: tuple[str, ...]
-    limits: tuple[str, ...] | None = None  # the limit in each repeat; None: not requested
+    # The limit in each repeat, empty where none was found; None: not requested.
+    limits: tuple[str, ...] | None = None
     is_left_out: bool = False  # its turns ended before this step
     costs: Costs | None = None  # means over the repeats; None: not requested
     at_least: tuple[bool, ...] = ()  # whether each value is only a lower bound
@@ -134,6 +145,11 @@ def _side(ratio: float) -> str:
     return f"under {1 / MOST:g}" if ratio < 1 / MOST else f"{ratio:.3g}"
 
 
+def figure_of(found: Estimate) -> float | None:
+    """Return the figure itself; None of a range and of a lower bound."""
+    return None if found.is_range or found.is_at_least else found.value
+
+
 def rows(study: Study, outcomes: Sequence[TurnOutcome]) -> tuple[TableRow, ...]:
     """Return a row for each cell, in the order of the file."""
     of_cell: dict[Cell, list[TurnOutcome]] = defaultdict(list)
@@ -160,9 +176,7 @@ def _row(study: Study, cell: Cell, step: str | None, outcomes: list[TurnOutcome]
         published=next((one for one in study.published if one.is_of(cell, step)), None),
         failures=tuple(dict.fromkeys(why for o in outcomes for why in o.failures(study))),
         run_ids=tuple(o.result.run_id for o in measured if o.result),
-        limits=tuple(one.limit for one in found if one and one.limit)
-        if study.names_limits
-        else None,
+        limits=tuple(one.limit or "" for one in found if one) if study.names_limits else None,
         is_left_out=bool(measured) and all(one is None for one in found),
         costs=_costs([one.costs for one in found if one and one.costs])
         if study.shows_costs
@@ -187,7 +201,8 @@ def _costs(found: Sequence[Costs]) -> Costs:
 def _over_repeats(estimates: list[Estimate]) -> Estimate | None:
     """Return the mean with a t interval over repeats, or the only estimate unchanged.
 
-    If some are lower bounds, the result is the lowest, as a lower bound.
+    If some are lower bounds, the result is the lowest, as a lower bound. Of too few repeats for an
+    interval, of which one has a range only, it is the range of all.
     """
     values = [one.value for one in estimates if one.value is not None]
     if any(one.is_at_least for one in estimates):
@@ -200,6 +215,10 @@ def _over_repeats(estimates: list[Estimate]) -> Estimate | None:
         return next(iter(found or estimates), None)
     over = of_logs([log(one.value) for one in found if one.value])
     if len(found) < LEAST_REPEATS:
+        if any(one.is_range for one in found):
+            low = min(one.low for one in found if one.low is not None)
+            high = max(one.high for one in found if one.high is not None)
+            return Estimate(over.mean, low, high, 0.0, is_range=True)
         return Estimate(over.mean, None, None, 0.0)
     return Estimate(over.mean, over.low, over.high, CONFIDENCE)
 
@@ -219,35 +238,47 @@ def differences(study: Study, outcomes: Sequence[TurnOutcome]) -> tuple[Differen
         for found in _differences(study, one, step, outcomes)
     ]
     ps = adjusted([one.p for one in every])
-    metric = Metric(*study.figure, is_higher_better=study.figure[0] in RATES)
     return tuple(
-        replace(one, p_holm=p, answer=_answer(metric, one.ratio, p, study.is_counted))
+        replace(one, p_holm=p, answer=_answer(_metric(study, one.step), one.ratio, p))
         for one, p in zip(every, ps, strict=True)
     )
 
 
-def _answer(metric: Metric, ratio: Interval, p_holm: float | None, is_counted: bool) -> Answer:
-    """Combine interval and test to an answer, UNKNOWN without an interval.
+def _metric(study: Study, step: str | None) -> Metric:
+    measurement = study.measurement
+    if isinstance(measurement, FaultMeasurement):
+        of_row = {row.name: row.figure for row in measurement.rows}
+        return Metric(*study.figure, is_higher_better=of_row.get(step or "") in MORE_IS_BETTER)
+    return Metric(*study.figure, is_higher_better=study.figure[0] in MORE_IS_BETTER)
+
+
+def _answer(metric: Metric, ratio: Interval, p_holm: float | None) -> Answer:
+    """Combine interval and test to an answer, UNKNOWN without one of them.
 
     The interval of one pair covers the scatter within its measurements, but not changes between
-    them, such as the speed of the machine. Counts do not depend on that speed.
+    them, such as the speed of the machine.
     """
-    if ratio.low is None or ratio.high is None or (p_holm is None and not is_counted):
+    if ratio.low is None or ratio.high is None or p_holm is None:
         return Answer.UNKNOWN
     found = answer_of(metric, ratio.low, ratio.high, SAME_WITHIN)
-    is_unsure = p_holm is not None and p_holm >= LEVEL
+    is_unsure = p_holm >= LEVEL
     return Answer.UNKNOWN if is_unsure and found is not Answer.SAME else found
 
 
 def reference_ratio(lines: Sequence[TableRow]) -> tuple[TableRow, TableRow, Interval] | None:
-    """Return the reference, the fastest other cell, and their ratio; None without both."""
+    """Return the reference, the fastest other cell, and their ratio; None without both.
+
+    Both have the same scenario.
+    """
     known = [row for row in lines if row.estimate and row.estimate.value]
-    references = [row for row in known if row.cell.is_reference]
-    others = [row for row in known if not row.cell.is_reference]
-    if not references or not others:
+    reference = next((row for row in known if row.cell.is_reference), None)
+    if reference is None:
+        return None
+    scenario = reference.cell.scenario
+    others = [r for r in known if not r.cell.is_reference and r.cell.scenario == scenario]
+    if not others:
         return None
     fastest = max(others, key=lambda row: (row.estimate and row.estimate.value) or 0.0)
-    [reference, *_] = references
     if reference.estimate is None or fastest.estimate is None:
         return None
     return reference, fastest, of_ratio(reference.estimate, fastest.estimate)

@@ -9,6 +9,7 @@ from loadstone.compare.answer import Answer
 from loadstone.report import figures
 from loadstone.result.model import OF_LAB_HOST
 from loadstone.search.model import Capacity
+from loadstone.study.figure import Estimate
 from loadstone.study.journal import StudyJournal
 from loadstone.study.model import Cell, Study
 from loadstone.study.scaling import sentences
@@ -62,11 +63,9 @@ def cells(row: TableRow) -> tuple[str, ...]:
     valid = {None: figures.MISSING, True: "yes", False: "no"}[row.is_valid]
     failed = "failed" if row.failures and row.estimate is None else None
     failed = figures.MISSING if row.is_left_out else failed
-    found = row.estimate
-    number = None if found is None or found.is_range else found.value
-    shown = None if found is None else Capacity(number, found.low, found.high, 0.0)
+    shown = None if row.estimate is None else as_capacity(row.estimate)
     interval = figures.interval(shown)
-    if 1 < row.found < LEAST_REPEATS:
+    if 1 < row.found < LEAST_REPEATS and not (row.estimate and row.estimate.is_range):
         interval = "too few repeats"
     return (
         *(level for _, level in row.cell.levels),
@@ -79,6 +78,11 @@ def cells(row: TableRow) -> tuple[str, ...]:
         _published(row),
         valid,
     )
+
+
+def as_capacity(found: Estimate) -> Capacity:
+    """Return a figure in the form that words are made of; the middle of a range is no figure."""
+    return Capacity(None if found.is_range else found.value, found.low, found.high, 0.0)
 
 
 def _published(row: TableRow) -> str:
@@ -98,9 +102,10 @@ def _published(row: TableRow) -> str:
 
 def _limits(limits: Sequence[str]) -> str:
     """Return the most frequent limit and its number of repeats."""
-    if not limits:
+    named = [limit for limit in limits if limit]
+    if not named:
         return figures.MISSING
-    name, count = Counter(limits).most_common(1)[0]
+    name, count = Counter(named).most_common(1)[0]
     return name if len(limits) == 1 else f"{name} {count}/{len(limits)}"
 
 
@@ -123,9 +128,12 @@ def beside_reference(study: Study, lines: Sequence[TableRow]) -> Iterator[str]:
     if found is None:
         return
     reference, fastest, ratio = found
-    is_bound = reference.estimate is not None and reference.estimate.is_at_least
+    is_least = reference.estimate is not None and reference.estimate.is_at_least
+    is_most = fastest.estimate is not None and fastest.estimate.is_at_least
+    if is_least and is_most:
+        return  # two lower bounds have no ratio
     within = f" ({ratio.low:.3g} to {ratio.high:.3g})" if ratio.low and ratio.high else ""
-    least = "at least " if is_bound else ""
+    least = "at least " if is_least else "at most " if is_most else ""
     yield (
         f"{_name(reference.cell)}: {least}{ratio.mean:.3g} times N of the fastest other cell, "
         f"{fastest.cell}{within}."
@@ -140,7 +148,7 @@ def _name(cell: Cell) -> str:
 def overview(study: Study, lines: Sequence[TableRow]) -> Iterator[str]:
     """Say which factors show no difference: figures are close, and all intervals overlap."""
     for step in study.steps:
-        own = [row for row in lines if row.step == step]
+        own = [row for row in lines if row.step == step and not row.cell.is_reference]
         if len(own) < FEWEST_ALIKE:
             continue
         names = [factor.name for factor in study.factors]
@@ -262,7 +270,7 @@ def conclusion(one: Difference, study: Study) -> str:
     """Return whether the other level is better, with the p-value."""
     if one.ratio.low is None:
         return "no test of one alone"
-    word = (_OF_COUNTS if study.is_counted else _WORDS)[one.answer]
     if one.p_holm is None:
-        return f"{word} {UNTESTED}" if study.is_counted else f"no test {UNTESTED}"
+        return f"no test {UNTESTED}"
+    word = (_OF_COUNTS if study.is_counted else _WORDS)[one.answer]
     return f"{word}, p = {one.p_holm:.2g}"

@@ -16,7 +16,6 @@ printed; the same seed chooses the same moments.
 import argparse
 import os
 import secrets
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -113,4 +112,4 @@ def reference() -> Iterator[Target]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

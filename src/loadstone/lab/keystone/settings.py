@@ -291,8 +291,8 @@ class LabSettings:
                 raise InvalidInput("database=h2 needs service=keycloak: it is Keycloak's own")
             return
         self._require_only_its_own(usual)
-        if self.scrypt_n & (self.scrypt_n - 1):
-            raise InvalidInput(f"scrypt-n must be a power of 2, not {self.scrypt_n}")
+        if self.scrypt_n in (1, 2) or self.scrypt_n & (self.scrypt_n - 1):
+            raise InvalidInput(f"scrypt-n must be 0 or a power of 2 from 4, not {self.scrypt_n}")
         if self.service is Service.KEYCLOAK and self.database is DatabaseBackend.SQLITE:
             raise InvalidInput("service=keycloak has database h2, postgres, mariadb, not sqlite")
         if self.service is Service.HYDRA and self.database not in OF_HYDRA:
@@ -583,7 +583,7 @@ _READERS: dict[str, Callable[[str, str], object]] = {
     "middleware-cache": _level(MiddlewareCache),
     "service-tokens": _level(Switch),
     "service": _level(Service),
-    "scrypt-n": _whole(0, 1 << 20),
+    "scrypt-n": _whole(0, 1 << 18),  # 256 MB and about a second for each password
     "java": _whole(8, 99),
     "heap-mb": _whole(128, 1_000_000),
     "java-options": _line,

@@ -7,6 +7,7 @@ haproxy puts it behind the same address as Hydra, as a reverse proxy does in pro
 
 import json
 import os
+import re
 import shutil
 import sys
 from dataclasses import dataclass, field
@@ -29,7 +30,8 @@ VERSION = "2.3.0"
 MODULE = "github.com/ory/hydra/v2"
 # The module replaces this one by a folder that is not published with it.
 CLIENT_MODULE, CLIENT_VERSION = "github.com/ory/hydra-client-go/v2", "2.2.1"
-GO = Program("go", "golang-go", ("/usr/local/go/bin",))
+LEAST_GO = (1, 21)  # fetches the toolchain that a module asks for
+GO_FOLDERS = ("/usr/local/go/bin", "/usr/lib/go-*/bin")
 GCC = Program("gcc", "gcc")  # SQLite is in C
 SIZE_MB = 3000  # sources and cache while it is built; the program has 60
 ADMIN_S = 60.0
@@ -58,6 +60,33 @@ backend hydra
 backend login
     server login {host}:{login}
 """
+
+
+class GoProgram(Program):
+    """Go as a program that a part needs."""
+
+    __slots__ = ()
+
+    def find(self) -> str | None:
+        """Return the first that is new enough: on the PATH, or where Go's installer puts it."""
+        beside = (str(one) for folder in GO_FOLDERS for one in Path("/").glob(f"{folder[1:]}/go"))
+        for path in (shutil.which("go"), *beside):
+            if path is not None and _go_version(path) >= LEAST_GO:
+                return path
+        return None
+
+
+GO = GoProgram(f"go (version {LEAST_GO[0]}.{LEAST_GO[1]} or later)", "golang-go")
+
+
+def _go_version(path: str) -> tuple[int, ...]:
+    """Read the version from the file that every installation of Go has."""
+    try:
+        text = (Path(path).resolve().parent.parent / "VERSION").read_text()
+    except (OSError, UnicodeDecodeError):
+        return (0, 0)
+    found = re.match(r"go(\d+)\.(\d+)", text)
+    return tuple(map(int, found.groups())) if found else (0, 0)
 
 
 def program() -> Path:
@@ -93,10 +122,19 @@ class HydraProgram(Part):
                     shutil.rmtree(half, ignore_errors=True)
         shutil.rmtree(self.data, ignore_errors=True)
 
+    @property
+    def _log(self) -> Path:
+        return self.deployment / "logs" / "hydra-build.log"
+
+    def logs(self) -> tuple[Path, ...]:
+        """Return the log of Go."""
+        return (self._log,)
+
     def _build(self, half: Path) -> None:
         diskspace.require(half, SIZE_MB)
         fetching, source = half / "fetch", half / "source"
         fetching.mkdir()
+        (half / "tmp").mkdir()
         self._go(half, "mod", "init", "-C", str(fetching), "fetch")
         self._go(half, "mod", "download", "-C", str(fetching), f"{MODULE}@v{VERSION}")
         # Go builds nothing in its cache of modules.
@@ -111,10 +149,10 @@ class HydraProgram(Part):
         given |= {k: v for k, v in os.environ.items() if k.upper() in _PROXY_VARIABLES}
         # All that Go fetches and compiles stays in one folder, whose files can be removed.
         flags = f"{given.get('GOFLAGS', '')} -mod=mod -modcacherw -buildvcs=false".strip()
-        own = {"GOPATH": str(half / "go"), "GOCACHE": str(half / "cache"), "GOFLAGS": flags}
+        folders = {"GOPATH": "go", "GOCACHE": "cache", "GOTMPDIR": "tmp"}
+        own = {name: str(half / folder) for name, folder in folders.items()}
         arguments = (GO.path(), *words)
-        log = self.deployment / "logs" / "hydra-build.log"
-        command = Command(arguments, log, self.deployment, {**given, **own})
+        command = Command(arguments, self._log, self.deployment, given | own | {"GOFLAGS": flags})
         processes.complete(command, f"Go could not build Hydra {VERSION}")
 
 

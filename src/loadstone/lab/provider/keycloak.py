@@ -304,6 +304,11 @@ class _Admin:
             answer = self._session.request(
                 method, f"{self._base}{path}", json=body, headers=headers, timeout=patience_s
             )
+        except requests.Timeout:
+            raise EnvironmentUnusable(
+                f"Keycloak's admin API did not answer within {patience_s:.0f} s; each user costs a "
+                "password hash: choose fewer realm-users or a cheaper hash"
+            ) from None
         except requests.RequestException as failed:
             raise EnvironmentUnusable(f"Keycloak's admin API: {type(failed).__name__}") from None
         if not answer.ok:

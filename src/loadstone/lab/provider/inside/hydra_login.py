@@ -72,6 +72,9 @@ class Pages(BaseHTTPRequestHandler):
     """The two pages."""
 
     protocol_version = "HTTP/1.1"  # haproxy keeps connections
+    # Head and body go in one packet: a body of its own would wait for an acknowledgement.
+    wbufsize = -1
+    disable_nagle_algorithm = True
 
     def log_message(self, *_: object) -> None:
         """Do not log requests."""

@@ -13,7 +13,7 @@ const port = Number(process.env.PORT);
 // Memory and time of a hash: N of scrypt. Without it, passwords are compared as they are.
 const cost = Number(process.env.SCRYPT_N ?? 0);
 const salt = Buffer.alloc(16, 1);
-const hash = (password) => promisify(scrypt)(password, salt, 32, { N: cost, r: 8, p: 1 });
+const hash = (password) => promisify(scrypt)(password, salt, 32, { N: cost, r: 8, p: 1, maxmem: 256 * 8 * cost });
 const stored = new Map();
 for (const { username, password } of JSON.parse(readFileSync(USERS_FILE, 'utf8'))) {
   stored.set(username, cost ? await hash(password) : password);
