@@ -1,10 +1,12 @@
 """Login pages as HTML."""
 
+import re
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
 _USER_WORDS = ("user", "login", "email", "name")
 _WITHOUT_TEXT = {"script", "style", "head"}
+_FORM = re.compile(r"<form(?![0-9a-z])", re.IGNORECASE)
 _SHOWN = 160  # characters of a page's text in a message
 
 
@@ -21,7 +23,7 @@ class Field:
 class Form:
     """A form of a page."""
 
-    number: int
+    number: int  # as the engine counts, which reads comments and scripts, too
     action: str
     fields: tuple[Field, ...] = ()
 
@@ -64,15 +66,16 @@ class Page:
 
 def read_page(html: str) -> Page:
     """Read a page."""
-    reader = _Reader()
+    reader = _Reader(html)
     reader.feed(html)
     reader.close()
     return Page(tuple(reader.forms), " ".join(reader.texts))
 
 
 class _Reader(HTMLParser):
-    def __init__(self) -> None:
+    def __init__(self, html: str) -> None:
         super().__init__()
+        self._lines = html.split("\n")
         self.forms: list[Form] = []
         self.texts: list[str] = []
         self._is_in_form = False
@@ -83,13 +86,19 @@ class _Reader(HTMLParser):
         if tag in _WITHOUT_TEXT:
             self._silent.append(tag)
         if tag == "form":
-            self.forms.append(Form(len(self.forms), given.get("action", "")))
+            self.forms.append(Form(self._number(), given.get("action", "")))
             self._is_in_form = True
         if tag == "input" and self._is_in_form and given.get("name"):
             last = self.forms[-1]
             kind = given.get("type", "text").lower()
             one = Field(given["name"], kind, given.get("value", ""))
             self.forms[-1] = Form(last.number, last.action, (*last.fields, one))
+
+    def _number(self) -> int:
+        """Return how many forms the engine finds before this one."""
+        line, column = self.getpos()
+        before = "\n".join((*self._lines[: line - 1], self._lines[line - 1][:column]))
+        return len(_FORM.findall(before))
 
     def handle_endtag(self, tag: str) -> None:
         if tag in self._silent:
