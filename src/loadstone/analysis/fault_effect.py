@@ -110,7 +110,7 @@ def effect(
         failed=int((~after.is_ok).sum()),
         downtime_s=math.fsum(end - begin for begin, end in clusters),
         unavailable_s=_unavailable_s(after, injection.at_s),
-        mttr_s=_mttr_s(clusters, stretches, injection.at_s, observed_until_s),
+        mttr_s=_mttr_s(clusters, stretches, injection.at_s, after.due_s),
         plan_mttr_s=_plan_mttr_s(usual, good),
         absolute_s=mean_s - usual_s,
         relative=mean_s / usual_s if usual_s > 0 else 1.0,
@@ -315,11 +315,16 @@ def _mttr_s(
     clusters: Sequence[tuple[float, float]],
     stretches: Sequence[tuple[float, float]],
     at_s: float,
-    until_s: float,
+    due_s: Floats,
 ) -> float | None:
-    """Return the time from the fault to the end of its last effect; None: it lasts to the end."""
+    """Return the time from the fault to the end of its last effect; None: it lasts to the end.
+
+    As within a cluster, PLAN_GAP successes do not show that failures have ended.
+    """
     last_s = max((end_s for _, end_s in (*clusters, *stretches)), default=at_s)
-    return None if last_s >= until_s else last_s - at_s
+    if last_s > at_s and int((due_s > last_s).sum()) <= PLAN_GAP:
+        return None
+    return last_s - at_s
 
 
 def _plan_mttr_s(usual: _Rows, good: _Rows) -> float:

@@ -166,7 +166,8 @@ class _VersionBisection:
 
     def report(self) -> "Report":
         """Carry it out; return the report of its last comparison, with the steps."""
-        from loadstone.compare.bisect import bisect, slowest, step_of
+        from loadstone.compare.bisect import JudgedVersion, StepAnswer, bisect, slowest, step_of
+        from loadstone.errors import EnvironmentUnusable, MeasurementInvalid
 
         last = len(self.versions) - 1
         self._say(f"{len(self.versions)} versions; the last one compared with the first")
@@ -178,8 +179,13 @@ class _VersionBisection:
 
         def compared(index: int) -> "JudgedVersion":
             self._say(f"{self.versions[index].name} compared with {self.versions[0].name}")
-            [(_, found)] = self._compared(0, index, whole).metrics
-            step = step_of(index, found, whole)
+            try:
+                [(_, found)] = self._compared(0, index, whole).metrics
+                step = step_of(index, found, whole)
+            except (EnvironmentUnusable, MeasurementInvalid) as problem:
+                why = str(problem).splitlines()[0]
+                self._say(f"{self.versions[index].name} cannot be measured: {why}")
+                step = JudgedVersion(index, StepAnswer.UNDECIDED, None, why)
             self._say(f"{self.versions[index].name}: {step.answer.value}")
             return step
 
@@ -230,7 +236,11 @@ class _VersionBisection:
     def _key(self) -> str:
         """What makes two bisections the same: the versions, the scenario and its load."""
         options = self.options
-        load = (options["scenario"], options["given"], options["concurrency"], options["rate_rps"])
+        names = (
+            *("scenario", "given", "concurrency", "rate_rps", "users", "seconds", "method"),
+            *("pairs", "fewest_pairs", "same_within", "http", "tls_resumption", "cores", "fleet"),
+        )
+        load = [(name, str(dict(options).get(name))) for name in names]
         pairs = [(one.name, one.settings.pairs()) for one in self.versions]
         return hashlib.sha256(repr((pairs, load)).encode()).hexdigest()[:12]
 
@@ -281,9 +291,10 @@ def _with_steps(
     whole: "MetricComparison",
     bisection: _VersionBisection,
 ) -> "Report":
-    from loadstone.compare.bisect import slowdown, slowest
+    from loadstone.compare.bisect import is_confirmed, slowdown
     from loadstone.compare.section import report_of
     from loadstone.errors import MeasurementInvalid
+    from loadstone.report import figures
     from loadstone.report.section import Column, Row, Statement, Table
 
     names = [one.name for one in bisection.versions]
@@ -292,7 +303,7 @@ def _with_steps(
     is_faster = bisection.options["is_faster"]
     before, blamed, word = (bad, good, "faster") if is_faster else (good, bad, "slower")
     [(_, rows)] = neighbours.metrics
-    is_confirmed = slowest(rows) is not None
+    has_brought_it = is_confirmed(rows, whole)
     times = f"{slowdown(whole):.3f} times in {whole.metric.name}"
     if not found.is_found:
         between = ", ".join(names[found.last_good + 1 : found.first_bad])
@@ -300,13 +311,13 @@ def _with_steps(
             f"It became {word} ({times}) after {before} and at the latest with {blamed}; "
             f"{between} could not be judged."
         )
-    elif is_confirmed:
+    elif has_brought_it:
         said = f"{blamed} is the first that is {word}."
     else:
         said = (
             f"{blamed} is the first on the {word} side of half the difference ({times}), but "
-            f"compared with {before} it was not shown to be {word}: several versions may have a "
-            "part in it."
+            f"compared with {before} it was not shown to be {word} by as much: several versions "
+            "may have a part in it."
         )
     steps = Table(
         f"Versions compared with {names[0]}",
@@ -315,17 +326,18 @@ def _with_steps(
             Row(
                 (
                     names[step.index],
-                    f"{step.row.ratio:.3f}",
-                    f"{step.row.low:.3f} to {step.row.high:.3f}",
+                    f"{step.row.ratio:.3f}" if step.row else figures.MISSING,
+                    f"{step.row.low:.3f} to {step.row.high:.3f}" if step.row else figures.MISSING,
                     step.answer.value,
-                )
+                ),
+                note=step.failure,
             )
             for step in found.steps
         ),
         f"{whole.metric.name}; {names[-1]} has {whole.ratio:.3f}",
     )
     report = report_of(neighbours)
-    is_answered = found.is_found and is_confirmed
+    is_answered = found.is_found and has_brought_it
     return replace(
         report,
         title=said,
@@ -345,7 +357,7 @@ def _with_steps(
                     {
                         "version": names[one.index],
                         "answer": one.answer.value,
-                        "ratio": one.row.ratio,
+                        "ratio": one.row.ratio if one.row else None,
                     }
                     for one in found.steps
                 ],

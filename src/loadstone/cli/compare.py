@@ -310,9 +310,12 @@ def _by_default(name: str, options: LoadOptions, factor: int) -> int:
 
     Trials in turns are shorter and more than blocks, because both sides are in each of them.
     """
+    return 1 if _is_given(name) or not _takes_turns(options) else factor
+
+
+def _is_given(name: str) -> bool:
     source = click.get_current_context().get_parameter_source(name)
-    is_given = source not in (ParameterSource.DEFAULT, ParameterSource.DEFAULT_MAP)
-    return 1 if is_given or not _takes_turns(options) else factor
+    return source not in (None, ParameterSource.DEFAULT, ParameterSource.DEFAULT_MAP)
 
 
 def criteria(options: LoadOptions) -> "Criteria":
@@ -327,10 +330,12 @@ def criteria(options: LoadOptions) -> "Criteria":
 
 
 def _stored(pair: tuple[str, ...], options: CompareOptions) -> "Compared":
-    from loadstone.compare.stored import compare_runs
+    from loadstone.compare.stored import compare_runs, recorded
 
     with open_to_read(options["location"]) as store:
         a, b = (store.get(name) for name in pair)
+        if not any(map(_is_given, ("same_within", "most_slower"))):
+            return recorded(a, b, store.samples)  # as it was measured
         return compare_runs(a, b, criteria(options), store.samples, options["most_slower"])
 
 

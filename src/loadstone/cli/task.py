@@ -1,13 +1,11 @@
 """`loadstone task`: checks Rally task files before any load."""
 
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
 from loadstone.cli.stored import JSON, write_json
-from loadstone.rally.task.limits import MAX_BYTES
 
 if TYPE_CHECKING:
     from loadstone.rally.task.checked import Checked
@@ -51,7 +49,9 @@ def arguments_text(raw: str | None, file: str) -> str | None:
         return raw
     if file == "-":
         raise click.UsageError("only one of TASK and --task-args can come from stdin")
-    return sys.stdin.read(MAX_BYTES + 1)
+    from loadstone.rally.task.read import text_of
+
+    return text_of("-", "--task-args")
 
 
 @click.group()
@@ -71,6 +71,7 @@ def check(
 
     Exit code 0 if the task can run, 2 if it cannot, 70 after an internal error.
     """
+    from loadstone.errors import InvalidInput
     from loadstone.rally.task.problem import TaskInvalid
     from loadstone.rally.task.read import read
 
@@ -82,6 +83,12 @@ def check(
         else:
             click.echo(str(invalid))
         ctx.exit(invalid.exit_code)
+    if problems := tuple(_of_requests(file, checked)):
+        if to is not None:
+            write_json(_data(None, problems), to)
+        else:
+            click.echo(str(TaskInvalid(problems)))
+        ctx.exit(InvalidInput.exit_code)
     if to is not None:
         write_json(_data(checked, ()), to)
     else:
@@ -97,6 +104,21 @@ def schema() -> None:
     from loadstone.rally.task.schema import schema as made
 
     click.echo(json.dumps(made(), indent=2))
+
+
+def _of_requests(file: str, checked: "Checked") -> "Iterator[Problem]":
+    """Yield what cannot be sent of requests to any URL, whose arguments have no form."""
+    from loadstone.errors import InvalidInput
+    from loadstone.rally.scenarios import DRY_RUN, scenario
+    from loadstone.rally.task.problem import Problem
+
+    for workload in checked.task.workloads:
+        name = workload.scenario.name
+        if name.startswith("HttpRequests."):
+            try:
+                scenario(name, workload.scenario.arguments, DRY_RUN)
+            except InvalidInput as refused:
+                yield Problem(file, None, f"{name}: {refused}")
 
 
 def _show(file: str, checked: "Checked") -> None:

@@ -17,8 +17,8 @@ from loadstone.compare.pairs import GuardOutcome, leading, verdict
 class StepAnswer(StrEnum):
     """What a comparison with the first version says of a version."""
 
-    GOOD = "as fast as the first"
-    BAD = "slower"
+    GOOD = "nearer to the first"
+    BAD = "nearer to the last"
     UNDECIDED = "undecided"
 
 
@@ -28,7 +28,8 @@ class JudgedVersion:
 
     index: int
     answer: StepAnswer
-    row: MetricComparison
+    row: MetricComparison | None  # None: it could not be measured
+    failure: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,19 @@ def slowdown(row: MetricComparison) -> float:
 def limit(whole: MetricComparison) -> float:
     """Return the share of slowdown that tells a good version from a bad one: half of the whole."""
     return sqrt(slowdown(whole)) - 1
+
+
+def is_confirmed(rows: Sequence[MetricComparison], whole: MetricComparison) -> bool:
+    """Return whether the comparison of two neighbours shows that one brought the slowdown.
+
+    It is slower in the same metric, by half of the whole or more.
+    """
+    return any(
+        row.metric == whole.metric
+        and row.answer is Answer.SLOWER
+        and slowdown(row) - 1 >= limit(whole)
+        for row in rows
+    )
 
 
 def step_of(index: int, rows: Sequence[MetricComparison], whole: MetricComparison) -> JudgedVersion:

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 from loadstone.compare.answer import Answer, MetricComparison
 from loadstone.compare.metrics import CPU
+from loadstone.compare.pairs import deciding
 from loadstone.compare.section import Compared
 from loadstone.monitor import machine
 from loadstone.report import figures
@@ -19,7 +20,10 @@ def paragraph(
 ) -> str:
     """Return the change, the gain with its interval, the cost and the method as one paragraph."""
     [(title, rows)] = found.metrics
-    row = rows[0]
+    if not rows:
+        said = f"With {', '.join(changes)}, nothing of {title} was measured."
+        return f"{said}\nTo repeat it: {command}"
+    row = deciding(rows)
     facts = dict(machine.facts())
     sentences = [
         f"With {', '.join(changes)}, {row.metric.name} of {title} {_effect(row, found)}",

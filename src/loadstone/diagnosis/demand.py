@@ -312,7 +312,7 @@ class _View:
             return
         host = prefix.partition("@")[2]
         cores = self.metrics.last(prefix, "cores_allowed")
-        if cores is None:
+        if not cores:  # none is known while no process lives
             cores = float(len(self.cores(f"{MACHINE}@{host}" if host else MACHINE))) or 1.0
         if role is Role.KEYSTONE and self.setup.workers:
             cores = min(cores, self.setup.workers * (self.setup.threads or 1))
@@ -440,7 +440,7 @@ class _View:
                 tuple(head for head in self.heads(role.value) if "@" not in head),
                 "cpu_seconds_total",
             )
-            for role in (*ROLES, Role.OTHER_SIDE)
+            for role in (*ROLES, Role.OTHER_SIDE, Role.OTHER)  # OTHER: of the lab's own cloud
         ]
         if busy is not None and any(value is not None for value in roles):
             known = sum(value for value in roles if value is not None)

@@ -123,7 +123,7 @@ def await_all(folder: Path) -> None:
     nodes = {
         parts.node_of(record.part)
         for record in parts.read_state(folder).records
-        if "-" in record.part
+        if parts.kind_of(record.part) in parts.OF_A_NODE
     }
     for node in sorted(nodes):
         await_up(folder, server_of(node))
@@ -165,7 +165,7 @@ def reload(folder: Path) -> Process:
 def _command(folder: Path, command: str) -> str:
     try:
         return exchange(_address(folder), command.encode()).decode("ascii", "replace")
-    except Unreadable as problem:
+    except (Unreadable, OSError) as problem:
         raise EnvironmentUnusable(f"haproxy of lab {folder.name}: {problem}") from None
 
 

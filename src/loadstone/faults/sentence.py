@@ -82,9 +82,11 @@ MISSING = {
     "reset": "machines of its own",
     "oom": "machines of its own",
 }
-_NODES = r"(?:\s+on\s+(?:(?P<which>one|single|random|all|\d+)\s+)?nodes?(?:\s+(?P<number>\d+))?)?"
+_NODES = r"(?:\s+on\s+(?:(?P<which>one|single|random|all)\s+)?nodes?(?:\s+(?P<number>\d+))?)?"
 _TIME = r"(?:\s+for\s+(?P<seconds>\d+(?:\.\d+)?)\s*(?:s|seconds?))?"
-_ONE_NODE = r"(?P<which>one|single|random|all|\d+)(?:\s+of(?:\s+the)?)?\s+nodes?"
+_ONE_NODE = (
+    r"(?:(?P<which>one|single|random|all)(?:\s+of(?:\s+the)?)?\s+nodes?|node\s+(?P<number>\d+))"
+)
 _SHARE = r"(?P<share>\d+(?:\.\d+)?)\s*%"
 _SERVICE = rf"(?P<verb>{'|'.join(OF_SERVICES)})\s+(?P<service>[\w-]+)(?:\s+service)?"
 _SENTENCES = (
@@ -188,7 +190,9 @@ def _fault(sentence: str, verb: Verb | None, parts: dict[str, str | None]) -> Fa
         raise InvalidInput(f"fault {sentence!r}: lasts {LONGEST_S:.0f} s at most")
     number = parts.get("number")
     which = parts.get("which") or ("one" if number else "all")
-    node = int(number) if number else int(which) if which.isdigit() else None
+    if number and parts.get("which"):
+        raise InvalidInput(f"fault {sentence!r}: name a node by its number, or one, random, all")
+    node = int(number) if number else None
     share = float(parts.get("share") or 100.0) / 100.0
     if not 0 < share <= 1:
         raise InvalidInput(f"fault {sentence!r}: a share is above 0 and at most 100 %")

@@ -93,12 +93,11 @@ class Hooks(TrialObserver):
             self._reach("iteration", iterations)
             self._reach("time", int(load_s))
         wait(self._runs.values(), self.timeout_s)
+        # All at once, before a command that ends lets the pool start the next.
+        cancelled = {moment for moment, one in self._runs.items() if one.cancel()}
+        why = f"not started within {self.timeout_s:g} s after the load"
         ended = [
-            _not_started(
-                moment, self.clock, f"not started within {self.timeout_s:g} s after the load"
-            )
-            if one.cancel()
-            else one.result()
+            _not_started(moment, self.clock, why) if moment in cancelled else one.result()
             for moment, one in self._runs.items()
         ]
         return tuple(sorted((*ended, *self._dropped), key=lambda run: (run.hook, run.value)))

@@ -54,10 +54,11 @@ class ResourceWatch(TrialObserver):
         )
         try:
             resources = self._watched.resources(outcome)
+            findings = (*resources.findings, *self._growth(trial))
         except Exception as problem:  # a monitor never ends a run
             self.say(f"  resources are not shown: {type(problem).__name__}: {problem}")
             return trial
-        resources = replace(resources, findings=(*resources.findings, *self._growth(trial)))
+        resources = replace(resources, findings=findings)
         file = self.keep(trial.number, self._watched.metrics)
         return replace(trial, resources=replace(resources, readings_file=file))
 

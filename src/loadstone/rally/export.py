@@ -84,7 +84,9 @@ def _workload(
     outputs = {one.iteration: one for one in measurement.outputs}
     began = datetime.fromtimestamp(began_s, UTC).isoformat()[:19] if began_s else ""
     durations = table.rows.duration_s if table else np.empty(0)
-    failed = table.rows.failed if table else np.empty(0, dtype=np.bool_)
+    stats = measurement.stats  # counts without the samples
+    failed = int(table.rows.failed.sum()) if table else stats.failed if stats else 0
+    ended_ = len(table.rows.failed) if table else stats.ok + stats.failed if stats else 0
     return {
         "uuid": _id(f"{run.run_id}/workload/{index}"),
         "description": measurement.description,
@@ -98,8 +100,8 @@ def _workload(
         "full_duration": measurement.wall_s,
         "statistics": {"durations": _statistics(table)},
         "data": list(_data(table, began_s or 0.0, outputs)) if table else [],
-        "failed_iteration_count": int(failed.sum()),
-        "total_iteration_count": len(failed),
+        "failed_iteration_count": failed,
+        "total_iteration_count": ended_,
         "created_at": began or run.started_at[:19],
         "updated_at": (run.ended_at or run.started_at)[:19],
         "contexts": workload.contexts,

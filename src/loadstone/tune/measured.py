@@ -76,7 +76,9 @@ class RealMeasure:
         self.display.say(f"tune: once more: {first.failure}")
         again = self._compared(comparison, LONGER)
         begun, tuning_id = self.journal.begun, self.journal.tuning_id
-        if again.load_s > config_of(begun, tuning_id, comparison).load_s:
+        # The load of a cloud's comparison includes its changes, and says nothing of the service.
+        is_of_lab = begun.commands is None
+        if is_of_lab and again.load_s > config_of(begun, tuning_id, comparison).load_s:
             self._longer = LONGER  # or every comparison would fail first
         return replace(again, took_s=first.took_s + again.took_s)
 
@@ -124,7 +126,9 @@ class RealMeasure:
                 raise
             if not failed and isinstance(problem, EnvironmentUnusable):
                 raise EnvironmentUnusable(f"the default does not start: {problem}") from None
-            return Outcome(None, line, clock.monotonic_s() - began_s)
+            took_s = clock.monotonic_s() - began_s
+            is_a = isinstance(problem, EnvironmentUnusable) and starts.succeeded == 0
+            return Outcome(None, line, took_s, a_does_not_start=is_a)
         return self._outcome(found, clock.monotonic_s() - began_s, switched_s)
 
     @contextmanager

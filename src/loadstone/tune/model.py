@@ -61,6 +61,7 @@ class Outcome:
     notes: tuple[str, ...] = ()  # what disturbed it
     findings: tuple[str, ...] = ()  # rules that the audit found broken on A, most severe first
     capacities: tuple[Found, Found] | None = None  # of A and B, where they were searched
+    a_does_not_start: bool = False
 
 
 Measure = Callable[[Comparison], Outcome]
@@ -96,12 +97,21 @@ class Share:
     change: tuple[str, str]
     evidence: Evidence | None
     p: float | None  # adjusted by Holm's method; None: not measured
-    failure: str = ""  # without it the service did not start
+    failure: str = ""  # why it was not measured
+    is_needed: bool = False  # without it the service did not start
 
     @property
     def carries(self) -> bool:
         """Whether the setting is shown to carry a part of the gain, or is needed to start."""
-        return bool(self.failure) or (self.p is not None and self.p < SIGNIFICANT)
+        return self.is_needed or (self.p is not None and self.p < SIGNIFICANT)
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether it stays in the reduced combination, which leaves out what is known to be none.
+
+        What was not measured may carry a part.
+        """
+        return self.carries or bool(self.failure)
 
 
 SIGNIFICANT = 0.05  # of all tests of an ablation together (Holm)

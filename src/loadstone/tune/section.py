@@ -269,6 +269,12 @@ def _statements(shown: Shown) -> Iterator[Statement]:
                 f"{words(dropped)} was dropped: put back alone, it was not shown to carry a part "
                 "of the gain. The rest was proven again."
             )
+        elif again.interval is None:
+            yield Statement(
+                f"Without {words(dropped)}, which alone was not missed, it could not be proven "
+                f"again ({_proved(again)}): the first proof is stated.",
+                Severity.WARNING,
+            )
         else:
             yield Statement(
                 f"Without {words(dropped)}, which alone was not missed, no gain is shown "
@@ -308,8 +314,10 @@ def _shares(tuned: Tuned) -> tuple[Share, ...]:
 def _worth(share: Share, tuned: Tuned) -> str:
     if share.evidence is not None:
         return f"{exp(share.evidence.mean):.3f} times"
-    if share.failure:
+    if share.is_needed:
         return "needed to start"
+    if share.failure:
+        return f"not measured: {share.failure}"
     proof = tuned.stated
     if len(tuned.changes) == 1 and proof is not None and proof.interval is not None:
         return f"{proof.interval.gain:.3f} times"
@@ -362,7 +370,8 @@ def _ablation(tuned: Tuned) -> Table:
     for one in tuned.ablation:
         ratio, within = _ratio(one.evidence, ALPHA)
         p = figures.MISSING if one.p is None else f"{one.p:.3f}"
-        so = "kept" if one.carries else "dropped"
+        is_advised = one.change in tuned.changes
+        so = "kept" if one.is_kept else "not shown to carry a part" if is_advised else "dropped"
         rows.append(Row((words((one.change,)), ratio, within, p, so), note=one.failure))
     return Table("What carries the gain", columns, tuple(rows), is_primary=True)
 
@@ -476,7 +485,7 @@ def _measurement(shown: Shown) -> dict[str, Any]:
         "proof": _proof_data(tuned.proof),
         "proof_again": _proof_data(tuned.proof_again),
         "ablation": [
-            {**_change(one.change), **_evidence_data(one.evidence), "p": one.p, "kept": one.carries}
+            {**_change(one.change), **_evidence_data(one.evidence), "p": one.p, "kept": one.is_kept}
             for one in tuned.ablation
         ],
         "trades": [

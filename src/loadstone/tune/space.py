@@ -235,6 +235,9 @@ class _Reader:
         names = {name for name, _ in kept}
         found = [self._setting(number, one) for number, one in enumerate(read.settings)]
         self._require_order(found)
+        unknown = sorted(names - {one.name for one in found})
+        if unknown and not self.is_of_lab:
+            raise InvalidInput(f"--keep {unknown[0]}: is no setting of --space {self.place}")
         free = [one for one in found if one.name not in names]
         if is_builtin:
             free = [one for one in free if self._differs(one)]
@@ -287,7 +290,10 @@ class _Reader:
                 raise MissingFact(name, "a space knows the processors only")
             return self.cpus
 
-        return filled(_word(level), lookup)
+        text = filled(_word(level), lookup)
+        if "{" in _word(level) and "?" in text:
+            raise self._fail("levels", f"{level} cannot be computed; {{host.cpus}} is known")
+        return text
 
     def _normal(self, name: str, value: str) -> str:
         """Return a value as the lab writes it; InvalidInput for what it does not know."""

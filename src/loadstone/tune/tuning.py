@@ -199,7 +199,7 @@ class _Tuning:
         if proof is None or not proof.shows_gain or len(winner.changes) < 2:
             return found
         found = replace(found, ablation=self._ablation(winner.changes))
-        reduced = self.space.applying([one.change for one in found.ablation if one.carries])
+        reduced = self.space.applying([one.change for one in found.ablation if one.is_kept])
         if not reduced or len(reduced) == len(winner.changes) or not found.ablation:
             return found
         seen = proof.outcome.evidence or winner.evidence
@@ -238,7 +238,7 @@ class _Tuning:
         found = [one.evidence for one in outcomes]
         ps = holm.adjusted([None if one is None else one.p_no_gain for one in found])
         return tuple(
-            Share(change, outcome.evidence, p, outcome.failure)
+            Share(change, outcome.evidence, p, outcome.failure, outcome.a_does_not_start)
             for change, outcome, p in zip(winner, outcomes, ps, strict=True)
         )
 

@@ -199,7 +199,8 @@ def _runner_text(runner: Mapping[str, Any]) -> str:
 def _pacing(terms: TaskTerms, runner: Runner) -> Pacing:
     processes = None
     if terms.paces_as_rally and isinstance(runner, Rps):  # as many as Rally would take here
-        processes = min(os.cpu_count() or 1, runner.times, runner.max_concurrency or runner.times)
+        cpus = min(os.cpu_count() or 1, runner.max_cpu_count or runner.times)
+        processes = min(cpus, runner.times, runner.max_concurrency or runner.times)
     return pacing(runner, processes)
 
 

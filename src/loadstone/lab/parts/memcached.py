@@ -32,7 +32,7 @@ class Memcached(Server):
 
     def statistics(self) -> str:
         """Return its own URL."""
-        return f"memcached://{HOST}:{self.site.port}"
+        return f"memcached://{HOST}:{self.site.port}?name={self.name}"
 
     def facts(self) -> Facts:
         """Version."""

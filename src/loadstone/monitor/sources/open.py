@@ -1,6 +1,8 @@
 """Opens the sources named by the user or a lab."""
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from itertools import chain, count
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -36,14 +38,21 @@ KINDS: dict[str, Callable[[Address], Source]] = {
 }
 
 
-def open_source(text: str) -> Source:
-    """Return the source of prometheus=URL[,NAME=VALUE...], ssh=HOST=HOST or a service's URL."""
+def open_source(text: str, taken: set[str] | None = None) -> Source:
+    """Return the source of prometheus=URL[,NAME=VALUE...], ssh=HOST=HOST or a service's URL.
+
+    A name that is `taken` gets a number, because counters of two sources make no series.
+    """
     kind, equals, rest = text.partition("=")
     if equals and kind == "ssh":
         return read_host(rest)
     if equals and kind == "prometheus":
         return _prometheus(rest)
     address = read_address(text, tuple(KINDS))
+    if taken is not None:
+        names = chain((address.name,), (f"{address.kind}-{number}" for number in count(2)))
+        address = replace(address, name=next(name for name in names if name not in taken))
+        taken.add(address.name)
     return KINDS[address.kind](address)
 
 
@@ -51,7 +60,8 @@ def open_sources(
     members: Members, statistics: Iterable[str] = (), watched: Iterable[str] = ()
 ) -> tuple[Source, ...]:
     """Return this machine, a service's processes and counters, and the sources to be watched."""
-    opened = (open_source(text) for text in (*statistics, *watched))
+    taken: set[str] = set()
+    opened = (open_source(text, taken) for text in (*statistics, *watched))
     return (Machine(), Processes(members), *opened)
 
 

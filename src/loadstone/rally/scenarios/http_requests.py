@@ -16,8 +16,8 @@ from loadstone.plan.script import Column, Step, Template, Text
 ACTION = "requests.check_request"
 _DRAWS = 1024  # number of iterations after which the random choice repeats
 _KNOWN = ("url", "method", "headers", "json", "data", "params", "auth", "verify")
-# Arguments of requests.request that do not change the request; the runner has the time-out.
-_WITHOUT_EFFECT = ("timeout", "allow_redirects", "stream")
+# Arguments of requests.request that do not change the request.
+_WITHOUT_EFFECT = ("allow_redirects", "stream")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,26 +78,33 @@ def _scenario(name: str, requests: Sequence[_Request], status: Json) -> Scenario
 def _request(arguments: Mapping[str, Json]) -> _Request:
     known = (*_KNOWN, *_WITHOUT_EFFECT, "status_code", "requests")
     for key in arguments:
+        if key == "timeout":
+            raise InvalidInput(
+                f"{ACTION}: timeout: requests have no time-out of their own; give the runner one"
+            )
         if key not in known:
             raise InvalidInput(f"{ACTION}: {key}: not known; what is known is {', '.join(_KNOWN)}")
     parts = urlsplit(str(arguments.get("url")))
-    headers = {str(key): str(value) for key, value in _mapping(arguments, "headers").items()}
+    given = _mapping(arguments, "headers").items()
+    headers = {str(key): str(value) for key, value in given if value is not None}
     body, kind = _body(arguments)
     if kind and "content-type" not in {name.lower() for name in headers}:
         headers["Content-Type"] = kind
-    if (auth := arguments.get("auth")) and isinstance(auth, Sequence) and not isinstance(auth, str):
+    if auth := arguments.get("auth"):
+        if isinstance(auth, str) or not isinstance(auth, Sequence) or len(auth) != 2:
+            raise InvalidInput(f"{ACTION}: auth: must be a list of user and password")
         pair = ":".join(map(str, auth)).encode()
         headers["Authorization"] = f"Basic {base64.b64encode(pair).decode()}"
-    query = urlencode(
-        [*parse_qsl(parts.query, keep_blank_values=True), *_mapping(arguments, "params").items()],
-        doseq=True,
-    )
+    params = [pair for pair in _mapping(arguments, "params").items() if pair[1] is not None]
+    query = urlencode([*parse_qsl(parts.query, keep_blank_values=True), *params], doseq=True)
+    verify = arguments.get("verify", True)
+    ca_file = verify if isinstance(verify, str) else None
     return _Request(
         Origin(
             "https" if parts.scheme == "https" else "http",
             parts.hostname or "",  # checked by the task's form
             parts.port or (443 if parts.scheme == "https" else 80),
-            Tls(verify=arguments.get("verify", True) is not False),
+            Tls(verify=bool(verify), ca_file=ca_file),
         ),
         str(arguments.get("method", "GET")).upper(),
         quote(parts.path or "/", safe="/%:@!$&'()*+,;=~") + (f"?{query}" if query else ""),
@@ -109,13 +116,17 @@ def _request(arguments: Mapping[str, Json]) -> _Request:
 def _body(arguments: Mapping[str, Json]) -> tuple[str, str]:
     """Return the body and its content type, as requests builds them from `json` and `data`."""
     data = arguments.get("data")
-    if data is None and arguments.get("json") is not None:
+    if not data and arguments.get("json") is not None:
         return json.dumps(arguments["json"]), "application/json"
     if isinstance(data, Mapping):
         return urlencode(data, doseq=True), "application/x-www-form-urlencoded"
-    return (str(data), "") if data is not None else ("", "")
+    if data and not isinstance(data, str):
+        raise InvalidInput(f"{ACTION}: data: must be text or a mapping of fields")
+    return (data, "") if isinstance(data, str) else ("", "")
 
 
 def _mapping(arguments: Mapping[str, Json], key: str) -> Mapping[str, Json]:
     value = arguments.get(key)
-    return value if isinstance(value, Mapping) else {}
+    if value is not None and not isinstance(value, Mapping):
+        raise InvalidInput(f"{ACTION}: {key}: must be a mapping")
+    return value or {}

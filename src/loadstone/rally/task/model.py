@@ -58,6 +58,7 @@ class Rps:
     rate: float | Ramp
     timeout_s: float | None = None
     max_concurrency: int | None = None
+    max_cpu_count: int | None = None  # of Rally's processes; None: not given
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,8 +28,8 @@ def load(file: str, raw_arguments: str | None = None, arguments_file: str | None
     if file == "-" and arguments_file == "-":
         message = "only one of the task and --task-args-file can come from stdin"
         raise TaskInvalid([Problem("stdin", None, message)])
-    source = _text(file)
-    file_text = None if arguments_file is None else _text(arguments_file)
+    source = text_of(file)
+    file_text = None if arguments_file is None else text_of(arguments_file)
     values = arguments.merge(arguments_file or "", file_text, raw_arguments)
     name = "stdin" if file == "-" else file
     folder = pathlib.Path() if file == "-" else expanded(file).parent
@@ -76,8 +76,9 @@ def _scalars(value: Value, path: Path) -> list[tuple[Path, Value]]:
     return [(path, value)]
 
 
-def _text(file: str) -> str:
-    """Read a file up to the maximum size of a task."""
+def text_of(file: str, name: str | None = None) -> str:
+    """Read a file up to the maximum size of a task; `name` is for messages."""
+    name = name or file
     try:
         if file == "-":
             data = sys.stdin.buffer.read(MAX_BYTES + 1)
@@ -85,11 +86,11 @@ def _text(file: str) -> str:
             with expanded(file).open("rb") as opened:
                 data = opened.read(MAX_BYTES + 1)
     except OSError as wrong:
-        raise TaskInvalid([Problem(file, None, f"cannot be read: {wrong.strerror}")]) from None
+        raise TaskInvalid([Problem(name, None, f"cannot be read: {wrong.strerror}")]) from None
     if len(data) > MAX_BYTES:
-        raise TaskInvalid([Problem(file, None, template.too_big("the file"))])
+        raise TaskInvalid([Problem(name, None, template.too_big("the file"))])
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as wrong:
         line = data.count(b"\n", 0, wrong.start) + 1
-        raise TaskInvalid([Problem(file, line, "is not UTF-8 text")]) from None
+        raise TaskInvalid([Problem(name, line, "is not UTF-8 text")]) from None

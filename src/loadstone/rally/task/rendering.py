@@ -255,9 +255,17 @@ def _read_marks(marked: list[str], files: list[str]) -> Iterator[tuple[str, int]
         yield current
 
 
+def unpacked(value: Any) -> Any:
+    """Return what `template.packed` was given, with dates as text."""
+    if isinstance(value, dict):
+        return {unpacked(key): unpacked(one) for key, one in value["pairs"]}
+    return [unpacked(one) for one in value] if isinstance(value, list) else value
+
+
 def main() -> None:
     """Answer the request on stdin."""
     request = json.load(sys.stdin)
+    request["arguments"] = unpacked(request["arguments"])
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     resource.setrlimit(resource.RLIMIT_CPU, (CPU_S, CPU_S + 1))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

@@ -31,11 +31,19 @@ def render(source: str, name: str, folder: Path, arguments: Mapping[str, Any]) -
         raise TaskInvalid([Problem(name, None, too_big("the file"))])
     if not any(mark in source for mark in ("{{", "{%", "{#")):
         return Rendered(source, None)
-    request = {"source": source, "name": name, "folder": str(folder), "arguments": arguments}
+    given = packed(arguments)
+    request = {"source": source, "name": name, "folder": str(folder), "arguments": given}
     reply = _call_child(json.dumps(request, default=str), name)
     if "message" in reply:
         raise TaskInvalid([Problem(reply["file"], reply["line"], reply["message"])])
     return Rendered(reply["text"], [(file, line) for file, line in reply["origins"]])
+
+
+def packed(value: Any) -> Any:
+    """Return a value whose mappings are lists of pairs, because JSON has text keys only."""
+    if isinstance(value, Mapping):
+        return {"pairs": [[packed(key), packed(one)] for key, one in value.items()]}
+    return [packed(one) for one in value] if isinstance(value, list) else value
 
 
 def too_big(what: str) -> str:

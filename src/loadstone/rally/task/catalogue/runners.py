@@ -88,7 +88,8 @@ class RpsForm(Form):
         return self._with(rate)
 
     def _with(self, rate: float | Ramp) -> Runner:
-        return Rps(self.times, rate, self.timeout or None, self.max_concurrency or None)
+        cpus = self.max_cpu_count if "max_cpu_count" in self.model_fields_set else None
+        return Rps(self.times, rate, self.timeout or None, self.max_concurrency or None, cpus)
 
 
 class SerialForm(Form):
