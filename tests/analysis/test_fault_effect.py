@@ -77,6 +77,16 @@ def test_what_never_comes_back_has_no_recovery() -> None:
     assert not gone.has_recovered
 
 
+def test_failures_that_go_on_to_the_end_have_not_ended_with_one_success() -> None:
+    due_s = np.arange(0, 20, 0.02)
+    fails = (due_s >= 10) & (np.arange(len(due_s)) % 2 == 0)
+    outcome = np.where(fails, Outcome.REFUSED, Outcome.OK)
+    half = effect(made(due_s, due_s + 0.005, outcome), Injection("kill", 10.0))
+    assert outcome[-1] == Outcome.OK
+    assert half.mttr_s is None
+    assert not half.has_recovered
+
+
 def test_a_slow_stretch_long_after_the_fault_is_not_its_effect() -> None:
     due_s = np.arange(0, 30, 0.02)
     slow = (due_s >= 20) & (due_s < 22)

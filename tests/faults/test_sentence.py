@@ -29,6 +29,8 @@ from loadstone.faults.sentence import HOLD_S, Fault, Verb, read
          (Verb.DISCONNECT, "keystone", "one", None, HOLD_S)),
         ("disconnect storage network on one node with nova-compute service",
          (Verb.DISCONNECT, "nova-compute", "one", None, HOLD_S)),
+        ("reboot node 2", (Verb.REBOOT, "", "one", 2, HOLD_S)),
+        ("take node 2 out for 3 s", (Verb.TAKE_OUT, "", "one", 2, 3.0)),
         ("rolling restart of keystone", (Verb.ROLL, "keystone", "all", None, 0.0)),
         ("flush memcached", (Verb.FLUSH, "memcached", "all", None, 0.0)),
         ("flush tokens", (Verb.FLUSH, "tokens", "all", None, 0.0)),
@@ -95,6 +97,9 @@ def test_packets_are_lost_in_shares() -> None:
         ("kill keystone service for 5000 seconds", "600 s at most"),
         ("steal 300% of the cpu", "at most 100 %"),
         ("overload 2x for 5 s, then 3x", "at most 2x"),
+        ("take 2 nodes out", "is not a sentence like"),
+        ("kill keystone service on 2 nodes", "is not a sentence like"),
+        ("kill keystone service on all nodes 2", "name a node by its number"),
     ],
 )
 def test_what_cannot_be_is_said(sentence: str, words: str) -> None:

@@ -11,7 +11,7 @@ from loadstone.errors import InvalidInput
 from loadstone.monitor.source import Unreadable
 from loadstone.monitor.sources import sockets
 from loadstone.monitor.sources import ssh as ssh_source
-from loadstone.monitor.sources.open import open_source
+from loadstone.monitor.sources.open import open_source, open_sources
 
 SECRET = "s3cr3t-9"
 ANSWER = {"status": "success", "data": {"result": [{"metric": {}, "value": [0, "1"]}]}}
@@ -126,3 +126,17 @@ def test_a_host_that_prints_without_end_is_left(monkeypatch, tmp_path, script):
     with pytest.raises(Unreadable, match="longer than"):
         list(source.read())
     source.close()
+
+
+def test_two_sources_of_a_kind_have_series_of_their_own() -> None:
+    opened = open_sources(
+        lambda: None,
+        ("memcached://127.0.0.1:1?name=memcached-1",),
+        ("memcached://127.0.0.1:2", "memcached://127.0.0.1:3", "mariadb://u@127.0.0.1:4"),
+    )
+    assert [one.name for one in opened[2:]] == [
+        "memcached-1",
+        "memcached",
+        "memcached-2",
+        "mariadb",
+    ]

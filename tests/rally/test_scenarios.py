@@ -121,6 +121,42 @@ def test_one_of_several_requests_is_chosen_at_random():
         scenario("HttpRequests.check_random_request", {"requests": requests, "status_code": 200})
 
 
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"timeout": 1}, "timeout: requests have no time-out of their own"),
+        ({"params": "a=1"}, "params: must be a mapping"),
+        ({"headers": ["a"]}, "headers: must be a mapping"),
+        ({"auth": "ann:pw"}, "auth: must be a list of user and password"),
+        ({"data": [["a", 1]]}, "data: must be text or a mapping"),
+    ],
+)
+def test_an_argument_that_would_be_dropped_is_refused(more, words):
+    wanted = {"url": "http://h/", "method": "POST", "status_code": 200}
+    with pytest.raises(InvalidInput, match=words):
+        scenario("HttpRequests.check_request", {**wanted, **more})
+
+
+def test_a_request_is_as_requests_makes_it():
+    built = scenario(
+        "HttpRequests.check_request",
+        {
+            "url": "https://h/",
+            "method": "POST",
+            "status_code": 200,
+            "verify": "/ca.pem",
+            "params": {"a": 1, "b": None},
+            "headers": {"X": None},
+            "data": {},
+            "json": [1],
+        },
+    )
+    assert (built.origin.tls.verify, built.origin.tls.ca_file) == (True, "/ca.pem")
+    assert built.values["path"] == ("?a=1",)
+    assert built.values["body"] == ("[1]",)
+    assert [name for name, _ in built.steps[0].headers] == ["Content-Type"]
+
+
 def test_what_cannot_be_sent_as_asked_is_refused():
     wanted = {"url": "http://h/", "method": "GET", "status_code": 200, "cookies": {}}
     with pytest.raises(InvalidInput, match=r"check_request: cookies"):

@@ -83,7 +83,7 @@ def check(
         else:
             click.echo(str(invalid))
         ctx.exit(invalid.exit_code)
-    if problems := tuple(_of_requests(file, checked)):
+    if problems := tuple(_of_requests(checked)):
         if to is not None:
             write_json(_data(None, problems), to)
         else:
@@ -106,7 +106,7 @@ def schema() -> None:
     click.echo(json.dumps(made(), indent=2))
 
 
-def _of_requests(file: str, checked: "Checked") -> "Iterator[Problem]":
+def _of_requests(checked: "Checked") -> "Iterator[Problem]":
     """Yield what cannot be sent of requests to any URL, whose arguments have no form."""
     from loadstone.errors import InvalidInput
     from loadstone.rally.scenarios import DRY_RUN, scenario
@@ -118,7 +118,7 @@ def _of_requests(file: str, checked: "Checked") -> "Iterator[Problem]":
             try:
                 scenario(name, workload.scenario.arguments, DRY_RUN)
             except InvalidInput as refused:
-                yield Problem(file, None, f"{name}: {refused}")
+                yield Problem(workload.file, workload.line, f"{name}: {refused}")
 
 
 def _show(file: str, checked: "Checked") -> None:

@@ -39,6 +39,25 @@ def test_a_bad_task_ends_with_2_and_a_line_for_each_error(write):
     )
 
 
+def test_requests_that_cannot_be_sent_are_no_good_task(write):
+    arguments = "{url: 'http://x', method: GET, status_code: 200, cert: x}"
+    path = write(
+        GOOD.replace("Authenticate.keystone: {}", f"HttpRequests.check_request: {arguments}")
+    )
+    shown = run("check", path)
+    assert shown.exit_code == 2
+    assert shown.output.startswith(f"{path}:4: HttpRequests.check_request: ")
+    assert "cert: not known" in shown.output
+    assert json.loads(run("check", path, "--json", "-").output)["valid"] is False
+
+
+def test_arguments_from_stdin_that_are_no_text_are_refused(write):
+    path = write(GOOD)
+    shown = run("check", path, "--task-args", "-", stdin=b"a: \xff")
+    assert shown.exit_code == 2
+    assert "--task-args:1: is not UTF-8 text" in shown.output
+
+
 def test_the_task_can_come_from_stdin():
     assert run("check", "-", stdin=GOOD).output.startswith("stdin: good")
     assert run("check", "-", stdin=BAD).output.startswith("stdin:5: no scenario")

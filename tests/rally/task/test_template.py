@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,11 @@ def test_rallys_functions_are_there():
 def test_a_mapping_is_printed_as_json_and_a_list_as_python_does():
     text = render("a: {{ a }}\nb: {{ b }}", a={"x": True, "y": None}, b=[{"z": "q"}, 1]).text
     assert text == 'a: {"x": true, "y": null}\nb: [{"z": "q"}, 1]'
+
+
+def test_keys_that_are_not_text_stay_as_they_are():
+    assert render("{{ sizes[1] }} {{ sizes[2] }}", sizes={1: 10, 2: 20}).text == "10 20"
+    assert render("{{ days }}", days={date(2026, 1, 1): [{True: 5}]}).text.startswith("{")
 
 
 def test_a_missing_argument_is_named_in_rallys_words():
