@@ -17,6 +17,7 @@ from loadstone.report import html, markdown, schema, terminal
 from loadstone.report.console import console
 from loadstone.report.data import as_data
 from loadstone.result.model import Environment
+from loadstone.search.model import Capacity
 from loadstone.study import journal, raw, read, wording
 from loadstone.study.figure import Estimate
 from loadstone.study.order import turns
@@ -376,6 +377,26 @@ def test_two_repeats_of_which_one_is_a_range_are_a_range_everywhere(tmp_path):
     assert [one["value"] for one in data["measurements"]] == [None] * 4
     first, second, *_ = (line for line in raw.render(begun, found).splitlines() if ",run-" in line)
     assert sorted(line.split(",")[-5] == "" for line in (first, second)) == [False, True]
+
+
+def test_a_ratio_of_ranges_is_no_narrower_than_they_are():
+    cells = {("apache", "1"): [10.0, 10.1, None], ("nginx", "1"): [5.0, 5.0, None]}
+    found = measured(cells)
+    (one,) = differences(STUDY, found)
+    ranged = []
+    for outcome in found:
+        run = outcome.result
+        if run is not None:
+            (search,) = run.measurements
+            n_rps = search.capacity.rate_rps
+            wide = Capacity(None, n_rps / 1.2, n_rps * 1.2, 0.95)
+            run = replace(run, measurements=(replace(search, capacity=wide),))
+        ranged.append(replace(outcome, result=run))
+    (other,) = differences(STUDY, ranged)
+    assert other.ratio.mean == pytest.approx(one.ratio.mean, rel=0.02)
+    # Two pairs, each known to within log 1.2 on both sides: sqrt(2 * 2 log² 1.2) / 2 = log 1.2.
+    assert other.ratio.low <= other.ratio.mean / 1.19
+    assert other.ratio.high >= other.ratio.mean * 1.19
 
 
 def test_a_turn_that_failed_is_in_the_data_with_its_exit_code(tmp_path):

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from math import log, sqrt
+from math import exp, log, sqrt
 from statistics import fmean, stdev
 
 from loadstone.analysis import student
@@ -312,15 +312,32 @@ def _differences(
         others = _others(cell, comparison.factor)
         own = pairs.pop(others, None)
         if own:
-            logs = [log(one.mean) for one in own]
+            ratios = [ratio for ratio, _ in own]
+            logs = [log(one.mean) for one in ratios]
             found = _difference(comparison, step, others, logs, "pairs")
-            yield found if len(own) > 1 else replace(found, ratio=own[0])
+            if len(own) == 1:
+                found = replace(found, ratio=ratios[0])
+            elif any(is_of_range for _, is_of_range in own):
+                found = replace(found, ratio=_widened(found.ratio, ratios))
+            yield found
             over[cell.scenario].append((others, fmean(logs)))
     for means in over.values():
         if len(means) >= LEAST_REPEATS:
             shared = tuple(p for p in means[0][0] if all(p in others for others, _ in means))
             logs = [mean for _, mean in means]
             yield _difference(comparison, step, shared, logs, "configurations")
+
+
+def _widened(ratio: Interval, pairs: Sequence[Interval]) -> Interval:
+    """Return the interval of a mean ratio, at least as wide as its pairs leave it.
+
+    The middle of a range is no measurement: middles may agree by chance where nothing is known to
+    that precision.
+    """
+    halves = [log(one.high / one.low) / 2 for one in pairs if one.low and one.high]
+    half = sqrt(sum(one * one for one in halves)) / len(pairs)
+    low, high = ratio.mean * exp(-half), ratio.mean * exp(half)
+    return replace(ratio, low=min(ratio.low or low, low), high=max(ratio.high or high, high))
 
 
 def _difference(
@@ -341,8 +358,11 @@ def _p(logs: Sequence[float]) -> float | None:
 
 def _paired(
     study: Study, comparison: Comparison, step: str | None, outcomes: Sequence[TurnOutcome]
-) -> dict[Pairs, list[Interval]]:
-    """Return other / base of each repeat on one lab host, by the levels of the other factors."""
+) -> dict[Pairs, list[tuple[Interval, bool]]]:
+    """Return other / base of each repeat on one lab host, by the levels of the other factors.
+
+    With each ratio, whether one of its figures is a range.
+    """
     values: dict[tuple[str, Pairs, int, str], Estimate] = {}
     for outcome in outcomes:
         found = outcome.found(study).get(step)
@@ -352,11 +372,12 @@ def _paired(
             level = dict(cell.levels)[comparison.factor]
             others = _others(cell, comparison.factor)
             values[level, others, outcome.turn.repeat, outcome.host] = estimate
-    pairs: dict[Pairs, list[Interval]] = defaultdict(list)
+    pairs: dict[Pairs, list[tuple[Interval, bool]]] = defaultdict(list)
     for (level, others, repeat, host), estimate in values.items():
         base = values.get((comparison.base, others, repeat, host))
         if level == comparison.other and base is not None:
-            pairs[others].append(of_ratio(estimate, base))
+            is_of_range = estimate.is_range or base.is_range
+            pairs[others].append((of_ratio(estimate, base), is_of_range))
     return pairs
 
 
