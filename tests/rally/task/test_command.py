@@ -6,6 +6,8 @@ import pytest
 from click.testing import CliRunner
 
 from loadstone.cli.task import task
+from loadstone.rally.functions import nova
+from loadstone.rally.task.catalogue.scenarios import SERVER_NAMES
 
 GOOD = "version: 2\ntitle: T\nsubtasks:\n- title: S\n  scenario: {Authenticate.keystone: {}}\n"
 TRAP = GOOD + "  sla: {max_avg_duration: 1}\n"
@@ -49,6 +51,18 @@ def test_requests_that_cannot_be_sent_are_no_good_task(write):
     assert shown.output.startswith(f"{path}:4: HttpRequests.check_request: ")
     assert "cert: not known" in shown.output
     assert json.loads(run("check", path, "--json", "-").output)["valid"] is False
+
+
+def test_a_server_takes_what_nova_can_be_asked_for(write):
+    server = "image: {name: x}, flavor: {name: y}, "
+    good = GOOD.replace(
+        "Authenticate.keystone: {", f"NovaServers.boot_server: {{{server}nics: auto"
+    )
+    assert run("check", write(good)).exit_code == 0
+    bad = run("check", write(good.replace("nics:", "nicks:")))
+    assert bad.exit_code == 2
+    assert 'did you mean "nics"?' in bad.output
+    assert set(SERVER_NAMES) == set(nova._NAMES)
 
 
 def test_arguments_from_stdin_that_are_no_text_are_refused(write):

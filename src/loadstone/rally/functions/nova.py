@@ -171,8 +171,8 @@ def _attributes(more: Mapping[str, Any]) -> dict[str, Any]:
         raise ValueError(
             f"a server is not created with {unknown[0]!r}; choose from {sorted(_NAMES)}"
         )
-    arguments = {_NAMES[name]: value for name, value in more.items()}
-    if "networks" in arguments:
+    arguments = {_NAMES[name]: value for name, value in more.items() if value is not None}
+    if isinstance(arguments.get("networks"), list):  # text is a choice of Nova's: auto, none
         arguments["networks"] = [_network(nic) for nic in arguments["networks"]]
     if "security_groups" in arguments:
         arguments["security_groups"] = [{"name": name} for name in arguments["security_groups"]]

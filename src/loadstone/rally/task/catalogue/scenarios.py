@@ -89,12 +89,20 @@ HTTP = (
 )
 
 
+# Of the request that creates a server, by novaclient's names.
+SERVER_NAMES = (
+    *("admin_pass", "availability_zone", "block_device_mapping_v2", "config_drive", "disk_config"),
+    *("key_name", "max_count", "meta", "min_count", "nics", "scheduler_hints", "security_groups"),
+    "userdata",
+)
+SERVER = tuple(Argument(name, ArgType.ANY, "Passed to Nova.") for name in SERVER_NAMES)
+
+
 def _nova(name: str, about: str, actions: str, *arguments: Argument) -> CatalogueEntry:
     return CatalogueEntry(
         f"NovaServers.{name}",
         about,
-        (IMAGE, FLAVOR, *arguments),
-        takes_any=True,
+        (IMAGE, FLAVOR, *arguments, *SERVER),
         actions=tuple(actions.split()),
         cleanup="cleanup",
         cleanup_of=("nova",),
