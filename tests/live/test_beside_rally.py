@@ -109,7 +109,7 @@ class Told:
         return _tree(self.workloads[name]["statistics"]["durations"]["atomics"])
 
     def requests(self, name: str) -> list[list[str]]:
-        """Give what the server was asked during each iteration, by Rally's timestamps."""
+        """Return the requests in the server's log during each iteration, by Rally's timestamps."""
         begun = [
             (one["timestamp"] - LATE_S, one["duration"]) for one in self.workloads[name]["data"]
         ]
@@ -117,9 +117,9 @@ class Told:
         return [[said for came, said in self.served if a <= came <= b] for a, b in times]
 
     def asked(self, name: str, expected: list[str]) -> list[str]:
-        """Give what the server was asked around all iterations, from the first expected request on.
+        """Return the expected requests if the server logged them in a row; else all of the window.
 
-        Before and after it are the requests of the context, which no clock tells apart for sure.
+        The window may begin and end with requests of the context.
         """
         data = self.workloads[name]["data"]
         first_s = data[0]["timestamp"] - NOTICED_S

@@ -35,7 +35,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a search found; None: no number."""
+    """N and its interval as one search stated them; None: not stated."""
 
     job: Job
     n_rps: float | None
@@ -44,7 +44,7 @@ class Outcome:
 
     @property
     def error(self) -> float | None:
-        """How far off N is, as a share of the truth."""
+        """Relative error of N; None without N."""
         return None if self.n_rps is None else self.n_rps / self.job.rate_rps - 1
 
     @property

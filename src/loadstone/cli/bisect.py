@@ -236,11 +236,12 @@ class _VersionBisection:
     def _key(self) -> str:
         """What makes two bisections the same: the versions, the scenario and its load."""
         options = self.options
-        names = (
-            *("scenario", "given", "concurrency", "rate_rps", "users", "seconds", "method"),
-            *("pairs", "fewest_pairs", "same_within", "http", "tls_resumption", "cores", "fleet"),
+        load = (
+            *(options["scenario"], options["given"], options["users"], options["concurrency"]),
+            *(options["rate_rps"], options["seconds"], options["method"], options["pairs"]),
+            *(options["fewest_pairs"], options["same_within"], options["cores"], options["fleet"]),
+            *(str(options["http"]), options["tls_resumption"]),
         )
-        load = [(name, str(dict(options).get(name))) for name in names]
         pairs = [(one.name, one.settings.pairs()) for one in self.versions]
         return hashlib.sha256(repr((pairs, load)).encode()).hexdigest()[:12]
 

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Self
-from urllib.parse import quote
+from urllib.parse import parse_qs, quote, urlsplit
 
 from loadstone.errors import EnvironmentUnusable
 from loadstone.oidc.login import REDIRECTS, log_in
@@ -154,6 +154,11 @@ def _try_logout(provider: Provider, way: ProviderWay) -> ProviderWay:
         raise EnvironmentUnusable(
             f"{where}: leads to {answer.location.partition('?')[0]} in place of "
             f"{provider.client.redirect_uri}; a logout in several pages cannot be measured"
+        )
+    if STATE_BACK not in parse_qs(urlsplit(answer.location).query).get("state", ()):
+        raise EnvironmentUnusable(
+            f"{where}: leads back without the state that was sent, by which a logout is told from "
+            "an error; the provider does not keep to OpenID Connect RP-Initiated Logout, section 3"
         )
     return replace(way, login=done.way, logout_status=answer.status)
 

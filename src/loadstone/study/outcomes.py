@@ -57,10 +57,10 @@ def exit_code(ended: Sequence[TurnOutcome]) -> int:
 def forget_deleted(journal: StudyJournal, store: Store) -> None:
     """Record turns whose results were deleted as failed, so that they are measured again."""
     with journal.locked():
+        measured = {number for number, one in journal.ended().items() if one.run_id is not None}
         for one in outcomes(journal, store):
-            if one.result is None and one.failure and journal.ended()[one.turn.number].run_id:
-                failed = TurnResult(one.turn.number, None, one.failure, one.exit_code)
-                journal.add(failed)
+            if one.result is None and one.turn.number in measured:
+                journal.add(TurnResult(one.turn.number, None, one.failure, one.exit_code))
 
 
 def _bounded(one: Measured) -> Measured:

@@ -205,7 +205,7 @@ class Hydra(Server):
         return answers(Site(self.site.folder, self.admin), "/health/ready")
 
     def facts(self) -> Facts:
-        """Version and database."""
+        """Return the version, and where tokens and sessions are."""
         data = "in memory" if self.dsn == MEMORY else "on a server"
         return (("provider", f"Ory Hydra {VERSION}"), ("tokens and sessions", data))
 
@@ -270,7 +270,7 @@ class LoginPage(Server):
         return answers(self.site, "/seen")
 
     def facts(self) -> Facts:
-        """What a password check costs."""
+        """Return the hash that a password check computes."""
         return (("password hash", f"scrypt, N={self.scrypt_n}" if self.scrypt_n else "none"),)
 
 
