@@ -66,6 +66,18 @@ impl<'a> Form<'a> {
         Some(Self { tag, inside: &inside[..end] })
     }
 
+    /// Returns what is in it without comments.
+    fn content(&self) -> String {
+        let mut content = String::with_capacity(self.inside.len());
+        let mut rest = self.inside;
+        while let Some((before, comment)) = rest.split_once("<!--") {
+            content.push_str(before);
+            rest = comment.split_once("-->").map_or("", |(_, behind)| behind);
+        }
+        content.push_str(rest);
+        content
+    }
+
     pub(crate) fn action(&self) -> Option<String> {
         attribute(self.tag, "action")
     }
@@ -73,7 +85,8 @@ impl<'a> Form<'a> {
     /// Returns the hidden fields, encoded for a form body: `a=1&b=2`.
     pub(crate) fn hidden_fields(&self) -> String {
         let mut fields = Vec::new();
-        let mut rest = self.inside;
+        let content = self.content();
+        let mut rest = content.as_str();
         while let Some((tag, behind)) = after_tag(rest, "<input").and_then(split_tag) {
             rest = behind;
             let is_hidden =
@@ -233,6 +246,7 @@ mod tests {
         <FORM id=login method="post"
           action="http://127.0.0.1:8080/login?a=1&amp;b=&#39;&#x3e;" onsubmit="a > b">
         <input type=hidden name="_csrf" value="a b&amp;c"><input name="username">
+        <!-- <input type="hidden" name="old" value="1"> -->
         <INPUT value="" name="id" type="hidden"/></form><input type="hidden" name="z" value="z">"#;
 
     #[test]
