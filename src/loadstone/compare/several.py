@@ -1,13 +1,14 @@
 """Three targets or more: each is compared with the first, one after the other.
 
-Each comparison has its share of the error rate while it is measured (Bonferroni). At the end all
-of them are answered together (Holm), which can only give more answers.
+Each comparison has its share of the error rate while it is measured (Bonferroni). At the end, the
+share of a comparison whose metrics all differ passes to the others, which can only give more
+answers (the graphical procedure of Bretz et al., Statistics in Medicine 28, 2009).
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from loadstone.compare.answer import Criteria, decided
+from loadstone.compare.answer import Answer, Criteria, MetricComparison, decided
 from loadstone.compare.section import Compared, report_of, worst_code
 from loadstone.report.section import Report, Section
 from loadstone.report.sections.overview import overview
@@ -20,18 +21,37 @@ def share_of(criteria: Criteria, comparisons: int) -> Criteria:
 
 def together(found: Sequence[Compared], criteria: Criteria) -> tuple[Compared, ...]:
     """Return the comparisons with answers that all hold together."""
-    rows = [row for one in found for _, rows in one.metrics for row in rows]
-    answered = iter(decided(rows, criteria))
+    answers: dict[int, tuple[MetricComparison, ...]] = {}
+    undecided = {
+        place: rows
+        for place, one in enumerate(found)
+        if (rows := [row for _, rows in one.metrics for row in rows])
+    }
+    while undecided:
+        share = share_of(criteria, len(undecided))
+        answers |= {place: decided(rows, share) for place, rows in undecided.items()}
+        decided_now = [place for place in undecided if _all_differ(answers[place])]
+        if not decided_now:
+            break
+        for place in decided_now:
+            del undecided[place]
     return tuple(
-        replace(
-            one,
-            criteria=criteria,
-            metrics=tuple(
-                (title, tuple(next(answered) for _ in rows)) for title, rows in one.metrics
-            ),
-        )
-        for one in found
+        _with_answers(one, criteria, answers.get(place, ())) for place, one in enumerate(found)
     )
+
+
+def _all_differ(rows: Sequence[MetricComparison]) -> bool:
+    return all(row.answer in (Answer.FASTER, Answer.SLOWER) for row in rows)
+
+
+def _with_answers(
+    compared: Compared, criteria: Criteria, answers: Sequence[MetricComparison]
+) -> Compared:
+    answered = iter(answers)
+    metrics = tuple(
+        (title, tuple(next(answered) for _ in rows)) for title, rows in compared.metrics
+    )
+    return replace(compared, criteria=criteria, metrics=metrics)
 
 
 def report_of_several(found: Sequence[Compared], store: str = "") -> Report:

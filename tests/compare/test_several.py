@@ -1,0 +1,81 @@
+"""Several comparisons that are answered together."""
+
+import math
+
+import pytest
+
+from loadstone.compare.answer import Answer, Criteria, MetricComparison, compare
+from loadstone.compare.metrics import REQUEST_TIME, THROUGHPUT
+from loadstone.compare.section import Compared
+from loadstone.compare.several import share_of, together
+
+pytestmark = pytest.mark.pure
+CRITERIA = Criteria(most_pairs=8)
+
+
+def compared(
+    throughput: list[float], request_time: list[float], criteria: Criteria = CRITERIA
+) -> Compared:
+    """Return a comparison of which these are the ratios of the pairs."""
+    pairs = {
+        THROUGHPUT: [(1.0, ratio) for ratio in throughput],
+        REQUEST_TIME: [(1.0, ratio) for ratio in request_time],
+    }
+    return Compared(("A", "B"), (), (("validate", compare(pairs, criteria)),), criteria, True)
+
+
+def spread(ratio: float, deviation: float, pairs: int = 8) -> list[float]:
+    """Return ratios around one, with a deviation of their logarithms."""
+    return [ratio * math.exp(deviation * (-1) ** number) for number in range(pairs)]
+
+
+def rows(found: Compared) -> tuple[MetricComparison, ...]:
+    return tuple(row for _, rows in found.metrics for row in rows)
+
+
+def answers(found: Compared) -> list[Answer]:
+    return [row.answer for row in rows(found)]
+
+
+def just_seen(criteria: Criteria) -> list[float]:
+    """Return ratios that one test at this error rate just tells from 1."""
+    clear = spread(1.5, 0.001)
+    for deviation in range(400, 0, -1):
+        ratios = spread(1.2, deviation / 1000)
+        if Answer.UNKNOWN not in answers(compared(clear, ratios, criteria)):
+            return ratios
+    raise AssertionError("no such ratios")
+
+
+def test_no_answer_is_taken_away() -> None:
+    share = share_of(CRITERIA, 3)
+    first = compared(spread(1.5, 0.001), just_seen(share), share)
+    others = [compared(spread(1.0, 0.5), spread(1.0, 0.5), share) for _ in range(2)]
+
+    found = together([first, *others], CRITERIA)
+
+    assert answers(found[0]) == answers(first) == [Answer.FASTER, Answer.SLOWER]
+    assert [answers(one) for one in found[1:]] == [[Answer.UNKNOWN, Answer.UNKNOWN]] * 2
+
+
+def test_the_share_of_a_comparison_that_differs_passes_to_the_others() -> None:
+    share = share_of(CRITERIA, 2)
+    differs = compared(spread(1.5, 0.001), spread(1.5, 0.001), share)
+    near = just_seen(CRITERIA)
+    unsure = compared(spread(1.5, 0.001), near, share)
+    assert Answer.UNKNOWN in answers(unsure)
+
+    _, found = together([differs, unsure], CRITERIA)
+
+    assert answers(found) == [Answer.FASTER, Answer.SLOWER]
+    assert rows(found)[1].low > rows(unsure)[1].low
+
+
+def test_a_comparison_that_could_not_be_measured_has_no_share() -> None:
+    nothing = Compared(("A", "C"), (), (), CRITERIA, True)
+    alone = compared(spread(1.5, 0.001), just_seen(CRITERIA))
+
+    found = together([alone, nothing], CRITERIA)
+
+    assert answers(found[0]) == [Answer.FASTER, Answer.SLOWER]
+    assert answers(found[1]) == []
