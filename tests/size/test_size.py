@@ -153,6 +153,14 @@ def test_runs_with_other_settings_are_not_mixed_in() -> None:
     assert issue.runs == ("20261102-0931-ab12cd",)
 
 
+def test_a_search_while_a_fault_is_held_says_nothing_of_the_cost() -> None:
+    whole = run(1, 0.0, WITHOUT_NOISE)
+    broken = tuple(replace(one, held_fault="take node 2 out") for one in whole.measurements)
+
+    with pytest.raises(EnvironmentUnusable, match="no stored run says what"):
+        demands((ISSUE,), [replace(whole, measurements=broken)])
+
+
 def test_without_a_run_that_watched_the_servers_it_is_said_what_to_measure() -> None:
     with pytest.raises(EnvironmentUnusable, match=r"no stored run.*capacity --lab") as refused:
         demands((ISSUE,), [RESULT])

@@ -54,6 +54,7 @@ class Measurement:
     reduced: tuple[Reduction, ...] = ()  # settings of the file that were reduced
     requests_as_rally: bool = False  # whether iterations sent every request that Rally sends
     least_rps: float | None = None  # N below this falls short (`--fail-below`)
+    held_fault: str = ""  # the fault that was in force during all its trials
 
     @property
     def load_s(self) -> float:

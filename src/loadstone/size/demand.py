@@ -109,7 +109,12 @@ def _is_usable(trial: Trial) -> bool:
 def _usable(name: str, runs: Sequence[Run]) -> Iterator[tuple[Run, Measurement]]:
     for run in runs:
         for measurement in run.measurements:
-            is_wanted = measurement.scenario == name and not measurement.requests_as_rally
+            # A broken service is not what a load is sized for.
+            is_wanted = (
+                measurement.scenario == name
+                and not measurement.requests_as_rally
+                and not measurement.held_fault
+            )
             if is_wanted and usable_trials(measurement):
                 yield run, measurement
 

@@ -113,7 +113,11 @@ def _left(searched: Searchable, terms: FaultTerms, fault: Fault) -> MeasurementC
     title = f"capacity left: {fault.sentence}"
     return replace(
         search,
-        record=replace(search.record, title=f"{title}, {searched.scenario.title}"),
+        record=replace(
+            search.record,
+            title=f"{title}, {searched.scenario.title}",
+            held_fault=fault.sentence,
+        ),
         heading=title,
         held=fault,
     )
