@@ -69,6 +69,13 @@ def by_workers(settings: Mapping[str, str]) -> Service:
     return Service(workers=workers, capacity_rps=20.0 * workers, variation=0.2)
 
 
+def without_two(settings: Mapping[str, str]) -> Service:
+    """Return a lab of which no second worker starts."""
+    if settings["workers"] == "2":
+        raise EnvironmentUnusable("the second worker does not start")
+    return by_workers(settings)
+
+
 def begin(loadstone: VirtualCommandLine, text: str) -> tuple[str, ...]:
     (loadstone.home / "study.yaml").write_text(text)
     return ("study", "run", "study.yaml", "--json=-")
@@ -95,11 +102,6 @@ def test_the_table_has_n_of_each_cell_and_the_ratio_of_two(loadstone: VirtualCom
 def test_a_cell_that_fails_is_named_and_measured_when_the_study_goes_on(
     loadstone: VirtualCommandLine,
 ) -> None:
-    def without_two(settings: Mapping[str, str]) -> Service:
-        if settings["workers"] == "2":
-            raise EnvironmentUnusable("the second worker does not start")
-        return by_workers(settings)
-
     ended = loadstone(*begin(loadstone, STUDY), lab=without_two)
     assert ended.code == 3
     one, two = ended.data["measurements"]
@@ -112,6 +114,14 @@ def test_a_cell_that_fails_is_named_and_measured_when_the_study_goes_on(
     now, measured = again.data["measurements"]
     assert now["run_ids"] == one["run_ids"]
     assert measured["value"] == pytest.approx(40.0, rel=0.05)
+
+
+def test_a_resumed_study_keeps_its_tags(loadstone: VirtualCommandLine) -> None:
+    began = loadstone(*begin(loadstone, STUDY), "--tag=branch=main", lab=without_two)
+    words = ("study", "run", f"--resume={began.data['study_id']}", "--json=-")
+    assert loadstone(*words, lab=by_workers).code == 0
+    runs = loadstone("results", "list", "--json=-", "--tag=branch=main").data
+    assert len(runs) == 6
 
 
 def test_a_turn_whose_generator_was_late_is_measured_once_more(

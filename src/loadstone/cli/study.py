@@ -180,7 +180,8 @@ def run(ctx: click.Context, **options: Unpack[StudyRunOptions]) -> None:
                 fleet = fleet_address(
                     options["fleet"], options["certificates"], without_tls=options["without_tls"]
                 )
-                sending = Sending(fleet, options["yes"], options["tags"])
+                tags = options["tags"] or journal.begun.tags
+                sending = Sending(fleet, options["yes"], tags)
                 started, backend = journal.with_secrets(), backend_of(ctx)
                 run_study(started, store, display, command_line(), sending, backend)
         finally:
@@ -230,7 +231,9 @@ def _journal(options: StudyRunOptions) -> "StudyJournal":
         return journal.find(store, options["resume"])
     source = read.find(str(options["name"]))
     source.study(quick=options["quick"])  # an invalid study does not begin
-    return journal.begin(store, source, quick=options["quick"], seed=options["seed"])
+    return journal.begin(
+        store, source, quick=options["quick"], seed=options["seed"], tags=options["tags"]
+    )
 
 
 def _started(name: str, store: "StoreLocation") -> "StudyJournal | None":

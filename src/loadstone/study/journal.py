@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from loadstone.errors import EnvironmentUnusable, InvalidInput
+from loadstone.result.model import Tags
 from loadstone.store.codec import dumps, loads
 from loadstone.store.location import StoreLocation
 from loadstone.study.model import Study
@@ -40,6 +41,7 @@ class Begun:
     started_at: str  # ISO 8601, UTC
     path: str = ""  # of the file, absolute; empty: the text is not masked
     sha256: str = ""  # of the file's text
+    tags: Tags = ()  # of every run
 
     def study(self) -> Study:
         """Parse the study from its text."""
@@ -140,12 +142,18 @@ class StudyJournal:
 
 
 def begin(
-    store: Path | StoreLocation, source: StudySource, *, quick: bool, seed: int
+    store: Path | StoreLocation,
+    source: StudySource,
+    *,
+    quick: bool,
+    seed: int,
+    tags: Tags = (),
 ) -> StudyJournal:
     """Create the journal of a new study; secrets in its text are masked."""
     now = datetime.now(UTC)
     study_id = f"{now:%Y%m%d-%H%M}-{secrets.token_hex(3)}"
-    begun = Begun(source.file, source.text, quick, seed, now.isoformat(timespec="seconds"))
+    started_at = now.isoformat(timespec="seconds")
+    begun = Begun(source.file, source.text, quick, seed, started_at, tags=tags)
     masked = begun.masked()
     path = _folder(store) / study_id / FILE
     try:
