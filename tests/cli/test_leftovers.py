@@ -37,6 +37,17 @@ def test_a_run_with_leftovers_is_not_deleted(loadstone, left_behind):
     assert loadstone("results", "show", left_behind).returncode == 0
 
 
+def test_every_format_says_that_something_is_left(loadstone, left_behind):
+    assert (
+        json.loads(loadstone("results", "show", "latest", "--json", "-").stdout)["exit_code"] == 1
+    )
+    assert f"remove it: loadstone results clean {left_behind}" in (
+        loadstone("results", "show", "latest").stdout.replace("\n", " ")
+    )
+    assert "fell short" in loadstone("results", "badge").stdout
+    assert 'failures="1"' in loadstone("report", "--as", "junit").stdout
+
+
 def test_clean_says_that_the_cloud_is_out_of_reach(loadstone, left_behind):
     ended = loadstone("results", "clean", left_behind)
     assert ended.returncode == 3

@@ -7,6 +7,8 @@ from realistic import keystone
 from rendered import junit_of
 
 from loadstone.analysis.model import Cause, TrialState, Verdict
+from loadstone.report import junit
+from loadstone.report.sections.run import report_of
 from loadstone.result.task_workload import TaskWorkload
 from loadstone.run.exit_code import exit_code
 from loadstone.search.model import Capacity
@@ -77,6 +79,21 @@ def test_a_run_that_failed_before_any_finding_is_an_error():
     found = suite(replace(RESULT, measurements=(), status="failed", failure="Keystone died"))
     assert found.find("testcase/error").get("message") == "Keystone died"
     assert found.get("tests") == found.get("errors") == "1"
+
+
+def test_a_workload_that_was_cut_off_or_never_began_is_an_error() -> None:
+    task = made_runs.runs()["task"]
+    cut = replace(task.measurements[0], status="interrupted")
+    later = replace(cut, trials=(), status="running")
+    found = suite(replace(task, status="interrupted", measurements=(cut, later)))
+    errors = [case.find("error").get("message") for case in found.findall("testcase")]
+    assert errors == ["it did not end", "it did not end", "the run is interrupted"]
+
+
+def test_what_a_run_left_in_its_cloud_is_a_failure() -> None:
+    found = Xml.fromstring(junit.render(report_of(RESULT, is_clean=False))).find("testsuite")
+    assert (found.get("failures"), found.get("errors")) == ("1", "0")
+    assert "is left" in found.find("testcase/failure").get("message")
 
 
 def test_what_xml_cannot_hold_does_not_break_the_document():

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from made_workloads import workload
 from realistic import keystone
 from simulator.service import Change, Limiter, Service
 from simulator.simulator import Simulator
@@ -17,7 +18,7 @@ from loadstone.search.run import search
 from loadstone.search.settings import SearchSettings
 from loadstone.search.strategies import STRATEGIES
 
-RESULT, _ = keystone()
+RESULT, SAMPLES = keystone()
 QUIET = Service(workers=4, capacity_rps=50.0)
 SLOW = Service(workers=2, capacity_rps=11.0)  # about 180 ms each
 
@@ -166,3 +167,20 @@ def test_resources_that_are_left_in_the_cloud_are_a_shortfall() -> None:
     left = Leftover(Resource(ResourceKind.USER, "loadstone-1"), "HTTP 500")
     assert exit_code(found) == 0
     assert exit_code(found, (left,)) == 1
+
+
+def test_a_task_that_did_not_end_is_not_decided() -> None:
+    held = workload(SAMPLES[0, 1])
+    task = replace(RESULT, kind="task", status="interrupted")
+    assert exit_code(replace(RESULT, kind="task", measurements=(held,))) == 0
+    # Ctrl-C in the second workload, and a kill before the first.
+    cut = replace(held, status="interrupted")
+    assert exit_code(replace(task, measurements=(held, cut))) == 4
+    assert exit_code(replace(task, status="running", measurements=())) == 4
+
+
+def test_what_ended_a_measurement_has_its_own_code() -> None:
+    failed = replace(RESULT.measurements[0], status="failed", failure="no time was left")
+    run = replace(RESULT, status="failed")
+    assert exit_code(replace(run, measurements=(failed,))) == 3
+    assert exit_code(replace(run, measurements=(replace(failed, failure_code=4),))) == 4

@@ -5,9 +5,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
+from made_workloads import workload
 from realistic import keystone
 
+from loadstone.analysis.sla import Check
 from loadstone.cli import main
+from loadstone.report import badge
 from loadstone.store.store import Store
 
 RESULT, SAMPLES = keystone()
@@ -51,6 +54,29 @@ def test_runs_are_listed_shown_and_deleted(loadstone):
     assert "backlog grew by" in loadstone("results", "show", "latest", "--trials").stdout
     assert loadstone("results", "delete", "latest").stdout == f"deleted {RESULT.run_id}\n"
     assert "No results yet" in loadstone("results", "list").stdout
+
+
+def test_a_task_that_was_interrupted_has_held_nothing(loadstone, tmp_path):
+    held = workload(SAMPLES[0, 1], (Check("failure_rate", True, ""),))
+    cut = replace(held, status="interrupted", trials=())
+    for status, measurements in (("finished", (held,)), ("interrupted", (held, cut))):
+        run = replace(RESULT, kind="task", status=status, measurements=measurements)
+        with Store.open(tmp_path / status) as store:
+            store.begin(run)
+            store.finish(run)
+            for trial in held.trials:
+                store.keep_trial(run.run_id, 0, trial, SAMPLES[0, 1])
+    codes = {}
+    for status in ("finished", "interrupted"):
+        store = ("--store", str(tmp_path / status))
+        shown = json.loads(loadstone("results", "show", "latest", "--json", "-", *store).stdout)
+        is_green = badge.GREEN in loadstone("results", "badge", *store).stdout
+        codes[status] = (
+            shown["exit_code"],
+            loadstone("results", "sla-check", *store).returncode,
+            is_green,
+        )
+    assert codes == {"finished": (0, 0, True), "interrupted": (4, 4, False)}
 
 
 def test_of_many_runs_the_newest_are_listed(loadstone, tmp_path):

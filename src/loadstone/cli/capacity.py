@@ -38,6 +38,7 @@ from loadstone.keystone.scenarios import SCENARIOS
 from loadstone.plan.model import Http
 
 if TYPE_CHECKING:
+    from loadstone.result.model import Run
     from loadstone.store.location import StoreLocation
     from loadstone.target.choice import TargetChoice
     from loadstone.workload.capacity import SearchTerms
@@ -267,20 +268,26 @@ def capacity(ctx: click.Context, **options: Unpack[CapacityOptions]) -> None:
     with open_store(options["location"]) as store:
         try:
             with watching(backend_of(ctx), store) as display:
-                result = run(config, store, display, backend_of(ctx))
-        except KeyboardInterrupt:
+                run(config, store, display, backend_of(ctx))
+        finally:
+            # Also what was measured until Ctrl-C or a failure.
             if store.holds(config.run_id):
-                show(store.get(config.run_id), options["location"], options["to"])
-            raise
-        code = exit_code(result, leftovers(store, result.run_id))
+                result = store.get(config.run_id)
+                left = leftovers(store, result.run_id)
+                _show(result, options, is_clean=not left)
+    ctx.exit(exit_code(result, left))
+
+
+def _show(result: "Run", options: CapacityOptions, *, is_clean: bool) -> None:
+    """Write the result in all requested formats."""
     junit = options["junit"]
+    is_printed = junit is None or junit.name != "-"
+    show(result, options["location"], options["to"], is_clean=is_clean, is_printed=is_printed)
     if junit is not None:
         from loadstone.report.junit import render
         from loadstone.report.sections.run import report_of
 
-        write(render(report_of(result)), junit)
-    show(result, options["location"], options["to"], is_printed=junit is None or junit.name != "-")
-    ctx.exit(code)
+        write(render(report_of(result, is_clean=is_clean)), junit)
 
 
 def _terms(options: CapacityOptions) -> "SearchTerms":

@@ -74,15 +74,17 @@ def demo(
     with open_store(location) as store:
         try:
             with watching(backend_of(ctx), store) as display:
-                result = run(config, store, display, backend_of(ctx))
-        except KeyboardInterrupt:
+                run(config, store, display, backend_of(ctx))
+        finally:
+            # Also what was measured until Ctrl-C or a failure.
             if store.holds(config.run_id):
-                show(store.get(config.run_id), location, None)
-            raise
-        show(result, location, None)
+                result = store.get(config.run_id)
+                left = leftovers(store, result.run_id)
+                show(result, location, None, is_clean=not left)
         path = store.folder(result.run_id) / "report.html"
         # The demonstration has worked when it shows what is known.
-        code = exit_code(accepting_ranges(result), leftovers(store, result.run_id))
-        html.write((report_of(result, partial(store.samples, result.run_id)),), path)
+        code = exit_code(accepting_ranges(result), left)
+        samples_of = partial(store.samples, result.run_id)
+        html.write((report_of(result, samples_of, is_clean=not left),), path)
     click.echo(path)
     ctx.exit(code)

@@ -18,17 +18,21 @@ def show(
     location: "StoreLocation",
     to: TextIO | None,
     *,
+    is_clean: bool,
     is_printed: bool = True,
     in_full: bool = False,
 ) -> None:
-    """Print a run and write it as JSON to `to`; nothing is printed if `to` is stdout."""
+    """Print a run and write it as JSON to `to`; nothing is printed if `to` is stdout.
+
+    `is_clean`: whether all that the run created in its cloud is removed.
+    """
     from loadstone.cli.stored import write_json
     from loadstone.report import terminal
     from loadstone.report.console import console
     from loadstone.report.data import as_data
     from loadstone.report.sections.run import report_of
 
-    report = report_of(run, store=location.option)
+    report = report_of(run, store=location.option, is_clean=is_clean)
     if to is not None:
         write_json(as_data(report), to)
     if is_printed and (to is None or to.name != "-"):
@@ -51,8 +55,9 @@ def run_and_show(
         finally:
             if store.holds(config.run_id):
                 result = store.get(config.run_id)
-                show(result, location, to)
-        return exit_code(result, leftovers(store, result.run_id))
+                left = leftovers(store, result.run_id)
+                show(result, location, to, is_clean=not left)
+        return exit_code(result, left)
 
 
 def show_rows(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

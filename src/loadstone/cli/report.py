@@ -104,10 +104,13 @@ def _open(path: Path) -> None:
 def _reports(store: "Store", results: "list[Run]") -> "Iterator[Report]":
     """Yield the report of each run with its charts."""
     from loadstone.report.sections.run import report_of
+    from loadstone.run.exit_code import leftovers
 
     for number, result in enumerate(results, 1):
         prefix = f"run-{number}-" if number > 1 else ""
-        yield report_of(result, partial(store.samples, result.run_id), prefix)
+        samples_of = partial(store.samples, result.run_id)
+        is_clean = not leftovers(store, result.run_id)
+        yield report_of(result, samples_of, prefix, is_clean=is_clean)
 
 
 def reports_of(store: "Store", runs: "Sequence[str]", *, reads_samples: bool) -> "Sequence[Report]":
@@ -180,12 +183,14 @@ def _text(store: "Store", results: "list[Run]", form: str) -> str:
     from loadstone.rally import export
     from loadstone.report import junit, markdown, openmetrics
     from loadstone.report.sections.run import report_of
+    from loadstone.run.exit_code import leftovers
 
+    is_clean = not leftovers(store, results[0].run_id)
     match form:
         case "junit":
-            return junit.render(report_of(results[0]))
+            return junit.render(report_of(results[0], is_clean=is_clean))
         case "markdown":
-            return markdown.render(report_of(results[0]))
+            return markdown.render(report_of(results[0], is_clean=is_clean))
         case "openmetrics":
             return openmetrics.render(results[0])
         case "rally-json":

@@ -85,10 +85,12 @@ def list_(
 def show(run: str, location: "StoreLocation", to: TextIO | None, *, in_full: bool) -> None:
     """Show the result of one run."""
     from loadstone.cli import output
+    from loadstone.run.exit_code import leftovers
 
     with open_to_read(location) as store:
         result = store.get(run)
-    output.show(result, location, to, is_printed=to is None, in_full=in_full)
+        is_clean = not leftovers(store, result.run_id)
+    output.show(result, location, to, is_clean=is_clean, is_printed=to is None, in_full=in_full)
 
 
 @results.command()
@@ -146,12 +148,13 @@ def badge(run: str, output: Path, location: "StoreLocation") -> None:
     """Write RUN as a badge (SVG): its figures, green, red or grey by its exit code."""
     from loadstone.report import badge as drawn
     from loadstone.report.sections.run import report_of
-    from loadstone.run.exit_code import exit_code
+    from loadstone.run.exit_code import leftovers
     from loadstone.system import files
 
     with open_to_read(location) as store:
         found = store.get(run)
-    picture = drawn.render(report_of(found), exit_code(found))
+        is_clean = not leftovers(store, found.run_id)
+    picture = drawn.render(report_of(found, is_clean=is_clean))
     if output == Path("-"):
         click.echo(picture, nl=False)
     else:

@@ -276,15 +276,16 @@ def _carried_out(config: "RunConfig", options: RunOptions, backend: "Backend") -
             # Also show results until Ctrl-C or a failure.
             if store.holds(config.run_id):
                 result = store.get(config.run_id)
-                _show(store, result, options)
-        return exit_code(result, leftovers(store, result.run_id))
+                left = leftovers(store, result.run_id)
+                _show(store, result, options, is_clean=not left)
+        return exit_code(result, left)
 
 
-def _show(store: "Store", result: "Run", options: RunOptions) -> None:
+def _show(store: "Store", result: "Run", options: RunOptions, *, is_clean: bool) -> None:
     """Write the result in all requested formats."""
     others = (options["junit"], options["rally_json"])
     is_printed = all(one is None or one.name != "-" for one in (options["to"], *others))
-    show(result, options["location"], options["to"], is_printed=is_printed)
+    show(result, options["location"], options["to"], is_clean=is_clean, is_printed=is_printed)
     if options["rally_json"] is not None:
         from loadstone.rally.export import as_rally
 
@@ -294,7 +295,7 @@ def _show(store: "Store", result: "Run", options: RunOptions) -> None:
         from loadstone.report import junit
         from loadstone.report.sections.run import report_of
 
-        write(junit.render(report_of(result)), options["junit"])
+        write(junit.render(report_of(result, is_clean=is_clean)), options["junit"])
 
 
 @contextmanager

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
-from loadstone.cli.stored import JSON, STORE, open_to_read, write_json
-from loadstone.errors import FELL_SHORT, InvalidInput
+from loadstone.cli.stored import JSON, STORE, open_to_read, show_notices, write_json
+from loadstone.errors import FELL_SHORT, InvalidInput, MeasurementInvalid
 
 if TYPE_CHECKING:
     from loadstone.store.location import StoreLocation
@@ -31,7 +31,8 @@ def sla_check(
 ) -> None:
     """Show which SLA rules of the task RUN (an id, its beginning, or "latest") held.
 
-    Exit code 0 if all held, 1 if one did not, 2 if RUN is not a task, 70 after an internal error.
+    Exit code 0 if all held, 1 if one did not, 2 if RUN is not a task, 4 if all held but RUN did
+    not end, 70 after an internal error.
     """
     from loadstone.report import sla
     from loadstone.report.console import wide
@@ -46,4 +47,10 @@ def sla_check(
     else:
         wide().print(sla.table(rows))
     failed = sum(not row.rule.success for row in rows)
-    ctx.exit(min(failed, MOST_CODE if style == "rally" else FELL_SHORT))
+    is_whole = result.status == "finished"
+    if not is_whole:
+        show_notices([f"run {result.run_id} did not end: these are the rules of what it measured"])
+    if style == "rally":
+        ctx.exit(min(failed, MOST_CODE))
+    undecided = 0 if is_whole else MeasurementInvalid.exit_code
+    ctx.exit(FELL_SHORT if failed else undecided)

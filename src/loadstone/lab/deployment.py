@@ -10,9 +10,7 @@ from pathlib import Path
 
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.lab import composition, processes, state, watcher
-from loadstone.lab.keystone import compose
 from loadstone.lab.keystone import settings as settings_
-from loadstone.lab.keystone.compose import Blueprint
 from loadstone.lab.keystone.database import require_not_upgraded, require_own, storage_folder
 from loadstone.lab.keystone.deployment import WEB, Deployment, not_running, password_file, url_of
 from loadstone.lab.keystone.service import password
@@ -151,11 +149,14 @@ def _start(
     before: DeploymentState | None,
     say: Callable[[str], None],
 ) -> Deployment:
+    # Here, because measurements look for labs and start none: this imports all parts.
+    from loadstone.lab.keystone import compose
+
     if settings.storage != settings_.DISK:
         require_own(storage_folder(folder, settings))
     require_not_upgraded(folder, settings)
     port = book.allocate(WEB, settings.port, settings.host)
-    blueprint = Blueprint(
+    blueprint = compose.Blueprint(
         folder=folder,
         settings=settings,
         ports=book,

@@ -2,6 +2,7 @@
 
 from html import escape
 
+from loadstone.report.junit import clean
 from loadstone.report.section import Answer, Report
 
 GREEN, RED, GREY = "#2f7d32", "#b3261e", "#6b7280"
@@ -13,9 +14,10 @@ _PADDING = 6
 _HEIGHT = 20
 
 
-def render(report: Report, code: int) -> str:
-    """Return the badge; `code` is the exit code of the run, which chooses its colour."""
-    label, message = _words(report, code)
+def render(report: Report) -> str:
+    """Return the badge; the exit code of the run chooses its colour."""
+    code = report.exit_code
+    label, message = map(clean, _words(report, code))
     colour = {0: GREEN, SHORTFALL: RED}.get(code, GREY)
     left, right = (2 * _PADDING + _CHARACTER * len(text) for text in (label, message))
     title = escape(f"{label}: {message}")

@@ -18,11 +18,12 @@ def render(report: Report) -> str:
     """Return the document; each step of a workload is a case of its own.
 
     What does not end with exit code 0 is a failure if the service fell short, and an error if
-    nothing valid was measured. A run that ended early adds a case with an error.
+    nothing valid was measured. A run that ended early adds a case with an error; what a run left
+    in its cloud adds one with a failure.
     """
     leaves = [leaf for section in report.sections for leaf in section.leaves]
     cases = [_case(one, name) for one, name in zip(leaves, _names(leaves), strict=True)]
-    if not cases or report.failure or report.status != "finished":
+    if not cases or report.failure or report.status != "finished" or not report.is_clean:
         cases.append(_run(report))
     errors = sum(case.find("error") is not None for case in cases)
     failures = sum(case.find("failure") is not None for case in cases)
@@ -81,6 +82,9 @@ def _run(report: Report) -> Xml.Element:
     if report.failure or report.status != "finished":
         message = report.failure or f"the run is {report.status}"
         Xml.SubElement(case, "error", type=clean(report.status), message=clean(message))
+    elif not report.is_clean:
+        message = "something that the run created in its cloud is left"
+        Xml.SubElement(case, "failure", type=f"exit code {FELL_SHORT}", message=message)
     return case
 
 

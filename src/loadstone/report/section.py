@@ -229,6 +229,7 @@ class Report:
     about: str = ""  # when, by what, how it ended
     started_at: str = ""
     failure: str = ""  # why it ended early
+    is_clean: bool = True  # all that it created in its cloud is removed
     exit_code: int = 0
     status: str = "finished"
     statements: tuple[Statement, ...] = ()

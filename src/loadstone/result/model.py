@@ -11,6 +11,7 @@ from loadstone.diagnosis.prediction import LowLoadFigures, Prediction, cpu_s, pr
 from loadstone.diagnosis.resources import Resources
 from loadstone.engine.callables.model import IterationOutput
 from loadstone.engine.health import Health
+from loadstone.errors import EnvironmentUnusable
 from loadstone.monitor.usage import Usage
 from loadstone.plan.hooks import HookRun
 from loadstone.result.task_workload import TaskWorkload
@@ -42,6 +43,7 @@ class Measurement:
     policy: Policy = "search"
     status: str = "running"  # "finished", "aborted" (by its SLA), "interrupted", "failed"
     failure: str | None = None  # the one line that ended it early
+    failure_code: int = EnvironmentUnusable.exit_code
     # None: no search, or one that was interrupted or invalid before it saw anything of N
     capacity: Capacity | None = None
     trials: tuple[Trial, ...] = ()
@@ -55,6 +57,11 @@ class Measurement:
     requests_as_rally: bool = False  # whether iterations sent every request that Rally sends
     least_rps: float | None = None  # N below this falls short (`--fail-below`)
     held_fault: str = ""  # the fault that was in force during all its trials
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it was carried out to its end, or its SLA ended it; else it may be killed."""
+        return self.status not in ("running", "interrupted")
 
     @property
     def load_s(self) -> float:

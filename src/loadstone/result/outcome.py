@@ -12,6 +12,8 @@ from loadstone.search.model import Capacity, CapacityKind
 # More time does not mend what contradicts one capacity, or what the generator limited.
 CONTRARY = {Cause.GENERATOR, Cause.DRIFT, Cause.INCONSISTENT}
 
+NOT_ENDED = "it did not end"
+
 
 @dataclass(frozen=True, slots=True)
 class Shortfall:
@@ -21,10 +23,15 @@ class Shortfall:
     reason: str
     may_need_time: bool = False  # a longer search may decide it
 
-    @property
-    def is_failure(self) -> bool:
-        """Whether the service fell short; else nothing valid is known of it."""
-        return self.code == FELL_SHORT
+
+def exit_code(run: Run, *, is_clean: bool = True) -> int:
+    """Return 0 if all criteria held and all created resources are removed, else the worst code."""
+    codes = [short.code for one in run.measurements for short in shortfalls(one)]
+    is_whole = run.status == "finished" and (bool(run.measurements) or run.kind == "task")
+    if not is_whole and not any(one.failure for one in run.measurements):
+        ended = EnvironmentUnusable if run.failure else MeasurementInvalid
+        codes.append(ended.exit_code)
+    return max((*codes, 0 if is_clean else FELL_SHORT))
 
 
 def shortfalls(measurement: Measurement) -> tuple[Shortfall, ...]:
@@ -34,16 +41,11 @@ def shortfalls(measurement: Measurement) -> tuple[Shortfall, ...]:
 
 def summary(run: Run) -> str:
     """Describe in which respects a task's workloads fell short; empty if in none."""
-    workloads = [shortfalls(one) for one in run.workloads]
+    workloads = [{_in_words(short) for short in shortfalls(one)} for one in run.workloads]
     count = len(workloads)
-    kinds = (
-        (EnvironmentUnusable.exit_code, "could not be carried out"),
-        (MeasurementInvalid.exit_code, "were not valid"),
-        (FELL_SHORT, "broke their SLA"),
-    )
     phrases = []
-    for code, what in kinds:
-        found = sum(any(short.code == code for short in shorts) for shorts in workloads)
+    for what in (*_WORDS.values(), _DID_NOT_END):
+        found = sum(what in words for words in workloads)
         if found and count == 1:
             phrases.append(f"the workload {what.replace('were', 'was').replace('their', 'its')}")
         elif found:
@@ -51,9 +53,26 @@ def summary(run: Run) -> str:
     return ", ".join(phrases)
 
 
+_WORDS = {
+    EnvironmentUnusable.exit_code: "could not be carried out",
+    MeasurementInvalid.exit_code: "were not valid",
+    FELL_SHORT: "broke their SLA",
+}
+_DID_NOT_END = "did not end"
+
+
+def _in_words(short: Shortfall) -> str:
+    if short.reason == NOT_ENDED:
+        return _DID_NOT_END
+    return _WORDS.get(short.code, _WORDS[EnvironmentUnusable.exit_code])
+
+
 def _of(measurement: Measurement) -> Iterator[Shortfall]:
     if measurement.failure is not None:
-        return iter((Shortfall(EnvironmentUnusable.exit_code, measurement.failure),))
+        return iter((Shortfall(measurement.failure_code, measurement.failure),))
+    # A search or a prediction may have its result all the same.
+    if not measurement.has_ended and measurement.policy not in ("search", "prediction"):
+        return iter((Shortfall(MeasurementInvalid.exit_code, NOT_ENDED),))
     if measurement.workload:
         return _of_workload(measurement)
     if measurement.policy == "search":

@@ -3,21 +3,17 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from loadstone.errors import FELL_SHORT, MeasurementInvalid
 from loadstone.keystone.clean import remaining
 from loadstone.keystone.journal import JOURNAL
 from loadstone.keystone.resources import Leftover
+from loadstone.result import outcome
 from loadstone.result.model import Measurement, Run
-from loadstone.result.outcome import shortfalls
 from loadstone.store.store import Store
 
 
 def exit_code(run: Run, left: Sequence[Leftover] = ()) -> int:
     """Return 0 if all criteria held and all created resources are removed, else the worst code."""
-    codes = [short.code for one in run.measurements for short in shortfalls(one)]
-    if not run.measurements and run.kind != "task":
-        codes = [MeasurementInvalid.exit_code]
-    return max((*codes, FELL_SHORT if left else 0))
+    return outcome.exit_code(run, is_clean=not left)
 
 
 def accepting_ranges(run: Run) -> Run:

@@ -163,7 +163,7 @@ class _Flow:
             if group.is_repeated and others:
                 self._combine(group)
         except LoadstoneError as error:
-            self._keep(status="failed", failure=str(error))
+            self._keep(status="failed", failure=str(error), failure_code=error.exit_code)
             # The next measurement may not need what this one lacks.
             is_its_own = isinstance(error, EnvironmentUnusable) and not isinstance(
                 error, Unreachable

@@ -85,7 +85,6 @@ class Maker:
     """Makes sections of a run's measurements; without `samples_of` they have no charts."""
 
     run_id: str
-    is_running: bool = False
     samples_of: SamplesOf | None = None
     store: str = ""  # option of the commands that are named
 
@@ -172,8 +171,6 @@ class Maker:
         return tuple(shown), items
 
     def _certainty(self, measurement: Measurement, verdict: Certainty) -> Certainty:
-        if self.is_running:
-            return verdict
         worst = max(shortfalls(measurement), key=lambda one: one.code, default=None)
         if worst is None:
             return verdict
@@ -226,13 +223,13 @@ def _mend(measurement: Measurement, short: Shortfall) -> str:
 
 
 def _shared_facts(measurement: Measurement, limit: str) -> Iterator[Fact]:
-    due = sum(trial.stats.due for trial in measurement.trials)
+    ended = sum(trial.stats.total.count for trial in measurement.trials)
     failed = sum(trial.stats.failed for trial in measurement.trials)
-    if due:
+    if ended:
         cause = next((k for t in measurement.trials for k, _ in t.stats.errors), "")
-        text = f"{failed:,} of {due:,}"
+        text = f"{failed:,} of {ended:,}"
         more = f", such as {cause}" if failed and cause else ""
-        short = f"{failed:,}/{due:,}"
+        short = f"{failed:,}/{ended:,}"
         yield Fact("failures", text + more, rank=3, is_column=True, short=short)
     if trust := _trust(measurement):
         yield trust

@@ -11,7 +11,7 @@ from loadstone.report.sections import fault, tables
 from loadstone.report.sections.measurement import Maker, SamplesOf
 from loadstone.report.sections.overview import overview
 from loadstone.result.model import BESIDE, LAB, Measurement, Run
-from loadstone.result.outcome import summary
+from loadstone.result.outcome import exit_code, summary
 
 # What an iteration of a scenario is, in the plural.
 NOUNS = {"token issue": "logins", "token validation": "validations"}
@@ -57,13 +57,19 @@ WORDS = (
 
 
 def report_of(
-    run: Run, samples_of: SamplesOf | None = None, prefix: str = "", store: str = ""
+    run: Run,
+    samples_of: SamplesOf | None = None,
+    prefix: str = "",
+    store: str = "",
+    *,
+    is_clean: bool = True,
 ) -> Report:
     """Return a run as a report; without `samples_of` it has no charts.
 
     `store` is the option that chooses the run's store in the commands that the report names.
+    `is_clean`: whether all that the run created in its cloud is removed.
     """
-    maker = Maker(run.run_id, run.status == "running", samples_of, store)
+    maker = Maker(run.run_id, samples_of, store)
     sections = tuple(
         maker.section(measurement, f"{prefix}measurement-{number}")
         for number, measurement in enumerate(run.measurements, 1)
@@ -79,9 +85,10 @@ def report_of(
         about=_about(run),
         started_at=run.started_at,
         failure=run.failure or "",
-        exit_code=max((one.certainty.exit_code for one in sections), default=0),
+        is_clean=is_clean,
+        exit_code=exit_code(run, is_clean=is_clean),
         status=run.status,
-        statements=tuple(_statements(run)),
+        statements=tuple(_statements(run, store, is_clean=is_clean)),
         steps=_steps(run, sections),
         settings=_settings(run),
         tables=tuple(fault.over_workloads(run.measurements)),
@@ -158,8 +165,12 @@ def _all_held(run: Run) -> str:
     return "its SLA held" if count == 1 else f"the SLAs of {count} workloads held"
 
 
-def _statements(run: Run) -> list[Statement]:
+def _statements(run: Run, store: str, *, is_clean: bool) -> list[Statement]:
     found = []
+    if not is_clean:
+        clean = f"loadstone results clean {run.run_id}{store}"
+        text = f"Something that this run created in its cloud is left; remove it: {clean}"
+        found.append(Statement(text, Severity.CRITICAL))
     if run.status not in ("finished", "running") or run.failure:
         how = "was interrupted" if run.status == "interrupted" else run.status
         why = f": {run.failure.rstrip('.')}" if run.failure else ""

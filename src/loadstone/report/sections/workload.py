@@ -37,7 +37,7 @@ def _throughput(measurement: Measurement) -> Answer:
         return Answer("throughput", figures.NOT_FOUND, "", f"{subject}: {nothing(measurement)}.")
     rate = figures.rate(stats.throughput_rps)
     said = (
-        f"{subject}: {stats.ok:,} of {stats.due:,} succeeded, {rate} a second, "
+        f"{subject}: {stats.ok:,} of {stats.total.count:,} succeeded, {rate} a second, "
         f"{figures.milliseconds(1000 * stats.service.mean_s)} each on average."
     )
     return Answer("throughput", rate, "per second", said, stats.throughput_rps)
@@ -52,7 +52,7 @@ def nothing(measurement: Measurement) -> str:
 
 def certainty(measurement: Measurement) -> Certainty:
     """Return whether the SLA held, or without one whether the load was as planned."""
-    if not measurement.trials and not measurement.failure:
+    if not measurement.failure and not (measurement.trials and measurement.has_ended):
         return Certainty("undecided", "not completed")
     if measurement.workload and (judged := _sla(measurement)) is not None:
         return judged
@@ -178,7 +178,10 @@ def _lines(measurement: Measurement, stats: Stats | None) -> Iterator[str]:
             f"{measurement.wall_s:.1f} s"
         )
         if stats.cut_off:
-            yield f"cut off, and in no figure: {stats.cut_off:,} iterations"
+            yield (
+                f"cut off when the load ended: {stats.cut_off:,} iterations, which count neither "
+                "as succeeded nor as failed"
+            )
         if measurement.usage is not None:
             yield usage.line(measurement.usage, stats.total.ok)
     yield from map(str.strip, identity.lines(measurement.trial))
