@@ -259,6 +259,15 @@ def test_undo_of_a_chosen_target_leaves_the_others(loadstone, tmp_path) -> None:
     assert len(other.steps()) == 1
 
 
+def test_undo_of_a_provider_leaves_the_others(loadstone) -> None:
+    note("touch provider", FaultTarget(None, ("127.0.0.1:9",)))
+    other = note("touch other")
+    words = ("--oidc", "http://127.0.0.1:9/", "--client-id", "c", "--json", "-")
+    data = json.loads(loadstone("fault", "--undo", *words).stdout)
+    assert [one["step"] for one in data["undone"]] == ["touch provider (here)"]
+    assert len(other.steps()) == 1
+
+
 def test_what_cannot_be_undone_stays_and_is_said_with_its_command(loadstone, tmp_path) -> None:
     note("touch first")
     note("echo why; exit 5")

@@ -19,3 +19,10 @@ def test_a_rate_has_three_digits(value_rps: float, text: str) -> None:
 
 def test_n_of_a_slow_service_keeps_its_digits() -> None:
     assert figures.n(Capacity(0.0042, 0.0039, 0.0046, 0.95)) == "0.0042"
+
+
+def test_what_failed_once_is_not_100_percent():
+    assert figures.success(10_000, 10_000) == "100 %"
+    assert figures.success(9_999, 10_000) == "99.9 %"
+    assert figures.success(0, 10) == "0.0 %"
+    assert figures.success(0, 0) == figures.MISSING

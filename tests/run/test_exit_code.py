@@ -9,9 +9,11 @@ from simulator.service import Change, Limiter, Service
 from simulator.simulator import Simulator
 
 from loadstone.analysis.goal import goal
-from loadstone.analysis.model import Cause, TrialState, Verdict
+from loadstone.analysis.model import NOT_JUDGED, Cause, Trial, TrialState, Verdict
+from loadstone.analysis.sla import Check
 from loadstone.keystone.resources import Leftover, Resource, ResourceKind
 from loadstone.result.model import Measurement
+from loadstone.result.outcome import gate_sentence
 from loadstone.run.exit_code import exit_code
 from loadstone.search.model import Capacity, CapacityKind
 from loadstone.search.run import search
@@ -184,3 +186,32 @@ def test_what_ended_a_measurement_has_its_own_code() -> None:
     run = replace(RESULT, status="failed")
     assert exit_code(replace(run, measurements=(failed,))) == 3
     assert exit_code(replace(run, measurements=(replace(failed, failure_code=4),))) == 4
+
+
+def hit(trial: Trial) -> Measurement:
+    """Return the measurement of `loadstone hit` with this trial."""
+    return replace(RESULT.measurements[0], policy="fixed", capacity=None, trials=(trial,))
+
+
+def test_a_load_that_misses_its_objective_falls_short() -> None:
+    held = replace(RESULT.measurements[0].trials[0], rate_rps=None, verdict=NOT_JUDGED)
+    missed = Check("p99", False, "p99 was 516 ms, wanted p99<200ms")
+    assert code(hit(held)) == 0
+    assert code(hit(replace(held, checks=(missed,)))) == 1
+
+
+def test_a_rate_that_was_too_short_to_judge_is_not_decided() -> None:
+    verdict = Verdict(TrialState.UNDECIDED, ("2 s are too short to judge",))
+    trial = replace(RESULT.measurements[0].trials[0], rate_rps=40.0, verdict=verdict)
+    assert code(hit(trial)) == 4
+
+
+def test_the_gate_names_figures_that_are_on_their_side_of_it() -> None:
+    near = replace(
+        RESULT.measurements[0], capacity=Capacity(205.0, 199.6, 210.0, 0.95), least_rps=200.0
+    )
+    assert gate_sentence(near) == (
+        "gate not decided: N 205 (199.6 to 210), 200 wanted (--fail-below)"
+    )
+    large = replace(near, capacity=Capacity(12300.0, 11996.0, 12600.0, 0.95), least_rps=12000.0)
+    assert "N 12,300 (11,996 to 12,600), 12,000 wanted" in gate_sentence(large)

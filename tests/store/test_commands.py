@@ -178,3 +178,20 @@ def test_digits_are_whole_where_the_terminal_is_narrow(loadstone, monkeypatch):
     row = next(line for line in wide.splitlines() if "6.90" in line and "sustained" in line)
     assert row.rstrip() in [line.rstrip() for line in narrow.splitlines()]
     assert "…" not in narrow + loadstone("results", "list").stdout
+
+
+def test_a_run_is_found_by_its_beginning_although_a_study_begins_alike(loadstone, tmp_path):
+    study = tmp_path / "results" / "studies" / f"{RESULT.run_id[:8]}-2000-ffffff"
+    study.mkdir(parents=True)
+    assert loadstone("results", "show", RESULT.run_id[:8]).returncode == 0
+    refused = loadstone("results", "show", study.name)
+    assert (refused.returncode, "is a study" in refused.stderr) == (2, True)
+
+
+def test_trends_are_written_in_both_formats_that_are_asked_for(loadstone, tmp_path):
+    with Store.open(tmp_path / "results") as store:
+        store.finish(RESULT)
+    told = loadstone("results", "trends", "--json", "trends.json", "-o", "trends.html")
+    assert told.returncode == 0
+    assert json.loads((tmp_path / "trends.json").read_text())
+    assert "<html" in (tmp_path / "trends.html").read_text()

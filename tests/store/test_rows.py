@@ -1,12 +1,18 @@
 import json
+from dataclasses import replace
 
 from made_runs import SAMPLES
 from made_workloads import steps, workload
+from realistic import keystone
 
+from loadstone.report import html
+from loadstone.report.sections.run import report_of
 from loadstone.result.task_workload import TaskWorkload
 from loadstone.store import codec, rows
+from loadstone.store.store import Store
 from loadstone.system.redaction import MASK, Redaction
 
+RESULT, _ = keystone()
 SECRET = "s3cret-canary"
 # Settings that share their names with Loadstone's own fields.
 GIVEN = TaskWorkload(
@@ -35,3 +41,12 @@ def test_a_workload_and_its_runner_come_back_as_they_were():
     assert codec.loads(type(measurement), codec.dumps(measurement)).workload == GIVEN
     (trial,) = measurement.trials
     assert codec.loads(type(trial), codec.dumps(trial)).runner == {"rps": {"rps": 2.5}}
+
+
+def test_a_name_that_is_not_utf_8_can_be_stored(tmp_path):
+    run = replace(RESULT, command="loadstone run t\udcff.yaml", title="\udcff\0")
+    with Store.open(tmp_path) as store:
+        store.begin(run)
+        found = store.get(run.run_id)
+    assert found.command == "loadstone run t\N{REPLACEMENT CHARACTER}.yaml"
+    html.write((report_of(found),), tmp_path / "page.html")

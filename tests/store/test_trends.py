@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import made_runs
 import pytest
+from made_workloads import workload
 from realistic import keystone
 
 from loadstone.cli import main
@@ -19,7 +20,7 @@ from loadstone.result.model import Run
 from loadstone.search.model import Capacity
 from loadstone.store.store import Store
 
-RESULT, _ = keystone()
+RESULT, SAMPLES = keystone()
 LEVELS = [50.0, 51.0, 49.5, 50.5, 50.2, 49.8, 44.0, 44.5, 43.6, 44.2]
 
 
@@ -192,3 +193,18 @@ def test_a_range_in_the_last_run_is_what_the_sentence_says(tmp_path):
     [section] = report_of(found(tmp_path, search(1, "10"), last), ()).sections
     assert section.answer.sentence == "N of token issue: 20 to 30 per second, latest of 2 runs."
     assert (section.answer.text, section.answer.unit) == ("20 to 30", "per second")
+
+
+def test_a_search_that_did_not_end_is_no_part_of_a_trend(tmp_path):
+    killed = search(3, "10")
+    begun = replace(killed.measurements[0], status="running", capacity=None)
+    [group] = found(tmp_path, search(2, "10"), replace(killed, measurements=(begun,)))
+    assert len(group.runs) == 1
+
+
+def test_a_workload_without_a_load_is_dated_by_its_run(tmp_path):
+    failed = workload(SAMPLES[0, 1], status="failed", failure="no such role", trials=())
+    with Store.open(tmp_path) as store:
+        store.begin(replace(RESULT, kind="task", measurements=(failed,)))
+        [entry] = store.history()
+    assert entry.started_at == RESULT.started_at

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TextIO, TypedDict, Unpack
 
 import click
-from click.core import ParameterSource
 
 from loadstone.cli.choose import (
     ANYWAY,
@@ -18,6 +17,7 @@ from loadstone.cli.choose import (
     backend_of,
     federation_of,
     once,
+    refuse_given,
     target_options,
 )
 from loadstone.cli.dry_run import DRY_RUN, show_dry_run
@@ -30,7 +30,7 @@ from loadstone.cli.generator import (
     generator_options,
 )
 from loadstone.cli.oidc import OIDC, SCENARIOS_HELP, oidc_options, provider_of, wanted
-from loadstone.cli.output import TASK_ARGS, command_line, show
+from loadstone.cli.output import command_line, show
 from loadstone.cli.stored import JSON, STORE, OutputFile, open_store, write
 from loadstone.cli.task import arguments_text, template_options
 from loadstone.cli.watching import watching, watching_options
@@ -44,14 +44,10 @@ if TYPE_CHECKING:
     from loadstone.workload.capacity import SearchTerms
     from loadstone.workload.searchable import Searchable
 
-# Options for --scenario only, and for --task only.
-_OF_SCENARIO = {"scenario": "--scenario", "given": "--arg", "users": "--users"}
-_OF_TASK = {
-    "workload": "--workload",
-    "is_whole": "--all",
-    "raw": TASK_ARGS,
-    "args_file": "--task-args-file",
-}
+# Options for --scenario only, for --task only, and for a search only.
+_OF_SCENARIO = ("scenario", "given", "users")
+_OF_TASK = ("workload", "is_whole", "raw", "args_file")
+_OF_SEARCH = ("budget_s", "method", "objective", "curve_s", "repeat", "least_rps", "profiles")
 # Between scenarios, and not between the parts of a mix: issue,mix:issue=1,validate=9.
 _COMMA = re.compile(r",(?![\w.\-]+=)")
 
@@ -242,7 +238,7 @@ def capacity(ctx: click.Context, **options: Unpack[CapacityOptions]) -> None:
         federation=federation_of(options["federation_file"], options["lab"], yes=options["yes"]),
     )
     searched = _searched(ctx, options, target)
-    terms = _terms(options)
+    terms = _terms(ctx, options)
     config = RunConfig(
         kind="capacity",
         target=target,
@@ -290,14 +286,12 @@ def _show(result: "Run", options: CapacityOptions, *, is_clean: bool) -> None:
         write(render(report_of(result, is_clean=is_clean)), junit)
 
 
-def _terms(options: CapacityOptions) -> "SearchTerms":
+def _terms(ctx: click.Context, options: CapacityOptions) -> "SearchTerms":
     from loadstone.plan.model import Placement
     from loadstone.workload.capacity import SearchTerms
 
-    if options["prediction"] == "only" and options["least_rps"] is not None:
-        raise click.UsageError("--fail-below needs a measured N; use --predict first")
-    if options["prediction"] == "only" and options["profiles"]:
-        raise click.UsageError("--profile needs a measured N; use --predict first")
+    if options["prediction"] == "only":
+        refuse_given(ctx, _OF_SEARCH, "needs a measured N; use --predict first")
     return SearchTerms(
         method=options["method"],
         budget_s=options["budget_s"],
@@ -322,14 +316,14 @@ def _searched(
 
     file = options["task"]
     if file is None:
-        _refuse(ctx, _OF_TASK, "means something with --task only")
+        refuse_given(ctx, _OF_TASK, "means something with --task only")
         if options["given"] and len(options["scenario"]) > 1:
             raise click.UsageError("--arg goes with one --scenario; use a command for each")
         return tuple(
             searchable(target, wanted(ctx, {**options, "scenario": name}))
             for name in options["scenario"]
         )
-    _refuse(ctx, _OF_SCENARIO, "does not go with --task: the file says it")
+    refuse_given(ctx, _OF_SCENARIO, "does not go with --task: the file says it")
     if options["is_whole"] and options["workload"] is not None:
         raise click.UsageError("--workload names one workload, and --all means each: use one")
     from loadstone.rally.task.read import read
@@ -338,9 +332,3 @@ def _searched(
     if options["is_whole"]:
         return of_whole_task(checked)
     return (of_task(checked, options["workload"]),)
-
-
-def _refuse(ctx: click.Context, names: dict[str, str], why: str) -> None:
-    for name, flag in names.items():
-        if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            raise click.UsageError(f"{flag} {why}")

@@ -1,13 +1,14 @@
 """Options that choose the target of a command: --lab NAME, --cloud NAME, else OS_*."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from loadstone.cli import defaults as defaults_
 
@@ -25,6 +26,14 @@ def backend_of(ctx: click.Context) -> "Backend":
     from loadstone.run.backend import REAL, Backend
 
     return ctx.find_object(Backend) or REAL
+
+
+def refuse_given(ctx: click.Context, names: Collection[str], why: str) -> None:
+    """Raise a usage error for the first of these parameters that the command line gives."""
+    for one in ctx.command.params:
+        is_given = ctx.get_parameter_source(one.name or "") is ParameterSource.COMMANDLINE
+        if one.name in names and is_given:
+            raise click.UsageError(f"{one.opts[0]} {why}")
 
 
 def once(

@@ -199,7 +199,7 @@ def fault(ctx: click.Context, **options: Unpack[Options]) -> None:
     if options["undoes"] and options["is_dry"]:
         raise click.UsageError("--undo sends no load; leave out --dry-run")
     if options["undoes"]:
-        _undo(options)
+        _undo(ctx, options)
         return
 
     config = _config(ctx, options)
@@ -211,15 +211,17 @@ def fault(ctx: click.Context, **options: Unpack[Options]) -> None:
     ctx.exit(run_and_show(config, backend_of(ctx), options["location"], options["to"]))
 
 
-def _undo(options: Options) -> None:
+def _undo(ctx: click.Context, options: Options) -> None:
     from loadstone.errors import EnvironmentUnusable
     from loadstone.faults import pending
     from loadstone.faults.undo import undo_pending
     from loadstone.target.choice import NamedTarget
 
     target = None
-    if options["lab"] is not None or options["cloud"] is not None:
-        target = pending.chosen_target(NamedTarget(options["lab"], options["cloud"]))
+    provider = provider_of(ctx, options["oidc"], {**options, "yes": False, "anyway": False})
+    if any(options[one] is not None for one in ("lab", "cloud", "oidc")):
+        chosen = provider or NamedTarget(options["lab"], options["cloud"])
+        target = pending.chosen_target(chosen)
         if target is None:
             raise click.UsageError("--undo: give --lab NAME of this machine, --cloud NAME, or none")
     undone: list[dict[str, str]] = []

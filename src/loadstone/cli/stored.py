@@ -55,7 +55,7 @@ class OutputFile(click.File):
     """A file to write at the end; checked to be writable before the command starts."""
 
     def __init__(self) -> None:
-        super().__init__("w", lazy=True)
+        super().__init__("w", encoding="utf-8", lazy=True)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the file, which is created at the first write."""

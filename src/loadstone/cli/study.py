@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TextIO, TypedDict, Unpack
 
 import click
 
-from loadstone.cli.choose import PERMISSION, TAG, backend_of
+from loadstone.cli.choose import PERMISSION, TAG, backend_of, refuse_given
 from loadstone.cli.dry_run import DRY_RUN, show_dry_run
 from loadstone.cli.generator import fleet_address, fleet_options
 from loadstone.cli.output import command_line
@@ -166,6 +166,9 @@ def run(ctx: click.Context, **options: Unpack[StudyRunOptions]) -> None:
 
     if (options["name"] is None) == (options["resume"] is None):
         raise click.UsageError("give NAME|FILE, or --resume ID")
+    if options["resume"] is not None:
+        why = "does not go with --resume: the study began with its own"
+        refuse_given(ctx, ("quick", "seed"), why)
     if options["is_dry"]:
         show_dry_run(tuple(_previews(options)), options["to"])
         return

@@ -75,7 +75,8 @@ def trends(
         show_notices(dict.fromkeys((*store.notices, *unread)))
     if to is not None:
         write_json([*map(history.as_data, searched), *map(as_data, found)], to)
-        return
+        if output is None:
+            return
     if not searched and not found:
         nothing = f"No run has the tag {' and '.join(wanted)}." if wanted else NOTHING
         click.echo(nothing)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TextIO, TypedDict, Unpack
 
 import click
 
-from loadstone.cli.choose import PERMISSION, UNDONE_ANYWAY, backend_of, once
+from loadstone.cli.choose import PERMISSION, UNDONE_ANYWAY, backend_of, once, refuse_given
 from loadstone.cli.dry_run import DRY_RUN, show_dry_run
 from loadstone.cli.duration import Number, Span
 from loadstone.cli.output import command_line
@@ -25,6 +25,11 @@ if TYPE_CHECKING:
 PAIR_OVERHEAD_S = 1.0  # between two trials: samples are written and read
 CHANGE_S = 5.0  # of a cloud, until it was measured
 BUILT_IN = "lab"  # space
+# Options that a tuning keeps from its beginning.
+_OF_BEGINNING = (
+    *("lab", "changes", "kept", "space", "cloud", "apply", "revert", "scenario", "given"),
+    *("objective", "budget_s", "with_trades", "users", "concurrency", "seconds", "seed"),
+)
 
 
 class TuneOptions(TypedDict):
@@ -196,8 +201,7 @@ def tune(ctx: click.Context, **options: Unpack[TuneOptions]) -> None:
 
     require_optuna()
     if options["resume"] is not None:
-        if any(options[one] for one in ("lab", "cloud", "apply", "revert", "changes", "kept")):
-            raise click.UsageError("--resume has the settings with which the tuning began")
+        refuse_given(ctx, _OF_BEGINNING, "does not go with --resume: the tuning began with its own")
         found = journals.find(options["location"], options["resume"])
         if options["is_dry"]:
             _show_dry_run(found.begun, options["to"])

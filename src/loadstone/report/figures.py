@@ -74,6 +74,13 @@ def percent(share: float) -> str:
     return f"{share * 100:.{0 if share >= 0.0995 else 1}f} %"
 
 
+def success(ok: int, count: int) -> str:
+    """Return the share that succeeded; 100 % only if none failed."""
+    if ok == count:
+        return percent(1.0 if count else math.nan)
+    return f"{math.floor(1000 * ok / count) / 10:.1f} %"
+
+
 def seconds(value_s: float) -> str:
     """Return a duration."""
     if value_s < 90:

@@ -86,8 +86,8 @@ def _workloads(workloads: Sequence[Performed]) -> list[tuple[str, str, str]]:
 def _workload(performed: Performed) -> tuple[str, str, str]:
     if not performed.count and performed.pass_sla:
         return performed.scenario, "", "nothing ended"  # interrupted, or still running
-    success = performed.ok / performed.count if performed.count else 0.0
+    success = figures.success(performed.ok, performed.count) if performed.count else "0.0 %"
     median_s = math.nan if performed.median_s is None else performed.median_s
     held = "held" if performed.pass_sla else "failed"
     median = f"{figures.plain_s(median_s)} s"
-    return performed.scenario, median, f"{figures.percent(success)}, {held}"
+    return performed.scenario, median, f"{success}, {held}"

@@ -1,8 +1,12 @@
 """A report as Markdown, for a merge request or the summary of a CI job."""
 
+import re
 from collections.abc import Iterator
 
 from loadstone.report.section import Cell, Report, Section, Table
+from loadstone.system.printable import visible
+
+_MARKS = re.compile(r"[\\|\[\]`*]")
 
 
 def render(report: Report) -> str:
@@ -56,5 +60,5 @@ def _cell(cell: Cell) -> str:
 
 
 def _text(text: str) -> str:
-    """Escape characters that Markdown reads as a cell's border or as a tag."""
-    return text.replace("|", "\\|").replace("<", "&lt;")
+    """Return the text in one line, without what Markdown reads as a border, a tag or a link."""
+    return _MARKS.sub(r"\\\g<0>", " ".join(visible(text).split())).replace("<", "&lt;")

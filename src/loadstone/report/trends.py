@@ -1,6 +1,5 @@
 """Results of the same workload over time."""
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -95,8 +94,7 @@ def cells(run: Performed) -> tuple[str, ...]:
     """Return a run's figures as they are shown, in the order of HEADS."""
     times = (run.min_s, run.median_s, run.p90_s, run.p95_s, run.max_s, run.mean_s)
     shown = (figures.MISSING if time_s is None else f"{time_s:.3f}" for time_s in times)
-    success = figures.percent(run.ok / run.count if run.count else math.nan)
-    return (*shown, success, str(run.count))
+    return (*shown, figures.success(run.ok, run.count), str(run.count))
 
 
 def as_data(trend: Trend) -> dict[str, Any]:

@@ -1,9 +1,10 @@
 """The outcome of a measurement: what its exit code is, and why it is not 0."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from loadstone.analysis.model import Cause, TrialState
+from loadstone.analysis.model import Cause, Trial, TrialState
 from loadstone.errors import FELL_SHORT, EnvironmentUnusable, MeasurementInvalid
 from loadstone.result.model import Measurement, Run
 from loadstone.search.floor import FloorOutcome, judge_floor
@@ -137,7 +138,7 @@ def gate_sentence(measurement: Measurement) -> str:
         FloorOutcome.MISSED: "gate missed",
         FloorOutcome.UNDECIDED: "gate not decided",
     }
-    text = f"{words[outcome]}: {_bounds(found)}, {least:g} wanted (--fail-below)"
+    text = f"{words[outcome]}: {_bounds(found)}, {least:,.10g} wanted (--fail-below)"
     if (
         outcome is FloorOutcome.UNDECIDED
         and found is not None
@@ -148,17 +149,24 @@ def gate_sentence(measurement: Measurement) -> str:
 
 
 def _bounds(found: Capacity | None) -> str:
-    """Return N with its interval in three digits."""
+    """Return N with its interval in four digits."""
     low, high = (found.low_rps, found.high_rps) if found is not None else (None, None)
     if found is None or (low is None and high is None):
         known = found.rate_rps if found is not None else None
-        return "N not found" if known is None else f"N {known:.3g}"
+        return "N not found" if known is None else f"N {_digits(known)}"
     if low is None:
-        return f"N below {high:.3g}"
+        return f"N below {_digits(high or 0.0)}"
     if high is None:
-        return f"N at least {low:.3g}"
-    within = f"{low:.3g} to {high:.3g}"
-    return f"N {within}" if found.rate_rps is None else f"N {found.rate_rps:.3g} ({within})"
+        return f"N at least {_digits(low)}"
+    within = f"{_digits(low)} to {_digits(high)}"
+    return f"N {within}" if found.rate_rps is None else f"N {_digits(found.rate_rps)} ({within})"
+
+
+def _digits(rate_rps: float) -> str:
+    """Return a rate in four digits, so that it stays on its side of the rate that is wanted."""
+    decimals = 3 - math.floor(math.log10(rate_rps)) if rate_rps > 0 else 0
+    text = f"{rate_rps:,.{max(0, decimals)}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def _of_prediction(measurement: Measurement) -> Iterator[Shortfall]:
@@ -185,6 +193,22 @@ def _of_fixed_load(measurement: Measurement) -> Iterator[Shortfall]:
     elif TrialState.DEGRADED in of_state:
         reasons = "; ".join(of_state[TrialState.DEGRADED].verdict.reasons)
         yield Shortfall(FELL_SHORT, reasons or "the load degraded the service")
+    elif broken := [row for row in measurement.checks if not row.success]:
+        reasons = "; ".join(row.detail or row.criterion for row in broken)
+        yield Shortfall(FELL_SHORT, reasons)
+    elif any(_is_too_short(trial) for trial in measurement.trials):
+        reasons = "; ".join(of_state[TrialState.UNDECIDED].verdict.reasons)
+        yield Shortfall(invalid, reasons)
+
+
+def _is_too_short(trial: Trial) -> bool:
+    """Return whether a trial at a rate does not show if the service keeps up."""
+    verdict = trial.verdict
+    return (
+        verdict.state is TrialState.UNDECIDED
+        and trial.rate_rps is not None
+        and bool(verdict.reasons)
+    )
 
 
 def _of_workload(measurement: Measurement) -> Iterator[Shortfall]:

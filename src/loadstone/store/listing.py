@@ -67,7 +67,11 @@ def history(connection: Connection) -> tuple[list[Performed], list[str]]:
 
     Damaged runs are named in a line each.
     """
-    workloads = select(*_without(measurements, "body")).where(measurements.c.config_id != "")
+    workloads = (
+        select(*_without(measurements, "body"), runs.c.started_at.label("run_started_at"))
+        .join(runs, runs.c.run_id == measurements.c.run_id)
+        .where(measurements.c.config_id != "")
+    )
     order = (measurements.c.run_id, measurements.c.position)
     by_run: dict[str, list[RowMapping]] = {}
     for row in connection.execute(workloads.order_by(*order)).mappings():
@@ -76,7 +80,7 @@ def history(connection: Connection) -> tuple[list[Performed], list[str]]:
     damaged = []
     for run_id, rows in by_run.items():
         try:
-            found += _workloads(rows, _trials(connection, run_id))
+            found += _workloads(rows, _trials(connection, run_id), rows[0]["run_started_at"])
         except codec.BAD_DATA as problem:
             damaged.append(damage(run_id, problem))
     return sorted(found, key=lambda one: (one.started_at, one.run_id)), damaged
@@ -111,7 +115,11 @@ def _entry(connection: Connection, run: RowMapping) -> Entry:
         ),
         trials=len(trial_rows),
         performed=tuple(
-            _workloads([row for row in measurement_rows if row["config_id"]], trial_rows)
+            _workloads(
+                [row for row in measurement_rows if row["config_id"]],
+                trial_rows,
+                run["started_at"],
+            )
         ),
         title=run["title"],
         origin=_origin(run, facts, measurement_rows),
@@ -159,18 +167,21 @@ def _summary(row: RowMapping, trials: Sequence[RowMapping]) -> MeasurementSummar
 
 
 def _workloads(
-    measurement_rows: Sequence[RowMapping], trial_rows: Sequence[RowMapping]
+    measurement_rows: Sequence[RowMapping], trial_rows: Sequence[RowMapping], began_at: str
 ) -> list[Performed]:
     found: list[Performed] = []
     for row in measurement_rows:
-        found += _steps(row, _of(row, trial_rows), len(found))
+        found += _steps(row, _of(row, trial_rows), len(found), began_at)
     return found
 
 
-def _steps(row: RowMapping, trials: Sequence[RowMapping], position: int) -> tuple[Performed, ...]:
+def _steps(
+    row: RowMapping, trials: Sequence[RowMapping], position: int, began_at: str
+) -> tuple[Performed, ...]:
     """Return the list entries of a workload, one for each step.
 
-    A workload or step that ended before its load has no trial, but an entry.
+    A workload or step that ended before its load has no trial, but an entry; `began_at` is when
+    its run began.
     """
     ended = [_performed(row, trial, at) for at, trial in enumerate(trials, position)]
     has_all = row["status"] in ("finished", "aborted") or row["policy"] == "fixed"
@@ -180,7 +191,7 @@ def _steps(row: RowMapping, trials: Sequence[RowMapping], position: int) -> tupl
         return (*ended, replace(last, pass_sla=held))
     nothing: dict[str, Any] = {"count": 0, "ok": 0, "config_id": row["config_id"]}
     nothing |= {"status": row["status"], "checks_passed": row["failure"] is None}
-    return (*ended, _performed(row, {"started_at": "", **nothing}, position + len(ended)))
+    return (*ended, _performed(row, {"started_at": began_at, **nothing}, position + len(ended)))
 
 
 def _performed(row: RowMapping, trial: Mapping[Any, Any] | RowMapping, position: int) -> Performed:

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -18,6 +19,9 @@ from loadstone.system.redaction import Redaction
 
 Row = Mapping[Any, Any] | RowMapping
 _TEXTS = ("command", "failure", "title")
+# PostgreSQL stores no NUL, and no database the halves of surrogate pairs, by which Python stands
+# for bytes that are not UTF-8, such as in the name of a file.
+_REJECTED = re.compile("[\0\ud800-\udfff]")
 _JSON = ("environment", "body")
 # Fields with what a user wrote, where no word is Loadstone's own.
 _GIVEN = ("workload", "runner")
@@ -29,7 +33,7 @@ _OWN_WORDS = frozenset({
 
 
 def hidden(row: Mapping[str, Any], redaction: Redaction) -> dict[str, Any]:
-    """Replace known secrets in a row, and characters that PostgreSQL rejects."""
+    """Replace known secrets in a row, and characters that databases reject."""
     changed = {name: _storable(redaction.text(row[name])) for name in _TEXTS if row.get(name)}
     for name in _JSON:
         if redaction.may_occur_in(row.get(name, "")):
@@ -41,7 +45,7 @@ def hidden(row: Mapping[str, Any], redaction: Redaction) -> dict[str, Any]:
 
 def _storable(text: str) -> str:
     # In JSON they are escaped.
-    return text.replace("\0", "\N{REPLACEMENT CHARACTER}")
+    return _REJECTED.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def run_row(run: Run) -> dict[str, Any]:

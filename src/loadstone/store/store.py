@@ -247,7 +247,7 @@ class Store:
                 .join(runs, runs.c.run_id == measurements.c.run_id)
                 .where(
                     measurements.c.policy == "search",
-                    measurements.c.status.not_in(("interrupted", "failed")),
+                    measurements.c.status.not_in(("running", "interrupted", "failed")),
                     runs.c.kind.in_(("capacity", "demo")),
                 )
                 .order_by(runs.c.started_at, runs.c.run_id, measurements.c.position)
@@ -435,13 +435,13 @@ class Store:
         if not name:
             raise InvalidInput("no run is named: the name is empty; is a variable not set?")
         known = _run_ids(connection)
-        if any(self._folder.glob(f"studies/{escape(name)}*")) and name not in known:
+        matching = [run_id for run_id in known if run_id.startswith(name)]
+        if not matching and any(self._folder.glob(f"studies/{escape(name)}*")):
             raise InvalidInput(f"{name} is a study, not a run: loadstone study show {name}")
         if not known:
             raise InvalidInput(f"no run {name!r}: {self.location} holds no results yet")
         if name == LATEST:
             return known[0]
-        matching = [run_id for run_id in known if run_id.startswith(name)]
         if name in matching or len(matching) == 1:
             return name if name in matching else matching[0]
         if matching:

@@ -63,7 +63,8 @@ def _is_stream(path: Path) -> bool:
 def write(path: Path, text: str, mode: int = AS_USUAL) -> None:
     """Write a text file atomically."""
     with replaced(path, mode) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+        # A name of a file that is not UTF-8 has characters that cannot be encoded.
+        temporary.write_text(text, encoding="utf-8", errors="replace")
 
 
 def append_line(path: Path, line: str) -> None:

@@ -1,5 +1,7 @@
 """Charts in Rally's format, which scenarios and hooks may return."""
 
+import math
+import sys
 from typing import Any
 
 Output = dict[str, list[Any]]  # Rally's charts, in "additive" and "complete"
@@ -36,4 +38,21 @@ def chart_problem(one: object) -> str | None:
     if strange := one.keys() - _KNOWN.keys():
         return f"has no {', '.join(sorted(map(str, strange)))}; choose from {', '.join(_KNOWN)}"
     wrong = [key for key, value in one.items() if not isinstance(value, _KNOWN[key])]
-    return f"has a {wrong[0]} of type {type(one[wrong[0]]).__name__}" if wrong else None
+    if wrong:
+        return f"has a {wrong[0]} of type {type(one[wrong[0]]).__name__}"
+    return None if _is_finite(one["data"]) else "has data that is infinite or not a number"
+
+
+def _is_finite(data: object) -> bool:
+    """Return whether all numbers in the data can be stored as JSON and drawn."""
+    match data:
+        case dict():
+            return all(map(_is_finite, data.values()))
+        case list() | tuple():
+            return all(map(_is_finite, data))
+        case float():
+            return math.isfinite(data)
+        case int():
+            return abs(data) <= sys.float_info.max
+        case _:
+            return True

@@ -35,12 +35,18 @@ def of(anchor: str, measurement: Measurement) -> tuple[Printed, ...]:
 
 
 def omissions(measurement: Measurement) -> Iterator[str]:
-    """Yield which charts of iterations are not shown."""
+    """Yield which charts of iterations and hooks are not shown."""
     own = sum(len(one.complete) for one in measurement.outputs)
     over_all = max((len(one.additive) for one in measurement.outputs), default=0)
     if over_all + own > MOST_OF_ITERATIONS:
         yield (
             f"iterations gave {own:,} charts of their own; the first are shown, all are in the "
+            "result as JSON (--json, --rally-json)"
+        )
+    of_hooks = sum(1 for _ in _of_hooks(measurement))
+    if of_hooks > MOST_OF_HOOKS:
+        yield (
+            f"hooks gave {of_hooks:,} charts; the first {MOST_OF_HOOKS} are shown, all are in the "
             "result as JSON (--json, --rally-json)"
         )
     if measurement.outputs_dropped:
@@ -115,7 +121,7 @@ def drawn(anchor: str, title: str, one: dict[str, Any]) -> Printed:
             x_label=one.get("axis_label", ""),
             y_label=one.get("label", ""),
             series=lines,
-            from_zero_y=True,
+            from_zero_y=all(y >= 0 for line in lines for _, y in line.data),
         )
     if kind == "Pie" and (pairs := _pairs(data)):
         total = sum(value for _, value in pairs) or math.nan
@@ -136,11 +142,11 @@ def _table(title: str, heads: Sequence[str], rows: Iterable[Sequence[str]], abou
 
 def _is_table(data: dict[str, Any]) -> bool:
     cols, rows = data.get("cols"), data.get("rows")
-    return isinstance(cols, list) and isinstance(rows, list) and all(map(_is_list, rows))
-
-
-def _is_list(row: object) -> bool:
-    return isinstance(row, list)
+    return (
+        isinstance(cols, list)
+        and isinstance(rows, list)
+        and all(isinstance(row, list) and len(row) <= len(cols) for row in rows)
+    )
 
 
 def _cell(cell: object) -> str:
@@ -153,13 +159,13 @@ def _lines(data: Any) -> tuple[ChartSeries, ...]:
         lines = [
             (str(name), tuple((float(x), float(y)) for x, y in points)) for name, points in data
         ]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return ()
     if not all(math.isfinite(value) for _, points in lines for xy in points for value in xy):
         return ()
     return tuple(
-        ChartSeries(name, "line", TONES[number], points)
-        for number, (name, points) in enumerate(lines[: len(TONES)])
+        ChartSeries(name, "line", TONES[number % len(TONES)], points)
+        for number, (name, points) in enumerate(lines)
         if points
     )
 
@@ -168,6 +174,6 @@ def _pairs(data: Any) -> tuple[tuple[str, float], ...]:
     """Return [[name, number], ...], or nothing for other data."""
     try:
         pairs = tuple((str(name), float(value)) for name, value in data)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return ()
     return pairs if all(math.isfinite(value) for _, value in pairs) else ()
