@@ -128,6 +128,17 @@ def test_repeated_searches_are_combined_and_agree_better(loadstone: VirtualComma
     assert failed <= most_failures(3, MISSED)
 
 
+def test_repeated_searches_are_judged_as_combined(loadstone: VirtualCommandLine) -> None:
+    words = ("--repeat=3", "--budget=20s", "--fail-below=20", "--junit=n.xml")
+    ended = loadstone(*SEARCH, *words, service=STEADY)
+    *single, combined = ended.data["measurements"]
+    assert all(one["capacity"]["rate_rps"] is None for one in single)  # ranges, after 20 s
+    assert combined["floor"]["outcome"] == "reached"
+    assert (ended.code, ended.data["exit_code"]) == (0, 0)
+    suite = Xml.parse(loadstone.home / "n.xml").getroot()
+    assert not [*suite.iter("error"), *suite.iter("failure")]
+
+
 def test_after_a_capacity_that_halves_in_mid_search_both_levels_are_said_and_no_number(
     loadstone: VirtualCommandLine,
 ) -> None:
@@ -234,11 +245,16 @@ def test_a_target_that_dies_ends_the_search_and_keeps_its_trials(
 ) -> None:
     ended = loadstone(
         *SEARCH,
+        "--junit=n.xml",
         service=Service(capacity_rps=50.0, outage=Outage(20.0)),
         failure=lambda now_s: "keystone died: see its log" if now_s > 20.0 else None,
     )
     assert ended.code == 3
     assert "keystone died: see its log" in ended.stderr
+    assert (ended.data["status"], ended.data["exit_code"]) == ("failed", 3)
+    case = Xml.parse(loadstone.home / "n.xml").find("testsuite/testcase/error")
+    assert case is not None
+    assert case.get("type") == "exit code 3"
     kept = json.loads(loadstone("results", "show", "latest", "--json=-").stdout)
     assert kept["status"] == "failed"
     assert len(only(kept)["trials"]) == len(ended.engine.plans) > 1
@@ -347,10 +363,21 @@ def test_an_interrupted_search_says_what_it_knows_of_n(loadstone: VirtualCommand
 def test_a_prediction_without_the_services_processes_is_refused_before_load(
     loadstone: VirtualCommandLine, predict: str
 ) -> None:
-    ended = loadstone(*SEARCH[:-1], predict, service=STEADY)
+    ended = loadstone("capacity", "--users=0", predict, service=STEADY)
     assert ended.code == 2
     assert "those of this target are not known" in ended.stderr
     assert not ended.engine.plans
+
+
+@pytest.mark.parametrize(
+    "word", ["--budget=20s", "--curve=5", "--method=bisect", "--objective=p99<1s"]
+)
+def test_a_prediction_alone_refuses_what_belongs_to_a_search(
+    loadstone: VirtualCommandLine, word: str
+) -> None:
+    ended = loadstone("capacity", "--users=0", "--predict", word, service=STEADY)
+    assert (ended.code, bool(ended.engine.plans)) == (2, False)
+    assert f"{word.partition('=')[0]} needs a measured N" in ended.stderr
 
 
 @pytest.mark.parametrize(

@@ -56,6 +56,7 @@ class Measurement:
     reduced: tuple[Reduction, ...] = ()  # settings of the file that were reduced
     requests_as_rally: bool = False  # whether iterations sent every request that Rally sends
     least_rps: float | None = None  # N below this falls short (`--fail-below`)
+    is_repeat: bool = False  # one of several searches, which are judged as combined
     held_fault: str = ""  # the fault that was in force during all its trials
 
     @property

@@ -71,16 +71,15 @@ def _in_words(short: Shortfall) -> str:
 def _of(measurement: Measurement) -> Iterator[Shortfall]:
     if measurement.failure is not None:
         return iter((Shortfall(measurement.failure_code, measurement.failure),))
+    if measurement.is_repeat:
+        return iter(())
     # A search or a prediction may have its result all the same.
     if not measurement.has_ended and measurement.policy not in ("search", "prediction"):
         return iter((Shortfall(MeasurementInvalid.exit_code, NOT_ENDED),))
     if measurement.workload:
         return _of_workload(measurement)
-    if measurement.policy == "search":
-        return _of_search(measurement)
-    if measurement.policy == "prediction":
-        return _of_prediction(measurement)
-    return _of_fixed_load(measurement)
+    judges = {"search": _of_search, "prediction": _of_prediction}
+    return judges.get(measurement.policy, _of_fixed_load)(measurement)
 
 
 def _of_search(measurement: Measurement) -> Iterator[Shortfall]:
@@ -96,6 +95,8 @@ def _of_search(measurement: Measurement) -> Iterator[Shortfall]:
         yield Shortfall(MeasurementInvalid.exit_code, reason, True)
         return
     causes = {trial.verdict.cause for trial in measurement.trials}
+    if found is not None and not measurement.trials:  # several searches
+        causes = set(found.causes)
     if found is not None and any(trial.stats.failed for trial in measurement.trials):
         causes |= {Cause.ERRORS} & set(found.causes)
     is_bounded = found is not None and (found.low_rps is not None or found.high_rps is not None)

@@ -19,7 +19,8 @@ def exit_code(run: Run, left: Sequence[Leftover] = ()) -> int:
 def accepting_ranges(run: Run) -> Run:
     """Return a run in which an interval that is too wide for a number is an answer, too.
 
-    For where several searches are combined, or where the range itself is what was asked for.
+    For where the measurements of several runs are combined, or where the range itself is what was
+    asked for.
     """
     return replace(run, measurements=tuple(map(_accepting_range, run.measurements)))
 

@@ -284,6 +284,7 @@ class _Flow:
             title=f"{searches[0].title.rpartition(', search ')[0]}, {count} searches",
             capacity=combined([one.capacity for one in searches if one.capacity is not None]),
             trials=(),
+            is_repeat=False,
             notes=(),
             least_rps=group.least_rps,
             wall_s=sum(one.wall_s for one in searches),

@@ -358,6 +358,7 @@ def _search(searched: Searchable, terms: SearchTerms, number: int) -> Measuremen
             policy="search" if is_search else "prediction",
             parameters=parameters,
             least_rps=terms.least_rps if terms.repeats == 1 else None,
+            is_repeat=is_search and terms.repeats > 1,
         ),
         generator=searched.generator(
             Limits(max_connections=settings.max_connections), terms.placement
