@@ -250,11 +250,6 @@ class Run:
     title: str = ""  # of a task
 
     @property
-    def searches(self) -> tuple[Measurement, ...]:
-        """Its searches and fixed loads, without a task's workloads."""
-        return tuple(one for one in self.measurements if one.workload is None)
-
-    @property
     def workloads(self) -> tuple[Measurement, ...]:
         """A task's workloads; each step is a measurement of its own."""
         return tuple(one for whole in self.measurements if whole.workload for one in whole.each)
