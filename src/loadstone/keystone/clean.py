@@ -124,10 +124,10 @@ def _summary(things: tuple[Resource, ...]) -> str:
 
 def require_same_cloud(record: JournalContents, access: Access) -> None:
     """Refuse a cloud other than the one in which the run created its resources."""
-    # A lab may restart on another port, so the same name is as good as the same URL. "OS_*"
-    # identifies no cloud: it is whatever the shell's variables point to.
-    is_named = record.chosen.startswith("--") and access.cloud.chosen == record.chosen
-    if record.identity_url not in ("", access.identity_url) and not is_named:
+    # A lab may restart on another port, so its name is as good as its URL. The name of a cloud is
+    # not: each folder may have a clouds.yaml of its own, and OS_* is whatever the shell has.
+    is_same_lab = record.chosen.startswith("--lab ") and access.cloud.chosen == record.chosen
+    if record.identity_url not in ("", access.identity_url) and not is_same_lab:
         raise InvalidInput(
             f"run {record.run_id} was made in {record.identity_url} ({record.chosen}), "
             f"not in {access.identity_url} ({access.cloud.chosen}); choose that cloud"
