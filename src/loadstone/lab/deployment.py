@@ -71,6 +71,20 @@ def requested(name: str, pairs: Iterable[tuple[str, str]]) -> LabSettings:
     return settings_.read((*present, *given))
 
 
+def require_same(name: str, settings: LabSettings) -> None:
+    """Refuse a deployment that exists with other settings; a start would replace them."""
+    before = state.read(folder_of(name))
+    if before is None:
+        return
+    has = settings_.read(before.settings)
+    if settings != replace(has, port=settings.port):
+        raise InvalidInput(
+            f"lab {name} exists with other settings ({_difference(has, settings)}); remove it with "
+            f"its data: loadstone lab down {name} --purge; or measure it: loadstone lab up {name}, "
+            f"then loadstone capacity --lab {name}"
+        )
+
+
 def down(name: str, *, purge: bool = False) -> None:
     """Stop a deployment and remove its password; `purge`: its data, keys and logs too."""
     folder = _existing(name)
