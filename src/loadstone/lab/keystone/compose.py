@@ -309,7 +309,8 @@ def _directory(blueprint: Blueprint) -> tuple[tuple[Part, ...], tuple[Option, ..
         case IdentityBackend.SQL:
             return (), ()
         case IdentityBackend.LDAP:
-            return directory(blueprint.folder, blueprint.ports, blueprint.directory_password)
+            password, chosen = blueprint.directory_password, blueprint.settings.conf
+            return directory(blueprint.folder, blueprint.ports, password, chosen)
         case _:
             assert_never(blueprint.settings.identity)
 
