@@ -231,6 +231,12 @@ def continue_(members: Iterable[Process]) -> None:
         _signal(process, signal.SIGCONT)
 
 
+def reload(members: Iterable[Process]) -> None:
+    """Let servers read their configuration again (SIGHUP)."""
+    for process in members:
+        _signal(process, signal.SIGHUP)
+
+
 def memory_mb(members: Iterable[Process]) -> float:
     """Return the memory of the processes, with shared pages counted once (PSS)."""
     total_kb = 0
