@@ -3,11 +3,17 @@
 import configparser
 from pathlib import Path
 
-from loadstone.lab import state
+import pytest
+
+from loadstone.faults import database
+from loadstone.lab import processes, state
 from loadstone.lab.keystone import settings
 from loadstone.lab.keystone.compose import Blueprint, parts
+from loadstone.lab.parts.mariadb import MariaDb
 from loadstone.lab.parts.part import Part
+from loadstone.lab.parts.postgres import Postgres
 from loadstone.lab.ports import HOST, Ports
+from loadstone.lab.state import DeploymentState, Phase, Record
 
 
 class OnePort(Ports):
@@ -32,3 +38,24 @@ def test_options_of_ldap_reach_the_domain_of_the_directory(tmp_path: Path) -> No
     assert found["ldap"]["pool_size"] == "3"
     assert found["ldap"]["use_pool"] == "false"
     assert found["ldap"]["use_auth_pool"] == "true"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("database=postgres",),
+        ("service=keycloak", "database=postgres"),
+        ("service=keycloak", "database=mariadb"),
+        ("service=hydra", "database=postgres"),
+    ],
+)
+def test_faults_find_the_data_of_each_service(tmp_path: Path, words: tuple[str, ...]) -> None:
+    composition = composed(tmp_path, *words)
+    chosen = settings.read([settings.split(word) for word in words])
+    record = Record(chosen.database.value, None, 15, ())
+    boot = processes.boot_id()
+    known = DeploymentState("it", "r", Phase.RUNNING, boot, chosen.pairs(), records=(record,))
+    state.write(tmp_path, known)
+    server = composition[chosen.database.value]
+    assert isinstance(server, Postgres | MariaDb)
+    assert database.folder(tmp_path).parent == server.data

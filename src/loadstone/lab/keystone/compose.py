@@ -222,7 +222,7 @@ def _keycloak(blueprint: Blueprint) -> tuple[Part, ...]:
         users=settings.realm_users,
         hash=PasswordHash.chosen(settings.hash, settings.hash_iterations),
     )
-    data = storage_folder(folder, settings) / f"keycloak-{settings.database}"
+    data = data_folder(folder, settings)
     servers: tuple[Part, ...] = ()
     database = H2
     if settings.database is not DatabaseBackend.H2:
@@ -249,7 +249,7 @@ def _keycloak(blueprint: Blueprint) -> tuple[Part, ...]:
 def _hydra(blueprint: Blueprint) -> tuple[Part, ...]:
     """Return the parts of a Hydra, whose database is empty at each start."""
     folder, settings, ports = blueprint.folder, blueprint.settings, blueprint.ports
-    data = storage_folder(folder, settings) / f"hydra-{settings.database}"
+    data = data_folder(folder, settings)
     servers: tuple[Part, ...] = ()
     dsn = hydra.MEMORY
     if settings.database is DatabaseBackend.POSTGRES:

@@ -42,8 +42,10 @@ def storage_folder(folder: Path, chosen: LabSettings) -> Path:
 
 
 def data_folder(folder: Path, chosen: LabSettings) -> Path:
-    """Return the folder for the data of one release on one database server."""
-    return storage_folder(folder, chosen) / f"{chosen.source.title}-{chosen.database}"
+    """Return the folder for the data of one release, or one provider, on one database server."""
+    is_provider = chosen.service.is_provider
+    owner = chosen.service.value if is_provider else chosen.source.title
+    return storage_folder(folder, chosen) / f"{owner}-{chosen.database}"
 
 
 def rename_data(old: Path, new: Path) -> None:
