@@ -166,7 +166,7 @@ def test_a_data_folder_that_another_user_made_is_not_used(
 ) -> None:
     monkeypatch.setenv("LOADSTONE_HOME", str(tmp_path / "home"))
     chosen = LabSettings(storage=str(tmp_path))
-    data = storage_folder(tmp_path / "home" / "lab" / "deployments" / "it", chosen)
+    data = storage_folder(tmp_path / "home" / "lab" / "deployments" / "it", chosen.storage)
     other = tmp_path / "elsewhere"
     other.mkdir()
     data.symlink_to(other)

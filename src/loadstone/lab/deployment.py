@@ -166,7 +166,7 @@ def _start(
     say: Callable[[str], None],
 ) -> Deployment:
     if settings.storage != settings_.DISK:
-        require_own(storage_folder(folder, settings))
+        require_own(storage_folder(folder, settings.storage))
     require_not_upgraded(folder, settings)
     port = book.allocate(WEB, settings.port, settings.host)
     blueprint = Blueprint(
@@ -278,10 +278,10 @@ def _purge(folder: Path) -> None:
 
 
 def _drop_data_elsewhere(folder: Path, last: DeploymentState) -> None:
-    with suppress(InvalidInput):  # the user's folder is gone, and with it the data
-        data = storage_folder(folder, settings_.read(last.settings))
-        if folder not in data.parents:
-            shutil.rmtree(data, ignore_errors=True)
+    # Of the settings only this one is read: the sources of the release may be gone.
+    data = storage_folder(folder, dict(last.settings).get("storage", settings_.DISK))
+    if folder not in data.parents:
+        shutil.rmtree(data, ignore_errors=True)  # the user's folder may be gone
 
 
 def _keep_old_logs(folder: Path) -> None:

@@ -281,7 +281,7 @@ def _reference(blueprint: Blueprint, contents: ServiceEnvironment) -> tuple[Part
 def _compute_site(blueprint: Blueprint) -> ComputeSite:
     return ComputeSite(
         folder=blueprint.folder,
-        storage=storage_folder(blueprint.folder, blueprint.settings),
+        storage=storage_folder(blueprint.folder, blueprint.settings.storage),
         settings=blueprint.settings,
         ports=blueprint.ports,
         auth_url=blueprint.url,

@@ -544,8 +544,7 @@ def _level(levels: type[StrEnum]) -> Callable[[str, str], StrEnum]:
 
 
 def _release(key: str, value: str) -> str:  # noqa: ARG001 (a reader's face)
-    read_release(value)
-    return value
+    return read_release(value).absolute  # it is read again later, in other folders
 
 
 def _address(key: str, value: str) -> str:
