@@ -9,6 +9,7 @@ from loadstone.faults import database
 from loadstone.lab import processes, state
 from loadstone.lab.keystone import settings
 from loadstone.lab.keystone.compose import Blueprint, parts
+from loadstone.lab.keystone.service import set_keys
 from loadstone.lab.parts.mariadb import MariaDb
 from loadstone.lab.parts.part import Part
 from loadstone.lab.parts.postgres import Postgres
@@ -38,6 +39,23 @@ def test_options_of_ldap_reach_the_domain_of_the_directory(tmp_path: Path) -> No
     assert found["ldap"]["pool_size"] == "3"
     assert found["ldap"]["use_pool"] == "false"
     assert found["ldap"]["use_auth_pool"] == "true"
+
+
+def test_the_keys_are_as_many_as_was_said_last(tmp_path: Path) -> None:
+    repository = tmp_path / "keys" / "fernet"
+    repository.mkdir(parents=True)
+    for name in "01":
+        (repository / name).write_text(name)
+    keystone = composed(tmp_path)["keystone"]
+    assert "fernet keys" not in dict(keystone.facts())
+    set_keys(repository, 5)
+    assert dict(keystone.facts())["fernet keys"] == "5"
+    set_keys(repository, 3)
+    assert sorted(path.name for path in repository.iterdir()) == ["0", "3", "4"]
+    set_keys(repository, 4)
+    assert sorted(path.name for path in repository.iterdir()) == ["0", "3", "4", "5"]
+    set_keys(repository, 1)
+    assert sorted(path.name for path in repository.iterdir()) == ["0", "5"]
 
 
 @pytest.mark.parametrize(

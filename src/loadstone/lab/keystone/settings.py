@@ -209,7 +209,7 @@ class LabSettings:
     listen: int | None = None  # length of uWSGI's listen queue
     db_connections: int = CONNECTIONS
     db_buffer_mb: int = BUFFER_MB
-    fernet_keys: int = 0  # at least so many
+    fernet_keys: int = 0  # 0: as many as there are
     revocation_events: int = 0
     expired_tokens: int = 0
     users: int = 0  # population: users, and so on, besides those that the lab needs
