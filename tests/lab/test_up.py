@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from loadstone.errors import InvalidInput
 from loadstone.lab import deployment, state
 from loadstone.lab.keystone import settings
 from loadstone.lab.keystone.database import storage_folder
@@ -52,3 +53,13 @@ def test_the_data_of_a_lab_are_removed_although_its_sources_are_gone(
     deployment.down("mine", purge=True)
     assert not folder.exists()
     assert not data.exists()
+
+
+@pytest.mark.parametrize("name", ["My Results", 'with"quote', "100%", "{it}"])
+def test_a_home_that_servers_cannot_read_is_refused_before_anything_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv("LOADSTONE_HOME", str(tmp_path / name))
+    with pytest.raises(InvalidInput, match=r"set LOADSTONE_HOME to another folder$"):
+        deployment.up("mine", settings.read([]), print)
+    assert not (tmp_path / name / "lab").exists()

@@ -26,6 +26,7 @@ from loadstone.system.redaction import MASK, is_secret_option, masked
 __all__ = ["Deployment", "LabSettings", "down", "every", "find", "is_known", "requested", "up"]
 
 OLD_LOGS = "logs.before"
+_SPECIAL = re.compile(r"""[\s"'#;?%{}\\]""")  # in a configuration file of a server
 # The watcher of a command that was killed stops the parts in this time.
 WAIT_S = 60.0
 
@@ -35,6 +36,7 @@ def up(
 ) -> Deployment:
     """Start a deployment, or return the running one; an `owned` one ends with this process."""
     folder = folder_of(name)
+    _require_plain(folder)
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         busy = f"another loadstone is starting or stopping {name}; wait for it"
@@ -46,6 +48,16 @@ def up(
             return _guarded(folder, settings, before, say, owned=owned)
     except OSError as problem:
         raise EnvironmentUnusable(f"cannot start {name} in {folder}: {problem}") from problem
+
+
+def _require_plain(folder: Path) -> None:
+    """Refuse a path that configuration files would have to quote, each server's in another way."""
+    special = _SPECIAL.search(str(folder))
+    if special is not None:
+        raise InvalidInput(
+            f"{folder}: servers of a lab cannot use a path with {special[0]!r}; set LOADSTONE_HOME "
+            "to another folder"
+        )
 
 
 @contextmanager
