@@ -41,6 +41,13 @@ def test_options_of_ldap_reach_the_domain_of_the_directory(tmp_path: Path) -> No
     assert found["ldap"]["use_auth_pool"] == "true"
 
 
+def test_a_population_without_users_is_a_fact(tmp_path: Path) -> None:
+    facts = dict(composed(tmp_path, "projects=50", "groups=3")["keystone"].facts())
+    assert (facts["projects"], facts["groups"]) == ("50", "3")
+    assert not {"users", "unique passwords"} & set(facts)
+    assert not {"projects", "groups"} & set(dict(composed(tmp_path)["keystone"].facts()))
+
+
 def test_the_keys_are_as_many_as_was_said_last(tmp_path: Path) -> None:
     repository = tmp_path / "keys" / "fernet"
     repository.mkdir(parents=True)

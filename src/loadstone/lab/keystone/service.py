@@ -27,6 +27,7 @@ from loadstone.lab.parts.part import Facts, Part, Say
 from loadstone.lab.server_certificates import CLIENT
 
 APPLICATION = "keystone_app"
+_WITHOUT_USERS = ("projects", "groups")  # of a population that may have no users
 FEWEST_KEYS = 2  # of a new repository: one that is staged and one that encrypts
 
 
@@ -130,7 +131,7 @@ class Keystone(Part):
             *(
                 (name.replace("_", " "), str(count))
                 for name, count in asdict(self._population).items()
-                if count and self.settings.users
+                if count and (self.settings.users or name in _WITHOUT_USERS)
             ),
             *((("fernet keys", str(keys)),) if keys > FEWEST_KEYS else ()),
         )
