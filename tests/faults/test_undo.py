@@ -1,14 +1,22 @@
 """What is written down to be undone, and Fernet keys."""
 
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from dead_owner import dead_owner
 
 from loadstone.errors import EnvironmentUnusable
-from loadstone.faults import keys
+from loadstone.faults import database, keys
 from loadstone.faults.journal import FaultTarget, Owner, Undo, UndoJournal
 from loadstone.faults.undo import undo_pending
+from loadstone.lab import processes, state
+from loadstone.lab.parts.postgres import STATEMENTS_ON
+from loadstone.lab.state import DeploymentState, Phase, Record
 
 
 def journal_of(lab: Path) -> UndoJournal:
@@ -64,3 +72,63 @@ def test_a_journal_that_cannot_be_read_is_said(tmp_path: Path) -> None:
     path.write_text("{")
     with pytest.raises(EnvironmentUnusable, match="lab down"):
         UndoJournal.at(path)
+
+
+@contextmanager
+def waiting_for_hup() -> Iterator[subprocess.Popen[str]]:
+    """Start a process that prints a line on SIGHUP."""
+    code = (
+        "import signal; signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP});"
+        "print('waits', flush=True); signal.sigwait({signal.SIGHUP}); print('reads', flush=True)"
+    )
+    with subprocess.Popen(
+        (sys.executable, "-c", code), stdout=subprocess.PIPE, text=True
+    ) as server:
+        try:
+            assert server.stdout is not None
+            assert server.stdout.readline() == "waits\n"
+            yield server
+        finally:
+            server.kill()
+
+
+def lab_with_postgres(folder: Path, server: int | None = None) -> Path:
+    """Return the configuration of a lab's PostgreSQL that counts statements."""
+    record = Record(
+        "postgres", None if server is None else processes.identify(server), signal.SIGINT, ()
+    )
+    known = (("database", "postgres"), ("workers", "1"))
+    found = DeploymentState(
+        "it", "run-1", Phase.RUNNING, processes.boot_id(), known, records=(record,)
+    )
+    state.write(folder, found)
+    tables = folder / "data" / "30.0.0-postgres" / "postgres-data"
+    tables.mkdir(parents=True)
+    conf = tables / database.POSTGRES_CONF
+    conf.write_text(f"work_mem = 4MB\n{STATEMENTS_ON}\n")
+    return conf
+
+
+@pytest.mark.processes
+def test_the_count_of_statements_is_undone_at_the_server_that_runs(tmp_path: Path) -> None:
+    lab = tmp_path / "it"
+    with waiting_for_hup() as server, waiting_for_hup() as stranger:
+        conf = lab_with_postgres(lab, server.pid)
+        # As an earlier server left it that was killed; another process has its number by now.
+        (conf.parent / "postmaster.pid").write_text(f"{stranger.pid}\n")
+        journal = journal_of(lab)
+        journal.note(Undo.STATEMENTS, "postgres", dead_owner(), "run-1")
+        assert undone(journal) == ["count no statements of postgres"]
+        assert server.stdout is not None
+        assert server.stdout.readline() == "reads\n"
+        assert stranger.poll() is None
+        stranger.terminate()
+        assert stranger.wait() == -signal.SIGTERM  # it has not read anything and ended
+    assert conf.read_text() == "work_mem = 4MB\n"
+
+
+def test_a_database_without_its_data_is_said(tmp_path: Path) -> None:
+    lab = tmp_path / "it"
+    lab_with_postgres(lab).unlink()
+    with pytest.raises(EnvironmentUnusable, match=r"postgresql\.auto\.conf"):
+        database.set_read_only(lab, is_read_only=True)

@@ -41,7 +41,7 @@ class Cloud(FakeKeystone):
         self.may_remove.set()
 
     def serve(self, request):
-        if request.path.split("/")[1] in ("compute", "image"):
+        if request.path.split("/")[1] in ("compute", "image", "network"):
             if request.command == "DELETE":
                 self.removing.set()
                 self.may_remove.wait(timeout=500)
@@ -103,6 +103,41 @@ def test_a_task_boots_servers_as_its_users_and_leaves_nothing(cloud, tmp_path: P
     assert len(booted_names(cloud)) == 4
     assert cloud.beside.servers == {}
     assert cloud.names("users") == []
+
+
+NETWORKS = """
+version: 2
+title: Networks
+subtasks:
+  - title: Log in
+    scenario: {Authenticate.keystone: {}}
+    runner: {constant: {times: 4, concurrency: 2}}
+    contexts:
+      users: {tenants: 2, users_per_tenant: 1}
+      network: {}
+"""
+
+
+def test_security_groups_of_a_runs_projects_are_removed(
+    cloud, tmp_path: Path, loadstone, monkeypatch
+):
+    monkeypatch.setattr("loadstone.keystone.identity._RETRY_WAITS_S", (0.0,) * 4)
+    cloud.beside.ensure_group("somebody's")
+    others = dict(cloud.beside.groups)
+    cloud.beside.hold_groups = True
+    task = tmp_path / "task.yaml"
+    task.write_text(NETWORKS)
+    code, shown, told = loadstone("run", str(task))
+    assert code == 1, shown + told
+    assert "security group default of loadstone-" in told
+    assert len(cloud.beside.groups) == 3
+    assert cloud.beside.networks == {}
+    assert cloud.names("projects") == []
+    # The projects are gone, and their groups are still known.
+    cloud.beside.hold_groups = False
+    code, shown, told = loadstone("results", "clean", "latest")
+    assert code == 0, shown + told
+    assert cloud.beside.groups == others
 
 
 @pytest.fixture

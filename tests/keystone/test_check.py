@@ -90,6 +90,21 @@ def test_a_sound_target_is_logged_in_to_and_nothing_is_created(fake, home):
     assert not list(home.glob("home/targets/*/measurements/*"))
 
 
+@pytest.mark.usefixtures("named")
+@pytest.mark.parametrize(
+    ("roles", "found"),
+    [
+        (["member", "admin"], "may list domains, and has the role admin"),
+        (["reader"], "creating users was not tried, and the roles are reader, not admin"),
+        ([], "creating users was not tried, and there is no role"),
+    ],
+)
+def test_the_right_to_create_users_is_only_said_of_admins(fake, roles, found):
+    fake.token_roles = roles
+    _, rows = doctor()
+    assert rows["rights"]["found"].endswith(found)
+
+
 def test_a_wrong_password_is_one_row_and_exit_code_3(named):
     named(password="wrong-one")
     code, rows = doctor()

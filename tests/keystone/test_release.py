@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from loadstone.errors import InvalidInput
+from loadstone.lab.keystone import settings
 from loadstone.lab.keystone.release import SourceTree, read
 
 
@@ -99,3 +100,20 @@ def test_a_wheel_of_another_project_is_refused(tmp_path: Path) -> None:
     wheel.write_bytes(b"")
     with pytest.raises(InvalidInput, match="is not a wheel of Keystone"):
         read(str(wheel))
+
+
+@pytest.mark.processes
+def test_a_lab_knows_its_sources_from_every_folder(
+    sources: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(sources.parent)
+    patch = sources.parent / "fix.patch"
+    patch.write_text("")
+    for typed, known in (
+        ("checkout", str(sources)),
+        ("./checkout/../checkout", f"{sources}/../checkout"),
+        ("30.0.0+fix.patch", f"30.0.0+{patch}"),
+        (f"git+file://{sources}@29.0.1", f"git+file://{sources}@29.0.1"),
+        ("29.1.0", "29.1.0"),
+    ):
+        assert settings.read([("release", typed)]).release == known

@@ -74,6 +74,18 @@ def test_an_unrecorded_process_is_found_by_its_mark(tmp_path: Path) -> None:
     processes.stop(lost)
 
 
+def test_a_process_in_a_container_is_left_alone(tmp_path: Path) -> None:
+    by_root = () if os.geteuid() == 0 else ("--user", "--map-root-user")
+    alone = ("unshare", *by_root, "--pid", "--fork", "--kill-child")
+    inside = ("env", f"{processes.MARK}={tmp_path}", "sleep", "600")
+    with subprocess.Popen((*alone, *inside)) as container:
+        try:
+            until(lambda: len(processes.with_variable(processes.MARK, str(tmp_path))) == 1)
+            assert processes.marked(tmp_path) == ()
+        finally:
+            container.kill()
+
+
 def test_a_process_in_the_moment_of_its_start_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,11 +1,15 @@
-"""Settings that `lab up` requests of a deployment that may run already."""
+"""Settings that `lab up` and `loadstone demo` request of a deployment that exists."""
 
 from pathlib import Path
 
 import pytest
 
+from loadstone.errors import InvalidInput
 from loadstone.lab import deployment, processes, state
+from loadstone.lab.keystone.settings import LabSettings
 from loadstone.lab.state import DeploymentState, Phase
+from loadstone.target.choice import OwnLab
+from loadstone.target.connect import own_lab
 
 
 @pytest.mark.parametrize(
@@ -26,3 +30,29 @@ def test_what_is_not_given_is_as_it_runs(
     state.write(folder, DeploymentState("two", "r", phase, processes.boot_id(), known))
     chosen = deployment.requested("two", pairs)
     assert (chosen.workers, chosen.threads) == (workers, threads)
+
+
+@pytest.fixture
+def demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home in which a lab is started and stopped without any processes."""
+    monkeypatch.setenv("LOADSTONE_HOME", str(tmp_path))
+    monkeypatch.setattr(deployment, "up", lambda name, *_, **__: deployment.load(name))
+    monkeypatch.setattr(deployment, "down", lambda _: None)
+    return tmp_path / "lab" / "deployments" / "demo"
+
+
+def test_the_demo_refuses_a_lab_of_its_name_that_has_other_settings(demo: Path) -> None:
+    known = LabSettings(port=5001, storage="tmpfs").pairs()
+    state.write(demo, DeploymentState("demo", "r", Phase.STOPPED, "", known))
+    with (
+        pytest.raises(InvalidInput, match=r"\(storage=tmpfs, not disk\).*lab down demo --purge"),
+        own_lab(OwnLab("demo", LabSettings()), print),
+    ):
+        raise AssertionError("it was started")
+
+
+def test_the_demo_starts_its_lab_again(demo: Path) -> None:
+    known = LabSettings(port=5001).pairs()
+    state.write(demo, DeploymentState("demo", "r", Phase.STOPPED, "", known))
+    with own_lab(OwnLab("demo", LabSettings()), print) as lab:
+        assert lab.folder == demo

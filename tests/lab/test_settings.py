@@ -56,6 +56,9 @@ def test_settings_are_read_as_they_are_written() -> None:
         ("unique-passwords=2", "needs users=2 or more"),
         ("users=1000001", "from 0 to 1000000"),
         ("roles-per-user=3", "needs as many projects or more"),
+        ("balance=leastconn", "needs nodes=2 or more"),
+        ("db-connections=500", "needs database=mariadb or postgres: sqlite has no server"),
+        ("db-buffer-mb=512", "needs database=mariadb or postgres"),
     ],
 )
 def test_what_cannot_be_is_answered_with_what_can(word: str, mend: str) -> None:
@@ -114,6 +117,12 @@ def test_a_home_that_cannot_be_written_is_said_in_one_line(monkeypatch: pytest.M
         (("release=12.0.3",), "too old; releases from 13"),
         (("release=13.0.2", "users=5"), "started without users, projects, groups"),
         (("service=flask-reference", "users=5"), "has no users"),
+        (("service=flask-reference", "storage=tmpfs"), "has no storage"),
+        (("service=flask-reference", "db-buffer-mb=512"), "has no db-buffer-mb"),
+        (("service=hydra", "storage=tmpfs"), "storage=tmpfs needs database=postgres"),
+        (("service=hydra", "db-connections=500"), "db-connections=500 needs database=postgres"),
+        (("service=keycloak", "db-buffer-mb=512"), "needs database=mariadb or postgres: h2 has"),
+        (("token=jws", "fernet-keys=100"), "fernet-keys=100 needs token=fernet"),
         (("maxconn=4",), r"maxconn needs nodes=2 or more"),
         (("memcached-servers=3",), "memcached-servers=3 needs cache=memcached or"),
         (("implementation=rust", "web=apache"), "implementation=rust has no web: its settings"),
@@ -157,7 +166,7 @@ def test_a_data_folder_that_another_user_made_is_not_used(
 ) -> None:
     monkeypatch.setenv("LOADSTONE_HOME", str(tmp_path / "home"))
     chosen = LabSettings(storage=str(tmp_path))
-    data = storage_folder(tmp_path / "home" / "lab" / "deployments" / "it", chosen)
+    data = storage_folder(tmp_path / "home" / "lab" / "deployments" / "it", chosen.storage)
     other = tmp_path / "elsewhere"
     other.mkdir()
     data.symlink_to(other)

@@ -1,11 +1,14 @@
-"""What `lab up` leaves when it is interrupted before it has begun."""
+"""What `lab up` leaves when it is interrupted before it has begun, and `lab down --purge`."""
 
 from pathlib import Path
 
 import pytest
 
-from loadstone.lab import deployment
+from loadstone.errors import InvalidInput
+from loadstone.lab import deployment, state
 from loadstone.lab.keystone import settings
+from loadstone.lab.keystone.database import storage_folder
+from loadstone.lab.state import DeploymentState, Phase
 from loadstone.system import paths
 
 
@@ -36,3 +39,27 @@ def test_what_was_there_before_stays(home: Path, monkeypatch: pytest.MonkeyPatch
     with pytest.raises(KeyboardInterrupt):
         deployment.up("mine", settings.read([]), print)
     assert kept.exists()
+
+
+@pytest.mark.usefixtures("home")
+def test_the_data_of_a_lab_are_removed_although_its_sources_are_gone(
+    tmp_path: Path,
+) -> None:
+    folder = deployment.folder_of("mine")
+    data = storage_folder(folder, str(tmp_path))
+    data.mkdir()
+    known = (("release", "/gone/keystone"), ("storage", str(tmp_path)))
+    state.write(folder, DeploymentState("mine", "r", Phase.STOPPED, "", known))
+    deployment.down("mine", purge=True)
+    assert not folder.exists()
+    assert not data.exists()
+
+
+@pytest.mark.parametrize("name", ["My Results", 'with"quote', "100%", "{it}"])
+def test_a_home_that_servers_cannot_read_is_refused_before_anything_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv("LOADSTONE_HOME", str(tmp_path / name))
+    with pytest.raises(InvalidInput, match=r"set LOADSTONE_HOME to another folder$"):
+        deployment.up("mine", settings.read([]), print)
+    assert not (tmp_path / name / "lab").exists()

@@ -41,6 +41,8 @@ LISTS = {
     "monitoring/metrics": ("metrics", []),
 }
 
+KEPT_BY_NEUTRON = tuple(f"network/v2.0/{one}" for one in ("networks", "subnets", "security-groups"))
+
 
 class FakeCloud:
     """State: servers that are ACTIVE at the second look, and a count of all calls."""
@@ -48,6 +50,8 @@ class FakeCloud:
     def __init__(self):
         self.servers = {}
         self.networks = {}
+        self.groups = {}  # security groups
+        self.hold_groups = False  # they are in use
         self.calls = Counter()
         self.requests = []
         self.refuse_boot = False
@@ -78,11 +82,15 @@ class FakeCloud:
         if path in LISTS:
             word, things = LISTS[path]
             return 200, {word: things}
-        if path.startswith(("compute/v2.1/servers", "network/v2.0/networks")):
+        if path.startswith(("compute/v2.1/servers", *KEPT_BY_NEUTRON)):
             return self.kept(request, path, body)
         return self.version(base, path)
 
     def kept(self, request, path, body):
+        if path.startswith("network/v2.0/security-groups"):
+            return self.neutron_group(request.command, path.rpartition("/")[2])
+        if path.startswith("network/v2.0/subnets"):
+            return 201, {"subnet": {"id": "sub", **body["subnet"]}}
         if path.startswith("network"):
             return self.neutron(request.command, path.rpartition("/")[2], body)
         query = dict(parse_qsl(urlsplit(request.path).query))
@@ -110,11 +118,26 @@ class FakeCloud:
             case "POST":
                 made = {"id": f"n-{uuid.uuid4().hex}", **body["network"]}
                 self.networks[made["id"]] = made
+                self.ensure_group(made.get("project_id"))
                 return 201, {"network": made}
             case "DELETE":
                 del self.networks[identity]
                 return 204, None
         return 200, {"networks": list(self.networks.values())}
+
+    def ensure_group(self, project):
+        """Make the group `default` of a project, as Neutron does before its first network."""
+        if project not in [one["project_id"] for one in self.groups.values()]:
+            group = {"id": f"g-{uuid.uuid4().hex}", "name": "default", "project_id": project}
+            self.groups[group["id"]] = group
+
+    def neutron_group(self, method, identity):
+        if method == "DELETE" and self.hold_groups:
+            return 409, {"NeutronError": {"message": "in use"}}
+        if method == "DELETE":
+            del self.groups[identity]
+            return 204, None
+        return 200, {"security_groups": list(self.groups.values())}
 
     def nova(self, method, rest, body, query):
         if rest and rest != ["detail"]:

@@ -37,6 +37,7 @@ class FakeKeystone:
         self.bodies = []
         self.token_life_s = 3600
         self.roles = {"r-admin": "admin", "r-member": "member", "r-reader": "reader"}
+        self.token_roles = ["admin"]
         self.disturb = lambda _method, _path: None
         self.after = lambda _method, _path: None
         self.page = None  # how many of a list are shown at once
@@ -196,6 +197,7 @@ class FakeKeystone:
         domain = {"id": "default", "name": "Default"}
         user = {"id": "u-admin"} | given | {"domain": domain}
         value |= {"user": user, "catalog": [], "issued_at": value["expires_at"]}
+        value["roles"] = [{"id": f"r-{name}", "name": name} for name in self.token_roles]
         if "project" in scope:
             value["project"] = {"id": "p-admin", "name": "admin", "domain": domain}
         return 201, {"token": value}, (("X-Subject-Token", token),)

@@ -1,6 +1,7 @@
 """`loadstone lab`: real Keystones on this machine, or on lab hosts of a fleet."""
 
 import shlex
+from contextlib import ExitStack
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -139,8 +140,9 @@ def _up_there(name: str, host: str, pairs: tuple[tuple[str, str], ...], options:
 @lab.command()
 @click.argument("name")
 @click.option("--purge", is_flag=True, help="Also remove its data, keys and logs.")
+@click.option("--forget", is_flag=True, help="Free the name of a lab whose host is lost.")
 @UNDONE_ANYWAY
-def down(name: str, purge: bool, anyway: bool) -> None:
+def down(name: str, purge: bool, forget: bool, anyway: bool) -> None:
     """Stop the deployment NAME; keep its data for the next `up`.
 
     This ends all faults of NAME that are still in force. --purge refuses to remove NAME before they
@@ -151,15 +153,39 @@ def down(name: str, purge: bool, anyway: bool) -> None:
 
     record = remote_lab.recorded(name)
     if record is None:
+        if forget:
+            raise click.UsageError(f"--forget: no lab {name} on another host is known")
         if purge:
             say = partial(click.echo, err=True)
             require_undone(lab_target(name), say, anyway=anyway)
         deployment.down(name, purge=purge)
         _forget_faults(name, purge=purge)
         return
-    with remote_lab.connected(record.place, is_alone=False) as there:
-        there.down(name, lambda line: click.echo(line, err=True), purge=purge)
+    if forget:
+        click.echo(
+            f"forgot lab {name}; if host {record.host} still runs, so may the lab: end it "
+            f"there with `loadstone lab down {name}`",
+            err=True,
+        )
+    else:
+        _down_there(record, purge=purge)
     remote_lab.forget(name)
+
+
+def _down_there(record: "RemoteRecord", *, purge: bool) -> None:
+    """Stop a deployment on another host."""
+    from loadstone.errors import LoadstoneError
+    from loadstone.lab import remote_lab
+
+    with ExitStack() as stack:
+        try:
+            there = stack.enter_context(remote_lab.connected(record.place, is_alone=False))
+        except LoadstoneError as lost:
+            raise type(lost)(
+                f"{lost}\n  if host {record.host} is lost for good: "
+                f"loadstone lab down {record.name} --forget"
+            ) from None
+        there.down(record.name, lambda line: click.echo(line, err=True), purge=purge)
 
 
 def _forget_faults(name: str, *, purge: bool) -> None:

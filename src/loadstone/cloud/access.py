@@ -79,6 +79,16 @@ class Access:
             auth.auth_ref = known
             return present
 
+    def roles(self) -> tuple[str, ...]:
+        """Return the names of the roles in the token that was returned last."""
+        from keystoneauth1.identity.base import BaseIdentityPlugin
+
+        self.token()
+        auth = self.session.auth
+        if not isinstance(auth, BaseIdentityPlugin):
+            return ()
+        return tuple(auth.get_access(self.session).role_names or ())
+
     def token_left_s(self) -> float:
         """Return how long the token that was returned last stays valid; inf if it says not."""
         from keystoneauth1.exceptions import ClientException

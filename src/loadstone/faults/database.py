@@ -1,16 +1,15 @@
-"""The lab's database: its data folder and its read-only mode."""
+"""The lab's database: its data folder, its read-only mode, and how its statements are counted."""
 
 import getpass
-import os
-import signal
 import subprocess
 from pathlib import Path
 
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.faults import parts
-from loadstone.lab import state
+from loadstone.lab import processes, state
 from loadstone.lab.keystone import settings
 from loadstone.lab.keystone.database import data_folder
+from loadstone.lab.parts.postgres import STATEMENTS_ON
 from loadstone.lab.programs import Program
 from loadstone.lab.state import DeploymentState
 
@@ -18,6 +17,9 @@ CLIENT = Program("mariadb", "mariadb-client")
 PATIENCE_S = 30.0
 POSTGRES_CONF = "postgresql.auto.conf"  # is read last
 READ_ONLY = "default_transaction_read_only = on  # loadstone fault"
+# MariaDB's log of all statements, in a table.
+LOG_OFF = "SET GLOBAL general_log = 0"
+EMPTY_LOG = "TRUNCATE mysql.general_log; SET GLOBAL log_output = 'FILE'"
 
 
 def kind(folder: Path) -> str:
@@ -60,6 +62,14 @@ def set_writable_at_rest(lab: Path) -> None:
         _write_postgres(_folder(lab, deployment), READ_ONLY, is_set=False)
 
 
+def count_no_statements(lab: Path) -> None:
+    """Let the database count no statements any more, and forget those that it has logged."""
+    if kind(lab) == "mariadb":
+        run_mariadb(lab, f"{LOG_OFF}; {EMPTY_LOG}")
+    else:
+        set_postgres(lab, STATEMENTS_ON, is_set=False)
+
+
 def mariadb_command(sql: str) -> tuple[str, ...]:
     """Return the command that runs SQL as the administrator, in the folder of the data."""
     # The socket's full path may be longer than the kernel allows.
@@ -88,6 +98,8 @@ def run_mariadb(lab: Path, sql: str) -> str:
         raise EnvironmentUnusable(
             f"mariadb of lab {lab.name} does not answer within {PATIENCE_S:.0f} s"
         ) from None
+    except OSError as problem:
+        raise EnvironmentUnusable(f"mariadb of lab {lab.name}: {problem}") from None
     if completed.returncode != 0:
         raise EnvironmentUnusable(f"mariadb of lab {lab.name}: {completed.stderr.strip()}")
     return completed.stdout
@@ -103,16 +115,17 @@ def _set_mariadb(lab: Path, *, is_read_only: bool) -> None:
 
 def set_postgres(lab: Path, line: str, *, is_set: bool) -> None:
     """Add a line to PostgreSQL's configuration, or remove it; running sessions adopt it at once."""
-    tables = folder(lab)
-    _write_postgres(tables, line, is_set=is_set)
-    pid = int((tables / "postmaster.pid").read_text().split()[0])
-    try:
-        os.kill(pid, signal.SIGHUP)
-    except ProcessLookupError:
-        return  # it reads the file when it starts
+    _write_postgres(folder(lab), line, is_set=is_set)
+    # One that has ended reads the file when it starts. The file postmaster.pid would then have a
+    # number that may be another process's by now.
+    records = parts.read_state(lab).records
+    processes.reload(one.process for one in records if one.part == "postgres" and one.process)
 
 
 def _write_postgres(tables: Path, line: str, *, is_set: bool) -> None:
     conf = tables / POSTGRES_CONF
-    others = [one for one in conf.read_text().splitlines() if one != line]
-    conf.write_text("\n".join([*others, line] if is_set else others) + "\n")
+    try:
+        others = [one for one in conf.read_text().splitlines() if one != line]
+        conf.write_text("\n".join([*others, line] if is_set else others) + "\n")
+    except OSError as problem:
+        raise EnvironmentUnusable(f"the configuration of postgres: {problem}") from None

@@ -36,6 +36,7 @@ class Undo(StrEnum):
     READY = "ready"  # a server of haproxy's backend gets requests again
     KEYS = "keys"  # Fernet keys, from a copy
     WRITABLE = "writable"  # the database
+    STATEMENTS = "count no statements of"  # the database; `observers.statements` counts them
     CERTIFICATE = "certificate"  # haproxy shows the valid one again
     FREE = "free"  # disk space that a file takes
     CONF = "keystone.conf"  # as it was, and the nodes restarted

@@ -120,7 +120,7 @@ def _undo_in_lab(step: UndoStep, lab: Path) -> None:
             f"lab {lab.name} does not run, and its upgrade to {step.what} can only be finished "
             f"while it does: loadstone lab up {lab.name} --with release={step.what}"
         )
-    # Of the others, nothing outlives the processes of one start.
+    # Of the others, nothing outlives the processes of one start, or the next start removes it.
 
 
 def _start_again(folder: Path, what: str) -> None:
@@ -143,6 +143,7 @@ _WAYS: dict[Undo, Callable[[Path, str], None]] = {
     Undo.ADDRESS: _send_again,
     Undo.KEYS: lambda _, repository: keys.put_back(Path(repository)),
     Undo.WRITABLE: lambda folder, _: database.set_read_only(folder, is_read_only=False),
+    Undo.STATEMENTS: lambda folder, _: database.count_no_statements(folder),
     Undo.CERTIFICATE: lambda folder, _: balancer.set_certificate(folder, is_valid=True),
     Undo.CONF: lambda folder, _: rolling.put_back_conf(folder),
     Undo.UPGRADE: rolling.finish_upgrade,

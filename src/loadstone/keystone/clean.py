@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Protocol
@@ -124,10 +125,10 @@ def _summary(things: tuple[Resource, ...]) -> str:
 
 def require_same_cloud(record: JournalContents, access: Access) -> None:
     """Refuse a cloud other than the one in which the run created its resources."""
-    # A lab may restart on another port, so the same name is as good as the same URL. "OS_*"
-    # identifies no cloud: it is whatever the shell's variables point to.
-    is_named = record.chosen.startswith("--") and access.cloud.chosen == record.chosen
-    if record.identity_url not in ("", access.identity_url) and not is_named:
+    # A lab may restart on another port, so its name is as good as its URL. The name of a cloud is
+    # not: each folder may have a clouds.yaml of its own, and OS_* is whatever the shell has.
+    is_same_lab = record.chosen.startswith("--lab ") and access.cloud.chosen == record.chosen
+    if record.identity_url not in ("", access.identity_url) and not is_same_lab:
         raise InvalidInput(
             f"run {record.run_id} was made in {record.identity_url} ({record.chosen}), "
             f"not in {access.identity_url} ({access.cloud.chosen}); choose that cloud"
@@ -143,6 +144,7 @@ def _remove_all(
         for many in record.remaining:
             if many.kind is kind and many.is_many:
                 failed |= _sweep(identity, journal.run_id, many, say)
+    failed |= _remove_security_groups(identity, record, journal)
     return failed | _remove_domain(identity, journal, say)
 
 
@@ -165,6 +167,27 @@ def _sweep(identity: Identity, run_id: str, many: Resource, say: Say) -> dict[st
         return {}
     name, why = next(iter(failed.items()))
     return {many.name: f"{counted(len(failed), many.kind)} left; {name}: {why}"}
+
+
+def _remove_security_groups(
+    identity: Identity, record: JournalContents, journal: Journal
+) -> dict[str, str]:
+    """Remove the security groups `default` of the run's projects."""
+    noted = [one for one in record.remaining if one.kind is ResourceKind.SECURITY_GROUP]
+    if not noted:
+        return {}
+    networks = Networks(identity)
+    failed: dict[str, str] = {}
+    try:
+        by_project = networks.default_groups()
+    except (EnvironmentUnusable, InvalidInput) as error:  # as in `_sweep`
+        return {group.name: str(error) for group in noted}
+    for group in noted:
+        for group_id in by_project.get(str(group.id), ()):
+            failed |= _try_remove(networks, replace(group, id=group_id))
+        if group.name not in failed:
+            _note(journal, group)
+    return failed
 
 
 def _remove_domain(identity: Identity, journal: Journal, say: Say) -> dict[str, str]:

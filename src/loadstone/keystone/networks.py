@@ -45,33 +45,53 @@ class Networks:
         if url is None:
             return ()
         start = query["name__startswith"]
-        every = (Resource(kind, str(one["name"]), str(one["id"])) for one in self._listed(url))
+        what = "list the networks of all projects"
+        listed = self._listed(what, url, "networks", ("id", "name"))
+        every = (Resource(kind, str(one["name"]), str(one["id"])) for one in listed)
         return tuple(one for one in every if one.name.startswith(start))
 
-    def _listed(self, url: str) -> Iterator[dict[str, Any]]:
-        """Yield all networks; Neutron may give them in pages (`pagination_max_limit`)."""
-        what, marker = "list the networks of all projects", ""
+    def default_groups(self) -> dict[str, tuple[str, ...]]:
+        """Return the ids of the security groups `default` by the id of their project."""
+        url = self._url()
+        if url is None:
+            return {}
+        # All of them: for a project in the query, Neutron would make a missing group.
+        what = "list the security groups of all projects"
+        found: dict[str, tuple[str, ...]] = {}
+        for one in self._listed(what, url, "security_groups", ("id", "project_id", "name")):
+            if one["name"] != "default":
+                continue
+            project = str(one["project_id"])
+            found[project] = (*found.get(project, ()), str(one["id"]))
+        return found
+
+    def _listed(
+        self, what: str, url: str, key: str, names: tuple[str, ...]
+    ) -> Iterator[dict[str, Any]]:
+        """Yield all of a kind; Neutron may give them in pages (`pagination_max_limit`)."""
+        query = "&".join(f"fields={name}" for name in names)
+        path, marker = key.replace("_", "-"), ""
         while True:
-            response = self._call(f"{url}/networks?fields=id&fields=name{marker}", "GET")
+            response = self._call(f"{url}/{path}?{query}{marker}", "GET")
             if not response.ok:
                 raise self._refused(what, response)
             try:
                 page = response.json()
-                networks = [{"id": one["id"], "name": one["name"]} for one in page["networks"]]
-                links = [str(one["rel"]) for one in page.get("networks_links", ())]
+                things = [{name: one[name] for name in names} for one in page[key]]
+                links = [str(one["rel"]) for one in page.get(f"{key}_links", ())]
             except (AttributeError, KeyError, TypeError, ValueError):
                 raise not_json(self.identity.access.cloud, what, response) from None
-            yield from networks
-            if "next" not in links or not networks:
+            yield from things
+            if "next" not in links or not things:
                 return
-            marker = f"&marker={quote(str(networks[-1]['id']), safe='')}"
+            marker = f"&marker={quote(str(things[-1]['id']), safe='')}"
 
     def remove(self, thing: Resource) -> None:
-        """Remove a network with its subnets."""
-        path = f"{self._url()}/networks/{quote(str(thing.id), safe='')}"
-        response = self._call(path, "DELETE")
+        """Remove a network with its subnets, or a security group."""
+        path = f"{thing.kind.replace(' ', '-')}s/{quote(str(thing.id), safe='')}"
+        response = self._call(f"{self._url()}/{path}", "DELETE")
         if not response.ok and response.status_code != _NOT_FOUND:
-            raise self._refused(f"remove network {thing.name}", response)
+            raise self._refused(f"remove {thing.kind} {thing.name}", response)
 
     def require_service(self) -> str:
         """Return the URL of the network API; EnvironmentUnusable if the catalog has none.

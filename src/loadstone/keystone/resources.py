@@ -18,6 +18,7 @@ class ResourceKind(StrEnum):
     PROJECT = "project"
     GROUP = "group"
     USER = "user"
+    SECURITY_GROUP = "security group"  # `default` of a project, which Neutron makes by itself
     NETWORK = "network"  # of the network service
     SERVER = "server"  # of the compute service
 
@@ -113,6 +114,11 @@ def tree_name(run_id: str, number: int) -> str:
 def network_name(run_id: str, number: str) -> str:
     """Return the name of a network of the run: its project's number, a dash, its own."""
     return f"{domain_name(run_id)}-n{number}"
+
+
+def security_group_name(project: str) -> str:
+    """Return the name by which a project's group `default` is known; its id is the project's."""
+    return f"default of {project}"
 
 
 def server_name(run_id: str, number: str) -> str:

@@ -24,6 +24,7 @@ from loadstone.system.redaction import MASK, is_secret_option, masked
 __all__ = ["Deployment", "LabSettings", "down", "every", "find", "is_known", "requested", "up"]
 
 OLD_LOGS = "logs.before"
+_SPECIAL = re.compile(r"""[\s"'#;?%{}\\]""")  # in a configuration file of a server
 # The watcher of a command that was killed stops the parts in this time.
 WAIT_S = 60.0
 
@@ -33,6 +34,7 @@ def up(
 ) -> Deployment:
     """Start a deployment, or return the running one; an `owned` one ends with this process."""
     folder = folder_of(name)
+    _require_plain(folder)
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         busy = f"another loadstone is starting or stopping {name}; wait for it"
@@ -44,6 +46,16 @@ def up(
             return _guarded(folder, settings, before, say, owned=owned)
     except OSError as problem:
         raise EnvironmentUnusable(f"cannot start {name} in {folder}: {problem}") from problem
+
+
+def _require_plain(folder: Path) -> None:
+    """Refuse a path that configuration files would have to quote, each server's in another way."""
+    special = _SPECIAL.search(str(folder))
+    if special is not None:
+        raise InvalidInput(
+            f"{folder}: servers of a lab cannot use a path with {special[0]!r}; set LOADSTONE_HOME "
+            "to another folder"
+        )
 
 
 @contextmanager
@@ -67,6 +79,20 @@ def requested(name: str, pairs: Iterable[tuple[str, str]]) -> LabSettings:
     is_running = before is not None and Deployment(folder_of(name), before).is_running
     present = before.settings if before is not None and (is_running or not given) else ()
     return settings_.read((*present, *given))
+
+
+def require_same(name: str, settings: LabSettings) -> None:
+    """Refuse a deployment that exists with other settings; a start would replace them."""
+    before = state.read(folder_of(name))
+    if before is None:
+        return
+    has = settings_.read(before.settings)
+    if settings != replace(has, port=settings.port):
+        raise InvalidInput(
+            f"lab {name} exists with other settings ({_difference(has, settings)}); remove it with "
+            f"its data: loadstone lab down {name} --purge; or measure it: loadstone lab up {name}, "
+            f"then loadstone capacity --lab {name}"
+        )
 
 
 def down(name: str, *, purge: bool = False) -> None:
@@ -153,7 +179,7 @@ def _start(
     from loadstone.lab.keystone import compose
 
     if settings.storage != settings_.DISK:
-        require_own(storage_folder(folder, settings))
+        require_own(storage_folder(folder, settings.storage))
     require_not_upgraded(folder, settings)
     port = book.allocate(WEB, settings.port, settings.host)
     blueprint = compose.Blueprint(
@@ -265,10 +291,10 @@ def _purge(folder: Path) -> None:
 
 
 def _drop_data_elsewhere(folder: Path, last: DeploymentState) -> None:
-    with suppress(InvalidInput):  # the user's folder is gone, and with it the data
-        data = storage_folder(folder, settings_.read(last.settings))
-        if folder not in data.parents:
-            shutil.rmtree(data, ignore_errors=True)
+    # Of the settings only this one is read: the sources of the release may be gone.
+    data = storage_folder(folder, dict(last.settings).get("storage", settings_.DISK))
+    if folder not in data.parents:
+        shutil.rmtree(data, ignore_errors=True)  # the user's folder may be gone
 
 
 def _keep_old_logs(folder: Path) -> None:

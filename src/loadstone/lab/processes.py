@@ -144,8 +144,13 @@ def _family(leader: Process, living: Sequence[_Stat]) -> tuple[Process, ...]:
 
 
 def marked(folder: Path) -> tuple[Process, ...]:
-    """Return all living processes marked with the deployment's folder, recorded or not."""
-    return with_variable(MARK, str(folder))
+    """Return all living processes marked with the deployment's folder, recorded or not.
+
+    Those in containers are left out: a lab there may have a folder of the same path.
+    """
+    own = _pid_namespace("self")
+    found = with_variable(MARK, str(folder))
+    return tuple(process for process in found if _pid_namespace(str(process.pid)) == own)
 
 
 def with_variable(name: str, value: str) -> tuple[Process, ...]:
@@ -163,6 +168,14 @@ def with_variable(name: str, value: str) -> tuple[Process, ...]:
         for stat, variables in seen.items()
         if variables is not None and wanted in variables.split(b"\0")
     )
+
+
+def _pid_namespace(pid: str) -> str | None:
+    """Return the namespace of a process's PID; None if it has ended or belongs to another user."""
+    try:
+        return os.readlink(f"/proc/{pid}/ns/pid")
+    except OSError:
+        return None
 
 
 def _environment(pid: int) -> bytes | None:
@@ -216,6 +229,12 @@ def continue_(members: Iterable[Process]) -> None:
     """Resume suspended processes with SIGCONT."""
     for process in members:
         _signal(process, signal.SIGCONT)
+
+
+def reload(members: Iterable[Process]) -> None:
+    """Let servers read their configuration again (SIGHUP)."""
+    for process in members:
+        _signal(process, signal.SIGHUP)
 
 
 def memory_mb(members: Iterable[Process]) -> float:

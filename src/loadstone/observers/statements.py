@@ -5,8 +5,6 @@ emptied at the end. PostgreSQL's module pg_stat_statements counts them without v
 is switched off is in the undo journal, so it is after a kill, too.
 """
 
-import re
-import shlex
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -22,7 +20,6 @@ from loadstone.engine.samples import Samples
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.faults import database, parts
 from loadstone.faults.carried import undoing
-from loadstone.faults.host import HERE, HostCommand
 from loadstone.faults.journal import Owner, Undo, UndoJournal, UndoStep, of_lab
 from loadstone.lab.parts.database import USER
 from loadstone.lab.parts.postgres import STATEMENTS_ON, has_statements
@@ -41,10 +38,6 @@ PATIENCE_S = 5.0
 
 class StatementCounter(Protocol):
     """Counts the SQL statements that Keystone sends to one database."""
-
-    def off_command(self) -> str:
-        """Return a shell command that switches it off, run in the folder of the data."""
-        ...
 
     def begin(self) -> None:
         """Begin to count. Raises EnvironmentUnusable, as the others do."""
@@ -76,11 +69,10 @@ class StatementLog(TrialObserver):
         if request.purpose != self.purpose or (counter := _counter(self.lab)) is None:
             return
         try:
-            place = shlex.quote(str(database.folder(self.lab)))
-            command = HostCommand.here_and_now(HERE, f"cd {place} && {counter.off_command()}")
-            owner = Owner.this()
+            owner, start = Owner.this(), parts.read_state(self.lab).run
             self._undone.enter_context(undoing(self._journal, owner, self.say))
-            self._step = self._journal.note(Undo.COMMAND, command.as_json(), owner)
+            kind = database.kind(self.lab)
+            self._step = self._journal.note(Undo.STATEMENTS, kind, owner, start)
             counter.begin()
             self._counter = counter
         except EnvironmentUnusable as problem:
@@ -136,16 +128,10 @@ class GeneralLog:
     BEGIN = (
         "SET GLOBAL log_output = 'TABLE'; TRUNCATE mysql.general_log; SET GLOBAL general_log = 1"
     )
-    END = "SET GLOBAL general_log = 0"
     READ = (  # what Keystone sent: its user is that of `lab.parts.database`
         "SELECT argument FROM mysql.general_log WHERE command_type IN ('Query', 'Execute') "
         "AND user_host LIKE 'keystone[%'"
     )
-    EMPTY = "TRUNCATE mysql.general_log; SET GLOBAL log_output = 'FILE'"
-
-    def off_command(self) -> str:
-        """Return the command of MariaDB's client."""
-        return shlex.join(database.mariadb_command(f"{self.END}; {self.EMPTY}"))
 
     def begin(self) -> None:
         """Switch the log on."""
@@ -153,10 +139,10 @@ class GeneralLog:
 
     def end(self) -> Counter[str]:
         """Switch the log off; read and empty it."""
-        database.run_mariadb(self.lab, self.END)
+        database.run_mariadb(self.lab, database.LOG_OFF)
         # In the client's output a line break is a backslash and n.
         rows = database.run_mariadb(self.lab, self.READ).splitlines()
-        database.run_mariadb(self.lab, self.EMPTY)
+        database.run_mariadb(self.lab, database.EMPTY_LOG)
         return Counter(row.replace("\\n", " ").replace("\\t", " ") for row in rows)
 
 
@@ -172,12 +158,6 @@ class StatementView:
         "JOIN pg_roles ON pg_roles.oid = userid WHERE rolname = %s GROUP BY query"
     )
     SETTING = "SELECT current_setting('pg_stat_statements.track')"
-
-    def off_command(self) -> str:
-        """Return a command that removes the line from the configuration, and reloads it."""
-        line = shlex.quote(f"/^{re.escape(STATEMENTS_ON)}$/d")
-        reload = 'kill -HUP "$(head -n 1 postmaster.pid)"'
-        return f"sed -i {line} {database.POSTGRES_CONF} && {reload}"
 
     def begin(self) -> None:
         """Count what the module knows already, then switch it on."""

@@ -153,6 +153,8 @@ def own_lab(choice: OwnLab, say: Say) -> "Iterator[Deployment]":
         if choice.is_purged:
             _purge(choice.name)  # left by a killed run
             stack.callback(_purge, choice.name)
+        else:
+            deployment.require_same(choice.name, choice.settings)  # it may be the user's own
         lab = deployment.up(choice.name, choice.settings, say, owned=True)
         if not choice.is_purged:
             stack.callback(deployment.down, choice.name)

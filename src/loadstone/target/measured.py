@@ -14,6 +14,7 @@ from loadstone.cloud import (
 from loadstone.diagnosis.demand import Setup
 from loadstone.diagnosis.service import KEYSTONE, PROVIDER, WEB_SERVICE
 from loadstone.keystone.contexts.existing import directory_users
+from loadstone.keystone.rust import UNSERVED
 from loadstone.monitor.identity_requests import AccessLogs
 from loadstone.monitor.sources.open import open_source, open_sources
 from loadstone.oidc.target import OidcIssuer
@@ -193,6 +194,7 @@ def remote_target(
             failure=host.failure,
             explain=of_logins(host.explain),
             watch=watch,
+            unserved=UNSERVED if deployment.is_in_rust else (),
         )
         yield (
             replace(target, users=partial(directory_users, access, entries)) if entries else target

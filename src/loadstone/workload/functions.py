@@ -102,15 +102,17 @@ class Calls:
         if actors is None:
             yield load
             return
-        self._announce(actors.journal)
+        self._announce(target, actors)
         try:
             yield load
         finally:
             self._sweep(target, own, own_settings, actors.journal, say)
 
-    def _announce(self, journal: Journal) -> None:
+    def _announce(self, target: Target, actors: Actors) -> None:
         sweep = sweep_of(self.name)
         if sweep is not None:
+            actors.note_security_groups(target.access)
+            journal = actors.journal
             thing = of_iterations(journal.run_id, sweep.made)
             journal.create(thing.kind, thing.name, thing.domain_id)
 

@@ -24,6 +24,7 @@ from loadstone.keystone.contexts.model import (
 )
 from loadstone.keystone.contexts.networks import make_networks
 from loadstone.keystone.contexts.quotas import set_quotas
+from loadstone.keystone.contexts.security_groups import note_security_groups
 from loadstone.keystone.contexts.servers import boot_servers
 from loadstone.keystone.contexts.users import UsersSettings, make_users, removing
 from loadstone.keystone.identity import Identity
@@ -83,6 +84,11 @@ class Actors:
         if not self.are_own:
             require_own_users(scenario)
         announce(self.journal, scenario)
+
+    def note_security_groups(self, access: Access) -> None:
+        """Record in the journal what Neutron makes for servers or networks; called before them."""
+        if self.are_own:
+            note_security_groups(access, self.users, self.journal)
 
 
 def require_own_users(scenario: Scenario) -> None:
@@ -149,6 +155,7 @@ def _set_up(
             case Network():
                 actors = _with_networks(access, actors, context, say)
             case ExistingServers():
+                actors.note_security_groups(access)
                 boot_servers(Identity(access), context, actors.users, actors.networks, journal, say)
             case Login(every_iteration=logs_in_anew):
                 actors = replace(actors, logs_in_anew=logs_in_anew)
@@ -194,6 +201,7 @@ def _with_networks(access: Access, actors: Actors, context: Network, say: Say) -
         )
     projects = tuple(dict.fromkeys(user.project_id for user in actors.users))
     say(f"creating {counted(context.networks_per_tenant * len(projects), ResourceKind.NETWORK)}")
+    actors.note_security_groups(access)
     networks = make_networks(Identity(access), context, projects, actors.journal)
     return replace(actors, networks=networks)
 

@@ -222,7 +222,7 @@ def _keycloak(blueprint: Blueprint) -> tuple[Part, ...]:
         users=settings.realm_users,
         hash=PasswordHash.chosen(settings.hash, settings.hash_iterations),
     )
-    data = storage_folder(folder, settings) / f"keycloak-{settings.database}"
+    data = data_folder(folder, settings)
     servers: tuple[Part, ...] = ()
     database = H2
     if settings.database is not DatabaseBackend.H2:
@@ -249,7 +249,7 @@ def _keycloak(blueprint: Blueprint) -> tuple[Part, ...]:
 def _hydra(blueprint: Blueprint) -> tuple[Part, ...]:
     """Return the parts of a Hydra, whose database is empty at each start."""
     folder, settings, ports = blueprint.folder, blueprint.settings, blueprint.ports
-    data = storage_folder(folder, settings) / f"hydra-{settings.database}"
+    data = data_folder(folder, settings)
     servers: tuple[Part, ...] = ()
     dsn = hydra.MEMORY
     if settings.database is DatabaseBackend.POSTGRES:
@@ -281,7 +281,7 @@ def _reference(blueprint: Blueprint, contents: ServiceEnvironment) -> tuple[Part
 def _compute_site(blueprint: Blueprint) -> ComputeSite:
     return ComputeSite(
         folder=blueprint.folder,
-        storage=storage_folder(blueprint.folder, blueprint.settings),
+        storage=storage_folder(blueprint.folder, blueprint.settings.storage),
         settings=blueprint.settings,
         ports=blueprint.ports,
         auth_url=blueprint.url,
@@ -309,7 +309,8 @@ def _directory(blueprint: Blueprint) -> tuple[tuple[Part, ...], tuple[Option, ..
         case IdentityBackend.SQL:
             return (), ()
         case IdentityBackend.LDAP:
-            return directory(blueprint.folder, blueprint.ports, blueprint.directory_password)
+            password, chosen = blueprint.directory_password, blueprint.settings.conf
+            return directory(blueprint.folder, blueprint.ports, password, chosen)
         case _:
             assert_never(blueprint.settings.identity)
 

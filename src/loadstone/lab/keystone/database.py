@@ -31,19 +31,21 @@ DATABASES: dict[settings.DatabaseBackend, Build] = {
 }
 
 
-def storage_folder(folder: Path, chosen: LabSettings) -> Path:
+def storage_folder(folder: Path, storage: str) -> Path:
     """Return the folder for a deployment's data: its own, in memory, or chosen by the user."""
-    if chosen.storage == DISK:
+    if storage == DISK:
         return folder / "data"
     # Two Loadstone homes may both have a deployment of this name.
     home = hashlib.sha256(str(folder).encode()).hexdigest()[:8]
-    root = SHARED_MEMORY if chosen.storage == TMPFS else Path(chosen.storage)
+    root = SHARED_MEMORY if storage == TMPFS else Path(storage)
     return root / f"loadstone-{folder.name}-{home}"
 
 
 def data_folder(folder: Path, chosen: LabSettings) -> Path:
-    """Return the folder for the data of one release on one database server."""
-    return storage_folder(folder, chosen) / f"{chosen.source.title}-{chosen.database}"
+    """Return the folder for the data of one release, or one provider, on one database server."""
+    is_provider = chosen.service.is_provider
+    owner = chosen.service.value if is_provider else chosen.source.title
+    return storage_folder(folder, chosen.storage) / f"{owner}-{chosen.database}"
 
 
 def rename_data(old: Path, new: Path) -> None:

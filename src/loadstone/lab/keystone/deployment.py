@@ -131,10 +131,6 @@ class Deployment:
             return self._provider_variables()
         return self._variables("admin", "admin", "default", password_file(self.folder))
 
-    def cloud(self) -> dict[str, object]:
-        """Return the client variables as an entry of clouds.yaml."""
-        return cloud(self.environment_variables())
-
     def directory_users(self) -> tuple[dict[str, str], ...]:
         """Return the OS_* of each user in LDAP; empty if users are in SQL."""
         if dict(self.state.settings).get("identity") != IdentityBackend.LDAP:

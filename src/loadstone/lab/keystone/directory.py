@@ -23,23 +23,30 @@ class DirectoryDomain(Part):
     folder: Path  # of the deployment
     port: int
     password: str = field(repr=False)
+    options: tuple[Option, ...] = field(default=(), repr=False)  # override the lab's
     name: str = "directory"
 
     def prepare(self, say: Say) -> None:  # noqa: ARG002
         """Write the configuration."""
         file = domains_folder(self.folder) / f"keystone.{DOMAIN}.conf"
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        state.write_secret(file, conf.render(_options(self.port, self.password)))
+        options = (*_options(self.port, self.password), *self.options)
+        state.write_secret(file, conf.render(options))
         state.write_secret(password_file(self.folder), self.password)
 
 
 def directory(
-    folder: Path, ports: Ports, password: str
+    folder: Path, ports: Ports, password: str, chosen: tuple[Option, ...]
 ) -> tuple[tuple[Part, ...], tuple[Option, ...]]:
-    """Return the parts of a directory, and their options for keystone.conf."""
+    """Return the parts of a directory, and their options for keystone.conf.
+
+    `chosen` are the user's options. Those of the section `ldap` go into the configuration of the
+    domain, because Keystone does not read keystone.conf for it.
+    """
     port = ports.allocate("slapd")
     server = Slapd(Site(folder, port), USERS, password)
-    parts = (server, DirectoryDomain(folder, port, password))
+    own = tuple(option for option in chosen if option[0] == "ldap")
+    parts = (server, DirectoryDomain(folder, port, password, own))
     return parts, (
         ("identity", "domain_specific_drivers_enabled", "true"),
         ("identity", "domain_config_dir", str(domains_folder(folder))),

@@ -55,6 +55,17 @@ class Release:
         return f"{self.version}-{self.digest}" if self.digest else self.version
 
     @property
+    def absolute(self) -> str:
+        """The text with the full path of what it names."""
+        if self.tree is not None and self.commit is not None:
+            place, at, reference = self.text.removeprefix(GIT).partition("@")
+            return f"{GIT}{Path(place).absolute()}{at}{reference}"
+        version, plus, patch = self.text.partition("+")
+        if self.patch is not None:
+            return f"{version}{plus}{expanded(patch).absolute()}"
+        return self.text if not self.digest else str(expanded(self.text).absolute())
+
+    @property
     def label(self) -> str:
         """The release as reports show it."""
         match self:

@@ -27,6 +27,8 @@ from loadstone.lab.parts.part import Facts, Part, Say
 from loadstone.lab.server_certificates import CLIENT
 
 APPLICATION = "keystone_app"
+_WITHOUT_USERS = ("projects", "groups")  # of a population that may have no users
+FEWEST_KEYS = 2  # of a new repository: one that is staged and one that encrypts
 
 
 def password() -> str:
@@ -98,7 +100,8 @@ class Keystone(Part):
         )
         self._password_hash.unlink(missing_ok=True)
         manage.carry_out(order, self.place)
-        add_keys(folder / "keys" / "fernet", self.settings.fernet_keys)
+        if self.settings.fernet_keys:
+            set_keys(self._fernet, self.settings.fernet_keys)
 
     @property
     def _population(self) -> Population:
@@ -115,7 +118,8 @@ class Keystone(Part):
         """Return the configuration that influences performance."""
         chosen = {(s, o): v for s, o, v in self._options()}
         provider = chosen["token", "provider"]
-        keys = self.settings.fernet_keys
+        # Rotations, and a larger number at an earlier start, have left more.
+        keys = len(_keys(self._fernet)) if provider == TokenProvider.FERNET else FEWEST_KEYS
         events, expired = self.settings.revocation_events, self.settings.expired_tokens
         return (
             ("token", provider),
@@ -127,10 +131,14 @@ class Keystone(Part):
             *(
                 (name.replace("_", " "), str(count))
                 for name, count in asdict(self._population).items()
-                if count and self.settings.users
+                if count and (self.settings.users or name in _WITHOUT_USERS)
             ),
-            *((("fernet keys", str(keys)),) if keys else ()),
+            *((("fernet keys", str(keys)),) if keys > FEWEST_KEYS else ()),
         )
+
+    @property
+    def _fernet(self) -> Path:
+        return self.place.folder / "keys" / "fernet"
 
     @property
     def _password_hash(self) -> Path:
@@ -162,10 +170,18 @@ def hash_in_words(algorithm: str, cost: str) -> str:
     return f"{algorithm}, {cost}"
 
 
-def add_keys(repository: Path, count: int) -> None:
-    """Add Fernet keys until there are `count`; the newest one encrypts."""
-    present = [int(path.name) for path in repository.glob("*") if path.name.isdigit()]
-    for number in range(max(present, default=0) + 1, count):
+def set_keys(repository: Path, count: int) -> None:
+    """Add or remove Fernet keys until there are `count`, or two; the newest one encrypts."""
+    present = _keys(repository)
+    for number in range(present[-1] + 1, present[-1] + 1 + count - len(present)):
         path = repository / str(number)
         path.touch(mode=0o600)
         path.write_bytes(base64.urlsafe_b64encode(os.urandom(32)))
+    # The first one, 0, is staged, and the last one encrypts.
+    for number in present[1:-1][: max(len(present) - count, 0)]:
+        (repository / str(number)).unlink()
+
+
+def _keys(repository: Path) -> tuple[int, ...]:
+    """Return the numbers of the keys in a repository, in order."""
+    return tuple(sorted(int(path.name) for path in repository.glob("*") if path.name.isdigit()))

@@ -26,7 +26,8 @@ DISK, TMPFS = "disk", "tmpfs"
 OF_ITS_OWN = ("port", "address")
 # Settings that say nothing about the reference service.
 OF_KEYSTONE = (
-    *("database", "token", "identity", "federation", "client_certificates", "cache"),
+    *("database", "storage", "db_connections", "db_buffer_mb"),
+    *("token", "identity", "federation", "client_certificates", "cache"),
     "memcached_servers",
     "hash_rounds",
     "fernet_keys",
@@ -71,6 +72,8 @@ class DatabaseBackend(StrEnum):
     H2 = "h2"  # Keycloak's own file
 
 
+# They run in the process that uses them, so that there is no server to set up.
+_WITHOUT_SERVER = (DatabaseBackend.SQLITE, DatabaseBackend.H2)
 OF_HYDRA = (DatabaseBackend.SQLITE, DatabaseBackend.POSTGRES)  # SQLite: in memory
 # Settings that only providers have.
 OF_PROVIDERS: dict[Service, tuple[str, ...]] = {
@@ -206,7 +209,7 @@ class LabSettings:
     listen: int | None = None  # length of uWSGI's listen queue
     db_connections: int = CONNECTIONS
     db_buffer_mb: int = BUFFER_MB
-    fernet_keys: int = 0  # at least so many
+    fernet_keys: int = 0  # 0: as many as there are
     revocation_events: int = 0
     expired_tokens: int = 0
     users: int = 0  # population: users, and so on, besides those that the lab needs
@@ -232,14 +235,8 @@ class LabSettings:
         self._require_what_service_has()
         if self.web is Web.SINGLE and (self.workers, self.threads) != (1, 1):
             raise InvalidInput("web=single serves with workers=1 and threads=1 only")
-        if self.maxconn is not None and self.nodes == 1:
-            raise InvalidInput("maxconn needs nodes=2 or more: one node has no haproxy before it")
-        if self.token is TokenProvider.UUID and not self.is_queens:
-            raise InvalidInput(
-                "token=uuid needs release=13.0.2: Keystone has no UUID tokens since release 14"
-            )
-        if self.expired_tokens and self.token is not TokenProvider.UUID:
-            raise InvalidInput("expired-tokens needs token=uuid: no others are kept in a database")
+        self._require_what_haproxy_needs()
+        self._require_what_tokens_need()
         self._require_what_the_population_needs()
         if self.federation is not Federation.NONE and self.web is not Web.APACHE:
             raise InvalidInput(
@@ -255,6 +252,7 @@ class LabSettings:
         self._require_what_tls_needs()
         self._require_what_compute_needs()
         self._require_what_the_reference_has()
+        self._require_what_the_database_has()
         self._require_what_rust_has()
         if self.is_queens:
             self._require_what_queens_has()
@@ -309,6 +307,27 @@ class LabSettings:
                     f"{name.replace('_', '-')} is a setting of Keystone: service={self.service} "
                     f"has {has}"
                 )
+
+    def _require_what_haproxy_needs(self) -> None:
+        if self.maxconn is not None and self.nodes == 1:
+            raise InvalidInput("maxconn needs nodes=2 or more: one node has no haproxy before it")
+        if self.balance is not Balance.ROUNDROBIN and self.nodes == 1:
+            raise InvalidInput(
+                f"balance={self.balance} needs nodes=2 or more: one node has no haproxy before it"
+            )
+
+    def _require_what_tokens_need(self) -> None:
+        if self.token is TokenProvider.UUID and not self.is_queens:
+            raise InvalidInput(
+                "token=uuid needs release=13.0.2: Keystone has no UUID tokens since release 14"
+            )
+        if self.expired_tokens and self.token is not TokenProvider.UUID:
+            raise InvalidInput("expired-tokens needs token=uuid: no others are kept in a database")
+        if self.fernet_keys and self.token is not TokenProvider.FERNET:
+            raise InvalidInput(
+                f"fernet-keys={self.fernet_keys} needs token=fernet: {self.token} tokens have no "
+                "such keys"
+            )
 
     def _require_what_compute_needs(self) -> None:
         if self.compute is Compute.NONE:
@@ -377,6 +396,24 @@ class LabSettings:
                 f"service={self.service} has no {', '.join(changed)}: these are settings of "
                 "Keystone"
             )
+
+    def _require_what_the_database_has(self) -> None:
+        if self.database not in _WITHOUT_SERVER:
+            return
+        if self.service is Service.HYDRA and self.storage != DISK:
+            raise InvalidInput(
+                f"storage={self.storage} needs database=postgres: with database=sqlite, Hydra "
+                "keeps everything in memory"
+            )
+        for key, value, usual in (
+            ("db-connections", self.db_connections, CONNECTIONS),
+            ("db-buffer-mb", self.db_buffer_mb, BUFFER_MB),
+        ):
+            if value != usual:
+                servers = "postgres" if self.service is Service.HYDRA else "mariadb or postgres"
+                raise InvalidInput(
+                    f"{key}={value} needs database={servers}: {self.database} has no server"
+                )
 
     def _require_what_rust_has(self) -> None:
         """Refuse settings of Python's web servers and cache, and what Rust's Keystone lacks."""
@@ -507,8 +544,7 @@ def _level(levels: type[StrEnum]) -> Callable[[str, str], StrEnum]:
 
 
 def _release(key: str, value: str) -> str:  # noqa: ARG001 (a reader's face)
-    read_release(value)
-    return value
+    return read_release(value).absolute  # it is read again later, in other folders
 
 
 def _address(key: str, value: str) -> str:

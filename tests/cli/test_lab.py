@@ -1,0 +1,24 @@
+"""`loadstone lab` of labs that are on other hosts."""
+
+from pathlib import Path
+
+import pytest
+
+from loadstone.lab import remote_lab
+
+
+def test_a_lab_on_a_host_that_is_lost_can_be_forgotten(
+    at_once, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOADSTONE_HOME", str(tmp_path))
+    gone = str(tmp_path / "gone.yaml")
+    remote_lab.keep(remote_lab.RemoteRecord("far", "10.0.0.9", gone, None, without_tls=False))
+    refused = at_once("lab", "down", "far")
+    assert refused.returncode == 2
+    assert "host 10.0.0.9 is lost for good: loadstone lab down far --forget" in refused.stderr
+    assert remote_lab.recorded("far") is not None
+    done = at_once("lab", "down", "far", "--forget")
+    assert done.returncode == 0
+    assert "forgot lab far; if host 10.0.0.9 still runs, so may the lab" in done.stderr
+    assert remote_lab.recorded("far") is None
+    assert at_once("lab", "down", "far", "--forget").returncode == 2

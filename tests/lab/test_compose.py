@@ -1,0 +1,86 @@
+"""What the settings of a deployment become in its parts, none of which is started."""
+
+import configparser
+from pathlib import Path
+
+import pytest
+
+from loadstone.faults import database
+from loadstone.lab import processes, state
+from loadstone.lab.keystone import settings
+from loadstone.lab.keystone.compose import Blueprint, parts
+from loadstone.lab.keystone.service import set_keys
+from loadstone.lab.parts.mariadb import MariaDb
+from loadstone.lab.parts.part import Part
+from loadstone.lab.parts.postgres import Postgres
+from loadstone.lab.ports import HOST, Ports
+from loadstone.lab.state import DeploymentState, Phase, Record
+
+
+class OnePort(Ports):
+    """Reserves nothing."""
+
+    def allocate(self, purpose: str, requested: int | None = None, host: str = HOST) -> int:  # noqa: ARG002
+        return 1
+
+
+def composed(folder: Path, *words: str) -> dict[str, Part]:
+    chosen = settings.read([settings.split(word) for word in words])
+    url = "http://127.0.0.1:5000/v3"
+    blueprint = Blueprint(folder, chosen, OnePort({}), 5000, url, *["x"] * 4)
+    return {part.name: part for part in parts(blueprint)}
+
+
+def test_options_of_ldap_reach_the_domain_of_the_directory(tmp_path: Path) -> None:
+    words = ("identity=ldap", "conf.ldap.pool_size=3", "conf.ldap.use_pool=false")
+    composed(tmp_path, *words)["directory"].prepare(lambda _: None)
+    found = configparser.ConfigParser(interpolation=None)
+    found.read(state.secret_folder(tmp_path) / "domains" / "keystone.directory.conf")
+    assert found["ldap"]["pool_size"] == "3"
+    assert found["ldap"]["use_pool"] == "false"
+    assert found["ldap"]["use_auth_pool"] == "true"
+
+
+def test_a_population_without_users_is_a_fact(tmp_path: Path) -> None:
+    facts = dict(composed(tmp_path, "projects=50", "groups=3")["keystone"].facts())
+    assert (facts["projects"], facts["groups"]) == ("50", "3")
+    assert not {"users", "unique passwords"} & set(facts)
+    assert not {"projects", "groups"} & set(dict(composed(tmp_path)["keystone"].facts()))
+
+
+def test_the_keys_are_as_many_as_was_said_last(tmp_path: Path) -> None:
+    repository = tmp_path / "keys" / "fernet"
+    repository.mkdir(parents=True)
+    for name in "01":
+        (repository / name).write_text(name)
+    keystone = composed(tmp_path)["keystone"]
+    assert "fernet keys" not in dict(keystone.facts())
+    set_keys(repository, 5)
+    assert dict(keystone.facts())["fernet keys"] == "5"
+    set_keys(repository, 3)
+    assert sorted(path.name for path in repository.iterdir()) == ["0", "3", "4"]
+    set_keys(repository, 4)
+    assert sorted(path.name for path in repository.iterdir()) == ["0", "3", "4", "5"]
+    set_keys(repository, 1)
+    assert sorted(path.name for path in repository.iterdir()) == ["0", "5"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("database=postgres",),
+        ("service=keycloak", "database=postgres"),
+        ("service=keycloak", "database=mariadb"),
+        ("service=hydra", "database=postgres"),
+    ],
+)
+def test_faults_find_the_data_of_each_service(tmp_path: Path, words: tuple[str, ...]) -> None:
+    composition = composed(tmp_path, *words)
+    chosen = settings.read([settings.split(word) for word in words])
+    record = Record(chosen.database.value, None, 15, ())
+    boot = processes.boot_id()
+    known = DeploymentState("it", "r", Phase.RUNNING, boot, chosen.pairs(), records=(record,))
+    state.write(tmp_path, known)
+    server = composition[chosen.database.value]
+    assert isinstance(server, Postgres | MariaDb)
+    assert database.folder(tmp_path).parent == server.data
