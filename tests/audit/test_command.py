@@ -257,6 +257,9 @@ slave_connection: mysql+pymysql://keystone:{secret}@db/keystone
 [cache]
 backend_argument = url:redis://:{secret}@r:6379
 backend_argument = password:{secret}
+backend_argument: "username:{secret}"
+backend_argument = url:redis://:pa/{secret}@r:6379
+backend_argument = url:redis://:p@{secret}@r:6379
 memcache_password={secret}
 [ldap]
 password = first
@@ -265,8 +268,12 @@ url = ldap://reader:{secret}@d
 tls_req_cert = never
 [memcache]
 memcache_secret_key = {secret}
+[profiler]
+hmac_keys = {secret}
+connection_string = redis://:{secret}@r:6379
 [identity]
 password_hash_rounds = 12
+  admin_token = {secret}
 """
     )
     (tmp_path / "nova").mkdir()

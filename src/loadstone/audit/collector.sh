@@ -175,7 +175,7 @@ processes() {
 }
 
 mask_arguments() {
-    sed -e 's#://[^/@	 ]*@#://***@#g' \
+    sed -e 's#://[^	 ]*@#://***@#g' \
         -e 's/\(--[a-z-]*\(pass\|passwd\|password\|secret\|token\|key\)\)[=	][^	]*/\1=***/g' \
         -e 's/\([A-Za-z0-9_]*\(PASS\|PASSWD\|PASSWORD\|SECRET\|TOKEN\|KEY\|pass\|passwd\|password\|secret\|token\)\)=[^	]*/\1=***/g'
 }
@@ -185,14 +185,20 @@ ini() {
     echo "@ $1"
     if [ ! -r "$1" ]; then echo "! cannot be read by uid $(id -u)"; return; fi
     awk '
-        function plain(text) { gsub(/:\/\/[^\/@ \t]*@/, "://***@", text); return text }
+        # A password may hold any sign but white space: the last @ ends the credentials.
+        function plain(text) { gsub(/:\/\/[^ \t]*@/, "://***@", text); return text }
+        function is_secret(line,   key) {
+            line = tolower(line)
+            if (line ~ /^[ \t]*["\047]?backend_argument[ \t]*[=:][ \t]*["\047]?(password|username|secret)/) return 1
+            key = line
+            sub(/[ \t]*[=:].*/, "", key)
+            return key ~ /(pass|passwd|password|passphrase|secret|hmac(_keys)?|admin_token|connection|connection_string|transport_url|_key|private|credential|credentials)$/ }
         /^[ \t]*[#;]/ || /^[ \t\r]*$/ { next }
-        /^[ \t]/ { if (!hidden) print NR "\t" plain($0); next }
-        { key = tolower($0); sub(/[ \t]*[=:].*/, "", key)
-          hidden = key ~ /(pass|passwd|password|passphrase|secret|hmac|admin_token|connection|transport_url|_key|private|credential|credentials)$/ ||
-              tolower($0) ~ /^[ \t]*backend_argument[ \t]*=[ \t]*(password|username|secret)/
+        /^[ \t]/ { if (!hidden && !is_secret($0)) print NR "\t" plain($0); next }
+        { hidden = is_secret($0)
           if ($0 ~ /^\[/) hidden = 0
           if (!hidden) { print NR "\t" plain($0); next }
+          key = tolower($0); sub(/[ \t]*[=:].*/, "", key)
           scheme = ""; if (match($0, /[a-z0-9+]+:\/\//)) scheme = substr($0, RSTART, RLENGTH)
           print NR "\t" key " = " scheme "***" }' "$1"
 }
@@ -460,7 +466,7 @@ CHOSEN = options()
 
 def masked(error):
     text = "%s: %s" % (type(error).__name__, str(error).strip().split("\n")[0])
-    return re.sub(r"://[^/@\s]*@", "://***@", text)[:200]
+    return re.sub(r"://[^\s]*@", "://***@", text)[:200]
 
 
 def part(name, read):
@@ -716,7 +722,7 @@ def ended(process):
         process.kill()
         process.wait()
         return {"error": "no answer within 40 s"}
-    text = re.sub(r"://[^/@\s]*@", "://***@", text)
+    text = re.sub(r"://[^\s]*@", "://***@", text)
     return {"code": process.returncode, "text": text[-8000:]}
 
 
