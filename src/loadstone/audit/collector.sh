@@ -233,7 +233,6 @@ arguments_after() {
 
 uwsgi_files() {
     { arguments_after uwsgi --ini
-      arguments_after uwsgi -i
       printf '%s\n' "$table" | awk -F '\t' '$6 == "uwsgi" { for (i = 7; i <= NF; i++) if ($i ~ /\.ini$/) print $i }'
       if [ -z "${AUDIT_PIDS:-}" ]; then
           for file in "$etc"/keystone/*uwsgi*.ini "$etc"/uwsgi/*keystone*.ini \

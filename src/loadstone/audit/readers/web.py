@@ -20,6 +20,10 @@ UWSGI: dict[str, Value] = {
     "max-requests": 0,
     "stats": "",
 }
+PROCESSES = ("processes", "workers")  # two names of one option
+# Files of settings that the collector does not read.
+OTHER_FORMATS = ("--yaml", "--yml", "-y", "--xml", "-x", "--json", "--js", "-j")
+OTHER_ENDINGS = (".yaml", ".yml", ".xml", ".json", ".js")
 HTTPD = ("apache2", "httpd")
 NOT_FOUND = "no running web server of Keystone was found"
 # Options of WSGIDaemonProcess with mod_wsgi's defaults.
@@ -49,47 +53,120 @@ def _uwsgi(
     if not masters:
         return None
     master = masters[0]
-    own = tuple(file for file in uwsgi_files if file.path in master.arguments)
-    settings = _with_arguments(sections.settings(own or uwsgi_files), master)
-    values: dict[str, Value] = {"web.server": "uwsgi"}
-    origins: dict[str, SettingOrigin] = {}
+    own = _own_files(master, uwsgi_files)
+    other = _other_format(master)
+    # A server that names no file may have changed its title, and with it its arguments.
+    chosen = own if own or other else uwsgi_files
+    settings = _with_arguments(sections.settings(chosen), master)
+    unread = other or _unread(chosen, settings)
+    children = tuple(p for p in servers if p.parent == master.pid)
+    file = own[0].path if own and unread is None else ""
+    values: dict[str, Value] = {"web.server": "uwsgi", **_footprint((master, *children))}
+    missing = {"apache.": "Keystone runs under uWSGI"}
+    if unread is not None:
+        missing |= {"uwsgi.": unread, "web.threads": unread}
+    else:
+        _put_options(values, missing, settings)
+    _put_workers(values, missing, settings, is_read=unread is None)
+    if file:
+        values["uwsgi.file"] = file
+    origins = _uwsgi_origins(settings, file)
+    return Facts(values, missing, origins, frozenset({"keystone"}))
+
+
+def _put_options(values: dict[str, Value], missing: dict[str, str], settings: IniSettings) -> None:
     for option, default in UWSGI.items():
         fact = f"uwsgi.{option.replace('-', '_')}"
         text = settings.values.get(("uwsgi", option))
-        values[fact] = default if text is None else sections.typed(text, default)
-        if ("uwsgi", option) in settings.origins:
-            origins[fact] = settings.origins["uwsgi", option]
+        if text is None:
+            values[fact] = default
+        elif not isinstance(default, str) and _is_variable(text):
+            missing[fact] = f"uWSGI computes {option} = {text} when it starts"
+        else:
+            values[fact] = sections.typed(text, default)
     if settings.values.get(("uwsgi", "lazy"), "").lower() in sections.TRUE:
         values["uwsgi.lazy_apps"] = True
-    children = tuple(p for p in servers if p.parent == master.pid)
-    for fact, names in (
-        ("web.processes", ("processes", "workers")),
-        ("web.threads", ("threads",)),
-    ):
-        known = [name for name in names if ("uwsgi", name) in settings.values]
-        values[fact] = int(sections.number(settings.values["uwsgi", known[0]]) or 1) if known else 1
-        if known and ("uwsgi", known[0]) in settings.origins:
-            origins[fact] = settings.origins["uwsgi", known[0]]
-    file = own[0].path if own else ""
-    for fact in ("web.processes", "web.threads", *(f"uwsgi.{o.replace('-', '_')}" for o in UWSGI)):
+
+
+def _put_workers(
+    values: dict[str, Value], missing: dict[str, str], settings: IniSettings, *, is_read: bool
+) -> None:
+    """Add the processes and threads; the processes that run count where no setting tells them."""
+    processes_text = _first_of(settings, PROCESSES)
+    if processes_text is None and is_read:
+        values["web.processes"] = 1  # uWSGI's default
+    else:
+        count = sections.number(processes_text)
+        values["web.processes"] = values["web.live_processes"] if count is None else int(count)
+    threads_text = _first_of(settings, ("threads",))
+    threads = sections.number(threads_text or "1")
+    if threads is None:
+        missing["web.threads"] = f"uWSGI computes threads = {threads_text} when it starts"
+    elif threads_text is not None or is_read:
+        values["web.threads"] = int(threads)
+
+
+def _first_of(settings: IniSettings, names: tuple[str, ...]) -> str | None:
+    known = (settings.values.get(("uwsgi", name)) for name in names)
+    return next((text for text in known if text is not None), None)
+
+
+def _is_variable(text: str) -> bool:
+    """Return whether uWSGI computes a value: `%k` (its processors), `%(name)`, `$(VARIABLE)`."""
+    return "%" in text or "$(" in text
+
+
+def _uwsgi_origins(settings: IniSettings, file: str) -> dict[str, SettingOrigin]:
+    """Return the lines of uWSGI's settings; a default points to the beginning of the file."""
+    options = {f"uwsgi.{option.replace('-', '_')}": (option,) for option in UWSGI}
+    origins: dict[str, SettingOrigin] = {}
+    for fact, names in {
+        "web.processes": PROCESSES,
+        "web.threads": ("threads",),
+        **options,
+    }.items():
+        lines = (settings.origins.get(("uwsgi", name)) for name in names)
+        line = next((one for one in lines if one is not None), None)
         if file:
-            origins.setdefault(fact, SettingOrigin(file, 1))
-    if file:
-        values["uwsgi.file"] = file
-    values |= _footprint((master, *children))
-    return Facts(values, {"apache.": "Keystone runs under uWSGI"}, origins, frozenset({"keystone"}))
+            origins[fact] = line or SettingOrigin(file, 1)
+        elif line is not None:
+            origins[fact] = line
+    return origins
+
+
+def _other_format(master: SeenProcess) -> str | None:
+    """Return why settings in another form than INI are unknown, or None if none are named."""
+    for argument in master.arguments:
+        if argument.partition("=")[0] in OTHER_FORMATS or argument.endswith(OTHER_ENDINGS):
+            return f"uWSGI reads {argument}, and the audit reads only settings in INI form"
+    return None
+
+
+def _unread(found: tuple[File, ...], settings: IniSettings) -> str | None:
+    """Return why settings of a uWSGI may be missing, or None if all of them were read."""
+    problem = sections.problem(found)
+    if problem is not None:
+        return problem
+    if not any(section == "uwsgi" for section, _ in settings.values):
+        return "neither uWSGI's arguments nor a file of the host show its settings"
+    return None
+
+
+def _own_files(master: SeenProcess, found: tuple[File, ...]) -> tuple[File, ...]:
+    named = {argument.removeprefix("--ini=") for argument in master.arguments}
+    return tuple(file for file in found if file.path in named)
 
 
 def _is_keystone(master: SeenProcess, found: tuple[File, ...]) -> bool:
     """Return whether a uWSGI serves Keystone: its arguments or its files say so."""
-    mine = (file for file in found if file.path in master.arguments)
+    mine = _own_files(master, found)
     text = " ".join([*master.arguments, *(line for file in mine for _, line in file.lines)])
     return "keystone" in text
 
 
 def _with_arguments(found: IniSettings, master: SeenProcess) -> IniSettings:
     values = dict(found.values)
-    names = (*UWSGI, "processes", "workers", "threads")
+    names = (*UWSGI, *PROCESSES, "threads")
     for name in names:
         value = master.option(f"--{name}")
         if value is not None and not value.startswith("-"):
