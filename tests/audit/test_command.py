@@ -375,6 +375,35 @@ def test_no_broker_is_asked_for_where_no_notification_is_sent(tmp_path):
 
 
 @pytest.mark.processes
+def test_the_collector_reads_settings_as_oslo_config_does(tmp_path):
+    keys = tmp_path / "keys"
+    keys.mkdir()
+    (keys / "0").write_text("key")
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    with_conf(
+        tmp_path,
+        f"""[fernet_tokens]
+key_repository: "{keys}"
+[database]
+connection: "sqlite:///{tmp_path}/none.db"
+[cache]
+backend = 'oslo_cache.memcache_pool'
+backend_argument = url:127.0.0.1:{port},
+  localhost:{port}
+backend_argument = distributed_lock:True
+""",
+    )
+    values, printed = collected(tmp_path, AUDIT_QUICK="1")
+    assert values["fernet.keys"] == 1
+    assert [name.partition(" ")[0] for name in values["memcached.unreachable"]] == [
+        f"127.0.0.1:{port}",
+        f"localhost:{port}",
+    ]
+    assert "no such file" in printed  # the database of `connection`
+
+
+@pytest.mark.processes
 def test_the_schedule_of_the_rotation_and_the_modes_of_the_keys_are_read(tmp_path):
     keys = tmp_path / "keys"
     keys.mkdir()

@@ -116,3 +116,30 @@ def test_what_the_slow_programs_did_not_let_end_leaves_the_rest_known():
 def test_the_clock_is_described_by_what_is_known_of_it(system, said):
     facts = extract("a", document({"system": system}), CONTEXT).facts
     assert facts.values["host.clock"] == said
+
+
+def test_settings_are_read_as_oslo_config_reads_them():
+    conf = """[token]
+provider : "fernet"
+expiration = '7200'
+[cache]
+enabled = "true"
+backend: oslo_cache.memcache_pool
+backend_argument = url:10.0.0.1:11211,10.0.0.2:11211
+backend_argument = distributed_lock:True
+memcache_servers = 10.0.0.3:11211,
+  10.0.0.4:11211
+"""
+    facts = extract("a", document({"keystone": {"/etc/k.conf": conf}}), CONTEXT).facts.values
+    assert facts["conf.token.provider"] == "fernet"
+    assert facts["conf.token.expiration"] == 7200
+    assert facts["conf.cache.enabled"] is True
+    assert facts["conf.cache.backend"] == "oslo_cache.memcache_pool"
+    assert facts["conf.cache_servers"] == ("10.0.0.1:11211", "10.0.0.2:11211")
+    assert facts["conf.cache.memcache_servers"] == ("10.0.0.3:11211", "10.0.0.4:11211")
+
+
+def test_each_line_of_notification_opt_out_counts():
+    conf = "[DEFAULT]\nnotification_opt_out = a\nnotification_opt_out = b\n"
+    facts = extract("a", document({"keystone": {"/etc/k.conf": conf}}), CONTEXT).facts.values
+    assert facts["conf.DEFAULT.notification_opt_out"] == ("a", "b")

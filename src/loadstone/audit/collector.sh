@@ -240,7 +240,7 @@ uwsgi_files() {
       fi; } | sort -u | while read -r file; do
         echo "@ $file"
         if [ ! -r "$file" ]; then echo "! cannot be read by uid $(id -u)"; continue; fi
-        awk '/^\[/ || /^[ \t]*(processes|workers|threads|master|lazy-apps|lazy|enable-threads|thunder-lock|listen|buffer-size|harakiri|max-requests|stats|module|wsgi-file|mount|virtualenv|home|cheaper|http-socket|socket|add-header)[ \t]*=/ { print NR "\t" $0 }' "$file"
+        awk '/^\[/ || /^[ \t]*(processes|workers|threads|master|lazy-apps|lazy|enable-threads|thunder-lock|listen|buffer-size|harakiri|max-requests|stats|module|wsgi-file|mount|virtualenv|home|cheaper|http-socket|socket|add-header)[ \t]*=/ { sub(/^[ \t]*/, ""); print NR "\t" $0 }' "$file"
     done
 }
 
@@ -276,7 +276,8 @@ haproxy_files() {
 fernet() {
     repository=$([ -n "$conf" ] && printf '%s\n' "$conf" | while read -r file; do awk '
         /^\[/ { inside = $0 ~ /^\[fernet_tokens\]/ }
-        inside && /^key_repository[ \t]*=/ { sub(/^[^=]*=[ \t]*/, ""); print }' "$file"; done | tail -n 1)
+        inside && /^key_repository[ \t]*[=:]/ {
+            sub(/^[^=:]*[=:][ \t]*/, ""); gsub(/^["\047]|["\047]?[ \t\r]*$/, ""); print }' "$file"; done | tail -n 1)
     repository=${repository:-$etc/keystone/fernet-keys}
     if [ ! -d "$repository" ]; then echo "! $repository is not a folder that uid $(id -u) can see"; return; fi
     if [ ! -r "$repository" ]; then echo "! $repository cannot be read by uid $(id -u)"; return; fi
@@ -301,7 +302,7 @@ consumers() {
         grep -qs '^\[keystone_authtoken\]' "$file" || continue
         echo "@ $file"
         awk '/^\[/ { inside = $0 ~ /^\[keystone_authtoken\]/ }
-            inside && /^(memcached_servers|memcache_servers|token_cache_time|include_service_catalog|service_type)[ \t]*=/ { print NR "\t" $0 }' "$file"
+            inside && /^(memcached_servers|memcache_servers|token_cache_time|include_service_catalog|service_type)[ \t]*[=:]/ { print NR "\t" $0 }' "$file"
     done
 }
 
@@ -309,7 +310,7 @@ nova() {
     [ -e "$etc/nova/nova.conf" ] || return
     echo "@ $etc/nova/nova.conf"
     if [ ! -r "$etc/nova/nova.conf" ]; then echo "! cannot be read by uid $(id -u)"; return; fi
-    awk '/^\[/ || /^(vif_plugging_is_fatal|vif_plugging_timeout|reserved_host_memory_mb|ram_allocation_ratio)[ \t]*=/ { print NR "\t" $0 }' "$etc/nova/nova.conf"
+    awk '/^\[/ || /^(vif_plugging_is_fatal|vif_plugging_timeout|reserved_host_memory_mb|ram_allocation_ratio)[ \t]*[=:]/ { print NR "\t" $0 }' "$etc/nova/nova.conf"
 }
 
 # The first Keycloak on this host.
@@ -373,7 +374,7 @@ keycloak_file() {
     if [ ! -r "/proc/$pid/root$path" ]; then echo "! cannot be read by uid $(id -u)"; return; fi
     awk -v known="$keycloak_options" '/^[ \t]*#/ { next }
         { name = $0; sub(/[ \t]*=.*/, "", name); sub(/^[ \t]*/, "", name) }
-        index(known, " " name " ") { print NR "\t" $0 }' "/proc/$pid/root$path"
+        index(known, " " name " ") { sub(/^[ \t]*/, ""); print NR "\t" $0 }' "/proc/$pid/root$path"
 }
 
 cron() {
@@ -439,7 +440,7 @@ service() {
     sockets=$(haproxy_files | sed -n 's/.*stats[ 	]*socket[ 	]*\([^ ]*\).*/\1/p')
     AUDIT_CONF=$conf AUDIT_SOCKETS=$sockets AUDIT_QUICK=${AUDIT_QUICK:-} limited "${AUDIT_SERVICE_S:-45}" \
         "$interpreter" -W ignore - <<'PYTHON'
-import calendar, configparser, json, os, re, socket, subprocess, sys, time
+import calendar, json, os, re, socket, subprocess, sys, time
 
 CONF = [line for line in os.environ.get("AUDIT_CONF", "").split("\n") if line]
 OUT = {}
@@ -447,16 +448,34 @@ BEGAN = time.time()
 
 
 def options():
+    """Settings as oslo.config reads them: "=" or ":", quotes, values over several lines."""
     found = {}
     for path in CONF:
-        parser = configparser.RawConfigParser(strict=False, default_section="")
+        section, key = "DEFAULT", None
         try:
-            parser.read(path)
-        except configparser.Error:
+            with open(path, errors="replace") as file:
+                lines = file.read().splitlines()
+        except (OSError, ValueError):
             continue
-        for section in parser.sections():
-            for option, value in parser.items(section):
-                found[section, option] = value
+        for line in lines:
+            if line[:1] in (" ", "\t") and line.strip():
+                if key is not None:
+                    found[key] += "\n" + line.strip()
+                continue
+            key = None
+            sign = re.search("[=:]", line)
+            if line.startswith("["):
+                section = line[1:].partition("]")[0].strip()
+            elif sign and line[:1] not in ("#", ";"):
+                value = line[sign.end():].strip()
+                if value[:1] in ("'", '"') and value[-1:] == value[:1]:
+                    value = value[1:-1]
+                key = (section, line[:sign.start()].strip())
+                # The option may be set many times; only the servers are asked for.
+                if key == ("cache", "backend_argument") and not value.startswith("url:"):
+                    key = None
+                    continue
+                found[key] = value
     return found
 
 

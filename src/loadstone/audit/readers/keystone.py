@@ -1,7 +1,6 @@
 """Facts of Keystone: its settings with their defaults, its keys, what its tables hold."""
 
 import re
-from collections.abc import Mapping
 from itertools import pairwise
 
 from loadstone.audit.document import Document
@@ -28,7 +27,6 @@ DEFAULTS: dict[str, Value] = {
     "cache.memcache_socket_timeout": 1.0,
     "cache.memcache_pool_maxsize": 10,
     "cache.memcache_pool_connection_get_timeout": 10.0,
-    "cache.backend_argument": "",
     "database.max_pool_size": 5,
     "database.max_overflow": 50,
     "database.connection_recycle_time": 3600,
@@ -57,7 +55,8 @@ CACHING = (
     *("token", "catalog", "role", "resource", "assignment", "identity", "revoke"),
     *("application_credential", "credential", "domain_config", "federation"),
 )
-LISTS = (("DEFAULT", "notification_opt_out"),)  # options that may be set several times
+# Options that may be set several times.
+LISTS = (("DEFAULT", "notification_opt_out"), ("cache", "backend_argument"))
 # Attributes that only Active Directory has, in lower case.
 ACTIVE_DIRECTORY = (
     *("samaccountname", "userprincipalname", "useraccountcontrol", "objectguid", "objectsid"),
@@ -98,6 +97,8 @@ def _settings(found: tuple[sections.File, ...]) -> Part:
     renamed = known.get(("cache", "socket_timeout"))  # since oslo.cache 4.3
     if renamed is not None:
         values["conf.cache.memcache_socket_timeout"] = sections.typed(renamed, 1.0)
+    arguments = tuple(known.get(("cache", "backend_argument"), "").splitlines())
+    values["conf.cache.backend_argument"] = arguments
     values["conf.file"] = found[0].path
     values["conf.caching_off"] = tuple(
         section
@@ -109,18 +110,13 @@ def _settings(found: tuple[sections.File, ...]) -> Part:
         section == "ldap" and value.lower() in ACTIVE_DIRECTORY
         for (section, _), value in known.items()
     )
-    values["conf.cache_servers"] = _cache_servers(values)
+    urls = [argument[4:] for argument in arguments if argument.startswith("url:")]
+    servers = values["conf.cache.memcache_servers"]
+    values["conf.cache_servers"] = sections.typed(urls[-1], ()) if urls else servers
     values["conf.uses_memcached"] = bool(
         values["conf.cache.enabled"] and "memcache" in str(values["conf.cache.backend"])
     )
     return values, {}
-
-
-def _cache_servers(values: Mapping[str, Value]) -> Value:
-    argument = str(values["conf.cache.backend_argument"])
-    if argument.startswith("url:"):
-        return tuple(part.strip() for part in argument[4:].split(","))
-    return values["conf.cache.memcache_servers"]
 
 
 def _origins(found: tuple[sections.File, ...]) -> dict[str, SettingOrigin]:

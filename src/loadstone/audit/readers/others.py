@@ -44,7 +44,7 @@ def _consumers(document: Document) -> Facts:
         return Facts(missing={"consumers.": "no service on this host validates tokens"})
     without, short = [], []
     for file in found:
-        known = {words[0]: " ".join(words[2:]) for _, words in _assignments(file)}
+        known = {option: value for (_, option), value in sections.settings((file,)).values.items()}
         if not (known.get("memcached_servers") or known.get("memcache_servers")):
             without.append(file.path)
         if (number(known.get("token_cache_time")) or AUTHTOKEN_CACHE_S) < AUTHTOKEN_CACHE_S:
@@ -57,15 +57,6 @@ def _consumers(document: Document) -> Facts:
     worst = (without or short or [found[0].path])[0]
     origins = dict.fromkeys(values, SettingOrigin(worst, 1))
     return Facts(values, {}, origins, frozenset({"consumer"}))
-
-
-def _assignments(file: sections.File) -> list[tuple[int, list[str]]]:
-    return [
-        (number_, [name.strip(), "=", value.strip()])
-        for number_, line in file.lines
-        for name, equals, value in [line.partition("=")]
-        if equals
-    ]
 
 
 def _nova(document: Document) -> Facts:
