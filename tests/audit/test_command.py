@@ -10,7 +10,9 @@ import socket
 import sqlite3
 import subprocess
 import sys
+import tempfile
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -74,7 +76,8 @@ def test_what_could_not_be_read_is_unknown_and_ends_with_4(facts):
     code, text = audit(facts(NO_LOGIN), "--json", "-")
     tree = json.loads(text)
     rows = {row["rule"]: row for row in tree["results"]}
-    assert rows["CAP-02"]["state"] == "skip"
+    assert rows["CAP-02"]["state"] == "unknown"
+    assert "Access denied" in rows["CAP-02"]["message"]
     assert rows["KS-21"]["state"] == "unknown"
     assert "Access denied" in rows["KS-21"]["message"]
     assert (code, tree["exit_code"]) == (4, 4)
@@ -372,6 +375,42 @@ def test_no_broker_is_asked_for_where_no_notification_is_sent(tmp_path):
     with_conf(tmp_path, "[DEFAULT]\ntransport_url = rabbit://u:p@127.0.0.1:1/\n")
     values, _ = collected(tmp_path)
     assert "messaging.unreachable" not in values
+
+
+@pytest.fixture
+def closed_etc():
+    """A folder in place of /etc whose files of nova and cinder another user may not read."""
+    with tempfile.TemporaryDirectory() as name:
+        etc = Path(name)
+        etc.chmod(0o755)
+        for service, conf in (("nova", 0o000), ("cinder", 0o644), ("ssl", 0o000)):
+            (etc / service).mkdir()
+            (etc / service / f"{service}.conf").write_text("[keystone_authtoken]\n")
+            (etc / service / f"{service}.conf").chmod(conf)
+        (etc / "cinder").chmod(0o000)
+        yield etc
+        (etc / "cinder").chmod(0o755)
+
+
+@pytest.mark.processes
+def test_files_of_services_that_this_user_may_not_read_are_told(closed_etc):
+    ended = subprocess.run(
+        ["sh", "-s"],
+        input=COLLECTOR.read_text(),
+        env={"PATH": "/usr/bin:/bin", "AUDIT_ETC": str(closed_etc), "AUDIT_PYTHON": "/none"},
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd="/",
+        **({"user": 65534, "group": 65534, "extra_groups": []} if os.getuid() == 0 else {}),
+    )
+    host = extract("a", parse(ended.stdout), {})
+    assert ended.stderr == ""
+    assert "consumer" in host.facts.roles
+    why = host.facts.missing["consumers."]
+    assert why.startswith(f"{closed_etc}/nova/nova.conf cannot be read by uid")
+    assert "ssl.conf" not in ended.stdout
+    assert "cinder/cinder.conf" in ended.stdout
 
 
 @pytest.mark.processes

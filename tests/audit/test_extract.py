@@ -143,3 +143,46 @@ def test_each_line_of_notification_opt_out_counts():
     conf = "[DEFAULT]\nnotification_opt_out = a\nnotification_opt_out = b\n"
     facts = extract("a", document({"keystone": {"/etc/k.conf": conf}}), CONTEXT).facts.values
     assert facts["conf.DEFAULT.notification_opt_out"] == ("a", "b")
+
+
+CLOSED = "cannot be read by uid 1000"
+
+
+@pytest.mark.parametrize(
+    ("rule", "changes", "reason"),
+    [
+        ("CAP-02", {"service": {"database": {"error": "no driver"}}}, "no driver"),
+        ("KS-06", {"fernet": f"! /etc/keystone/fernet-keys {CLOSED}\n"}, CLOSED),
+        ("KS-06", {"fernet": "@ /keys 700 0\n0 600 0 90 -\n7 600 0 90 aa\n"}, "show no period"),
+        ("KS-24", {"consumers": f"@ /etc/nova/nova.conf\n! {CLOSED}\n"}, CLOSED),
+        ("RA-12", {"cron": f"! the cron jobs of user keystone {CLOSED}\n"}, CLOSED),
+        ("MC-02", {"service": {"memcached": {"error": "timed out"}}}, "timed out"),
+    ],
+)
+def test_a_rule_whose_facts_cannot_be_read_is_unknown(rule, changes, reason):
+    result = judged_rule(rule, changes)
+    assert (result.state, reason in result.message) == (RuleState.UNKNOWN, True)
+
+
+@pytest.mark.parametrize("rule", ["LB-02", "LB-03", "DB-06"])
+def test_a_balancer_whose_file_cannot_be_read_is_unknown(rule):
+    running = "950\t1\t9000\t1\t65536\thaproxy\thaproxy\t-f\t/etc/haproxy.cfg\n"
+    changes = {"processes": running, "haproxy": f"@ /etc/haproxy.cfg\n! {CLOSED}\n"}
+    assert judged_rule(rule, changes).state is RuleState.UNKNOWN
+
+
+def test_keys_that_were_never_rotated_have_no_period_to_check():
+    assert judged_rule("KS-06", {}).state is RuleState.SKIP
+
+
+def test_what_is_wrong_in_one_file_is_told_though_another_cannot_be_read():
+    text = f"@ /etc/nova/nova.conf\n! {CLOSED}\n@ /etc/heat/heat.conf\n1\ttoken_cache_time = 5\n"
+    result = judged_rule("KS-24", {"consumers": text})
+    assert result.state is RuleState.FAIL
+    assert "/etc/heat/heat.conf" in result.message
+
+
+def judged_rule(rule, changes):
+    host = extract("a", document(changes), CONTEXT)
+    (result,) = evaluate([rules.find(rule)], [host]).results
+    return result

@@ -208,6 +208,7 @@ keystone_conf() {
     printf '%s\n' "$table" | awk -F '\t' '/keystone|uwsgi|wsgi/ { print $1 }' | while read -r pid; do
         [ -r "/proc/$pid/environ" ] && tr '\000' '\n' <"/proc/$pid/environ"
     done | sed -n 's/^OS_KEYSTONE_CONFIG_FILES=//p' | tr ';' '\n' | sort -u | grep . && return
+    if is_closed "$etc/keystone"; then echo "$etc/keystone/keystone.conf"; return; fi
     for file in "$etc"/keystone/keystone.conf "$etc"/keystone/keystone.conf.d/*.conf; do
         [ -e "$file" ] && echo "$file"
     done
@@ -295,19 +296,42 @@ fernet() {
     done
 }
 
+# Services of OpenStack that validate tokens; of their files alone is it told that they cannot be
+# read, because any other file may be none of a service.
+consumers_of='nova|neutron|glance|cinder|placement|heat|ironic|ironic-inspector|octavia|barbican|manila|magnum|designate|aodh|gnocchi|ceilometer|zun|trove|mistral|masakari|watcher|cloudkitty|blazar|senlin|tacker|vitrage|zaqar|cyborg|adjutant'
+
 # How other services on this host validate tokens.
 consumers() {
     for file in "$etc"/*/*.conf; do
-        [ -r "$file" ] || continue
+        folder=${file%/*}
+        name=${folder##*/}
+        if [ ! -r "$file" ]; then
+            case "|$consumers_of|" in *"|$name|"*)
+                echo "@ $file"
+                echo "! cannot be read by uid $(id -u)" ;;
+            esac
+            continue
+        fi
         grep -qs '^\[keystone_authtoken\]' "$file" || continue
         echo "@ $file"
         awk '/^\[/ { inside = $0 ~ /^\[keystone_authtoken\]/ }
             inside && /^(memcached_servers|memcache_servers|token_cache_time|include_service_catalog|service_type)[ \t]*[=:]/ { print NR "\t" $0 }' "$file"
     done
+    for name in $(echo "$consumers_of" | tr '|' ' '); do
+        is_closed "$etc/$name" || continue
+        echo "@ $etc/$name/$name.conf"
+        echo "! cannot be read by uid $(id -u)"
+    done
+}
+
+# Whether there is a folder whose files this user may not even see.
+is_closed() {
+    [ -d "$1" ] || return 1
+    [ ! -r "$1" ] || [ ! -x "$1" ]
 }
 
 nova() {
-    [ -e "$etc/nova/nova.conf" ] || return
+    [ -e "$etc/nova/nova.conf" ] || is_closed "$etc/nova" || return
     echo "@ $etc/nova/nova.conf"
     if [ ! -r "$etc/nova/nova.conf" ]; then echo "! cannot be read by uid $(id -u)"; return; fi
     awk '/^\[/ || /^(vif_plugging_is_fatal|vif_plugging_timeout|reserved_host_memory_mb|ram_allocation_ratio)[ \t]*[=:]/ { print NR "\t" $0 }' "$etc/nova/nova.conf"
@@ -377,9 +401,20 @@ keycloak_file() {
         index(known, " " name " ") { sub(/^[ \t]*/, ""); print NR "\t" $0 }' "/proc/$pid/root$path"
 }
 
+# How many jobs flush the table of tokens. Only root and Keystone's own user may read its jobs.
 cron() {
-    { crontab -l -u keystone; cat "$etc"/cron.d/*keystone* /var/spool/cron/keystone \
-        /var/spool/cron/crontabs/keystone; } 2>/dev/null | grep -v '^#' | grep -c token_flush
+    flushes=$({ cat "$etc"/cron.d/*keystone*
+        if [ -z "${AUDIT_PIDS:-}" ]; then
+            crontab -l -u keystone
+            [ "$(id -un)" = keystone ] && crontab -l
+            cat /var/spool/cron/keystone /var/spool/cron/crontabs/keystone
+        fi; } 2>/dev/null | grep -v '^#' | grep -c token_flush)
+    if [ "$flushes" = 0 ] && [ -z "${AUDIT_PIDS:-}" ] && [ -d /var/spool/cron ] &&
+        [ "$(id -u)" != 0 ] && [ "$(id -un)" != keystone ]; then
+        echo "! the cron jobs of user keystone cannot be read by uid $(id -u)"
+        return
+    fi
+    echo "$flushes"
 }
 
 # When the job that rotates the Fernet keys runs: its schedule, never its command.

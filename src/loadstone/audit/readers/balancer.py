@@ -114,7 +114,7 @@ def _keystone(blocks: tuple[_Block, ...]) -> dict[str, Value]:
     rest = [block for block in serving if not _is_database(block)]
     chosen = named or (rest if len(rest) == 1 else [])
     if not chosen:
-        return {}
+        return {"haproxy.has_keystone": False}
     block, usual = chosen[0], _of(blocks, "defaults")
     options = [words for one in (block, *usual) for words in one.all("option")]
     balance = next((b.first("balance") for b in (block, *usual) if b.first("balance")), None)
@@ -125,9 +125,9 @@ def _keystone(blocks: tuple[_Block, ...]) -> dict[str, Value]:
     is_checked = any("check" in words for words in of_all) or all("check" in w for w in servers)
     limits = [int(one) for one in known if one is not None]  # None: a variable of its environment
     values: dict[str, Value] = {
+        "haproxy.has_keystone": True,
         "haproxy.balance": balance[0] if balance else "roundrobin",
         "haproxy.has_http_check": is_checked and any(w[:1] == ["httpchk"] for w in options),
-        "haproxy.servers": len(servers),
     }
     if limits:
         values["haproxy.server_maxconn"] = min(limits)
@@ -137,7 +137,7 @@ def _keystone(blocks: tuple[_Block, ...]) -> dict[str, Value]:
 def _database(blocks: tuple[_Block, ...]) -> dict[str, Value]:
     chosen = [b for b in _of(blocks, "backend", "listen") if _is_database(b)]
     if not chosen:
-        return {}
+        return {"haproxy.database_writers": 0}
     servers = chosen[0].all("server")
     limit = _limit(chosen[0])
     values: dict[str, Value] = {

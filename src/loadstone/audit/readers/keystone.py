@@ -213,7 +213,9 @@ def _keys(document: Document, found: tuple[sections.File, ...]) -> Part:
     rotations = [gap for gap in gaps if gap > 60]  # keys of one set-up are seconds apart
     if rotations:
         values["fernet.rotation_s"] = sorted(rotations)[len(rotations) // 2]
-    missing = {"fernet.rotation_s": "the keys were never rotated: their times show no period"}
+    # keystone-manage fernet_setup makes the keys 0 and 1, and each rotation a new highest number.
+    values["fernet.is_rotated"] = bool(rotations) or any(int(row[0]) > 1 for row in keys)
+    missing = {"fernet.rotation_s": "the times of the keys show no period"}
     return values, missing
 
 
