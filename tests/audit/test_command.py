@@ -23,6 +23,8 @@ from realistic import keystone
 from loadstone.audit import archive, rule, transport
 from loadstone.audit.document import parse
 from loadstone.audit.extract import extract
+from loadstone.audit.facts import SettingOrigin
+from loadstone.audit.readers import sections
 from loadstone.audit.readers.schedule import longest_gap_s
 from loadstone.audit.transport import COLLECTOR, Collected
 from loadstone.cli import loadstone
@@ -411,6 +413,30 @@ def test_files_of_services_that_this_user_may_not_read_are_told(closed_etc):
     assert why.startswith(f"{closed_etc}/nova/nova.conf cannot be read by uid")
     assert "ssl.conf" not in ended.stdout
     assert "cinder/cinder.conf" in ended.stdout
+
+
+@pytest.mark.processes
+def test_the_files_of_a_folder_of_haproxy_are_read_in_their_order(tmp_path):
+    folder = tmp_path / "services.d"
+    folder.mkdir()
+    main = tmp_path / "z.cfg"
+    main.write_text("global\n maxconn 40000\ndefaults\n maxconn 10000\n")
+    (folder / "mariadb.cfg").write_text("listen mariadb\n server a 10.0.0.1:3306 check\n")
+    (folder / "keystone.cfg").write_text("listen keystone\n server a 10.0.0.1:5000 check\n")
+    (folder / "notes.txt").write_text("listen other\n server a 10.0.0.1:3306\n")
+    program = tmp_path / "haproxy"
+    shutil.copy(shutil.which("sh"), program)
+    words = [program, "-c", "read x", "-f", main, "-f", f"{folder}/"]
+    with subprocess.Popen(words, stdin=subprocess.PIPE) as running:
+        _, printed = collected(tmp_path, AUDIT_PIDS=str(running.pid), AUDIT_QUICK="1")
+        running.stdin.close()
+    facts = extract("a", parse(printed), {}).facts
+    files = [file.path for file in sections.files(parse(printed).text("haproxy"))]
+    assert files == [str(main), f"{folder}/keystone.cfg", f"{folder}/mariadb.cfg"]
+    assert facts.values["haproxy.frontend_maxconn"] == 10000
+    assert facts.values["haproxy.database_writers"] == 1
+    assert facts.origins["haproxy.balance"].path == f"{folder}/keystone.cfg"
+    assert facts.origins["haproxy.global_maxconn"] == SettingOrigin(str(main), 2)
 
 
 @pytest.mark.processes

@@ -261,12 +261,16 @@ apache_files() {
 }
 
 haproxy_files() {
-    { arguments_after haproxy -f
-      [ -z "${AUDIT_PIDS:-}" ] && [ -e "$etc/haproxy/haproxy.cfg" ] && echo "$etc/haproxy/haproxy.cfg"
-    } | sort -u | while read -r file; do
+    # haproxy reads the files in the order of its arguments, and those of a folder by their names.
+    named=$(arguments_after haproxy -f)
+    if [ -z "$named${AUDIT_PIDS:-}" ] && [ -e "$etc/haproxy/haproxy.cfg" ]; then named=$etc/haproxy/haproxy.cfg; fi
+    printf '%s\n' "$named" | grep . | awk '!seen[$0]++' | while read -r file; do
+        if [ ! -d "$file" ] || is_closed "$file"; then echo "$file"; continue; fi
+        for one in "${file%/}"/*.cfg; do [ -e "$one" ] && echo "$one"; done
+    done | while read -r file; do
         echo "@ $file"
-        if [ ! -r "$file" ]; then echo "! cannot be read by uid $(id -u)"; continue; fi
-        awk '/^[ \t]*(global|defaults|frontend|backend|listen|maxconn|backlog|nbthread|balance|option|http-check|timeout|retries|server|default-server|bind|default_backend|use_backend|mode|ulimit-n|stats[ \t]+socket)([ \t]|$)/ {
+        if [ ! -r "$file" ] || [ -d "$file" ]; then echo "! cannot be read by uid $(id -u)"; continue; fi
+        awk '/^[ \t]*(global|defaults|frontend|backend|listen|cache|crt-store|fcgi-app|http-errors|log-forward|mailers|peers|program|resolvers|ring|traces|userlist|maxconn|backlog|nbthread|balance|option|http-check|timeout|retries|server|default-server|bind|default_backend|use_backend|mode|ulimit-n|stats[ \t]+socket)([ \t]|$)/ {
             # What a check sends may hold credentials.
             if ($1 == "http-check" || ($1 == "option" && $2 == "httpchk")) $0 = $1 " " $2
             print NR "\t" $0 }' "$file"
