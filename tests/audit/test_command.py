@@ -416,6 +416,36 @@ def test_files_of_services_that_this_user_may_not_read_are_told(closed_etc):
 
 
 @pytest.mark.processes
+@pytest.mark.parametrize(
+    "files",
+    [
+        {
+            "cpu.max": "50000 100000",
+            "memory.max": str(300 * 2**20),
+            "memory.current": str(250 * 2**20),
+            "memory.stat": f"anon 1\ninactive_file {100 * 2**20}\n",
+        },
+        {
+            "cpu/cpu.cfs_quota_us": "50000",
+            "cpu/cpu.cfs_period_us": "100000",
+            "memory/memory.limit_in_bytes": str(300 * 2**20),
+            "memory/memory.usage_in_bytes": str(250 * 2**20),
+            "memory/memory.stat": f"total_inactive_file {100 * 2**20}\n",
+        },
+    ],
+    ids=["cgroup v2", "cgroup v1"],
+)
+def test_the_limits_of_a_control_group_are_read(tmp_path, files):
+    for name, text in files.items():
+        path = tmp_path / "cgroup" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{text}\n")
+    values, _ = collected(tmp_path, AUDIT_CGROUPS=str(tmp_path / "cgroup"), AUDIT_QUICK="1")
+    assert (values["host.cpus"], values["host.cpu_quota"]) == (1, 0.5)
+    assert (values["host.memory_mb"], values["host.available_mb"]) == (300, 150)
+
+
+@pytest.mark.processes
 def test_the_files_of_a_folder_of_haproxy_are_read_in_their_order(tmp_path):
     folder = tmp_path / "services.d"
     folder.mkdir()

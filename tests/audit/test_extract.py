@@ -186,3 +186,38 @@ def judged_rule(rule, changes):
     host = extract("a", document(changes), CONTEXT)
     (result,) = evaluate([rules.find(rule)], [host]).results
     return result
+
+
+@pytest.mark.parametrize(
+    ("quota", "cpus", "logins_per_s"),
+    [
+        ("200000 100000", 2, 10.0),
+        ("150000 100000", 2, 7.5),
+        ("max 100000", 64, 40.0),
+        ("-1 100000", 64, 40.0),
+        ("", 64, 40.0),
+    ],
+)
+def test_the_limits_of_a_container_count_for_its_processors(quota, cpus, logins_per_s):
+    changes = {
+        "cpu": {"cpus": 64, "allowed": 64, "quota": quota},
+        "service": {"password": {"verify_ms": 200.0}},
+    }
+    facts = extract("a", document(changes), CONTEXT).facts
+    assert facts.values["host.cpus"] == cpus
+    assert facts.values["capacity.logins_per_s"] == pytest.approx(logins_per_s)
+
+
+def test_processors_outside_a_cpuset_do_not_count():
+    facts = extract("a", document({"cpu": {"cpus": 64, "allowed": 4}}), CONTEXT).facts
+    assert facts.values["host.cpus"] == 4
+
+
+def test_the_limit_of_a_container_counts_for_its_memory():
+    machine = "MemTotal: 64000000 kB\nMemAvailable: 60000000 kB\n"
+    limited = machine + "CgroupLimit: 1024000 kB\nCgroupUsed: 512000 kB\n"
+    facts = extract("a", document({"memory": limited}), CONTEXT).facts.values
+    assert (facts["host.memory_mb"], facts["host.available_mb"]) == (1000, 500)
+    unlimited = machine + "CgroupLimit: 9007199254740988 kB\nCgroupUsed: 512000 kB\n"
+    facts = extract("a", document({"memory": unlimited}), CONTEXT).facts.values
+    assert (facts["host.memory_mb"], facts["host.available_mb"]) == (62500, 58593)

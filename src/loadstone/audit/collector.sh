@@ -10,6 +10,7 @@
 #   AUDIT_PYTHON         the Python interpreter that Keystone runs with
 #   AUDIT_PIDS           only these processes and their descendants count
 #   AUDIT_ETC            folder in place of /etc
+#   AUDIT_CGROUPS        folder in place of /sys/fs/cgroup
 #   AUDIT_NAME           name of the host in the results
 #   AUDIT_QUICK          leave out what takes long: the cost of a password, doctor, validator
 main() {
@@ -17,6 +18,7 @@ set -u
 LC_ALL=C
 export LC_ALL
 etc=${AUDIT_ETC:-/etc}
+cgroups=${AUDIT_CGROUPS:-/sys/fs/cgroup}
 separator=
 pids=
 table=
@@ -27,7 +29,7 @@ printf '{"loadstone_facts": 1, "sections": {'
 emit meta meta
 emit before counters
 emit cpu cpu
-emit memory cat /proc/meminfo
+emit memory memory
 emit sysctl sysctls
 emit system system
 # A process may end while it is read; that is no error.
@@ -86,7 +88,7 @@ counters() {
     awk '/^TcpExt/ { if (!names) { names = split($0, name); next }
         for (i = 2; i <= names; i++) if (name[i] ~ /^Listen/) print name[i], $i }' /proc/net/netstat
     grep -e '^pswpin' -e '^pswpout' /proc/vmstat
-    for file in /sys/fs/cgroup/cpu.stat /sys/fs/cgroup/cpu/cpu.stat; do
+    for file in "$cgroups"/cpu.stat "$cgroups"/cpu/cpu.stat; do
         if [ -r "$file" ]; then grep -e '^nr_' "$file"; break; fi
     done
 }
@@ -96,7 +98,28 @@ cpu() {
     for file in /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor; do
         [ -r "$file" ] && echo "governor=$(cat "$file")"
     done
-    if [ -r /sys/fs/cgroup/cpu.max ]; then echo "quota=$(cat /sys/fs/cgroup/cpu.max)"; fi
+    echo "allowed=$(nproc)"
+    group=$cgroups/cpu
+    if [ -r "$cgroups/cpu.max" ]; then echo "quota=$(cat "$cgroups/cpu.max")"
+    elif [ -r "$group/cpu.cfs_quota_us" ]; then echo "quota=$(cat "$group/cpu.cfs_quota_us" "$group/cpu.cfs_period_us" | tr '\n' ' ')"; fi
+}
+
+# Memory of the machine; in a container its limit and use, too. Cached files are given back.
+memory() {
+    cat /proc/meminfo
+    if [ -r "$cgroups/memory.max" ]; then
+        cgroup_memory "$cgroups" memory.max memory.current inactive_file
+    elif [ -r "$cgroups/memory/memory.limit_in_bytes" ]; then
+        cgroup_memory "$cgroups/memory" memory.limit_in_bytes memory.usage_in_bytes total_inactive_file
+    fi
+}
+
+cgroup_memory() {
+    { echo "limit $(cat "$1/$2")"; echo "used $(cat "$1/$3")"; cat "$1/memory.stat"; } | awk -v cached="$4" '
+        $2 ~ /^[0-9]+$/ { bytes[$1] = $2 }
+        END { if ("limit" in bytes) {
+            printf "CgroupLimit: %.0f kB\n", bytes["limit"] / 1024
+            printf "CgroupUsed: %.0f kB\n", (bytes["used"] - bytes[cached]) / 1024 } }'
 }
 
 sysctls() {
