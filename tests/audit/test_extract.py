@@ -81,7 +81,9 @@ def test_control_characters_of_a_host_reach_no_terminal():
 
 
 def test_variables_in_files_of_apache_are_unknown_and_leave_the_rest_known():
-    apache = "WSGIDaemonProcess keystone processes=${WORKERS} threads=2\nWSGIScriptAlias / /k\n"
+    apache = (
+        "WSGIDaemonProcess keystone processes=${WORKERS} threads=2\nWSGIProcessGroup keystone\n"
+    )
     running = "900\t1\t60000\t1\t65536\tapache2\t/usr/sbin/apache2\n"
     changes = {"apache": {"/etc/apache2/keystone.conf": apache}, "processes": running, "uwsgi": {}}
     facts = extract("a", document(changes), CONTEXT).facts

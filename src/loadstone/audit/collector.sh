@@ -279,7 +279,7 @@ apache_files() {
       fi; } | sort -u | while read -r file; do
         echo "@ $file"
         if [ ! -r "$file" ]; then echo "! cannot be read by uid $(id -u)"; continue; fi
-        awk '/^[ \t]*(WSGIDaemonProcess|WSGIProcessGroup|WSGIScriptAlias|MaxRequestWorkers|MaxClients|ServerLimit|ThreadsPerChild|MaxConnectionsPerChild|MaxRequestsPerChild|KeepAlive|ProxyPass|LoadModule|Listen|<VirtualHost|<IfModule)/ { gsub(/secret=[^ \t]*/, "secret=***"); print NR "\t" $0 }' "$file"
+        awk '/^[ \t]*(WSGIDaemonProcess|WSGIProcessGroup|WSGIScriptAlias|MaxRequestWorkers|MaxClients|ServerLimit|ThreadsPerChild|MaxConnectionsPerChild|MaxRequestsPerChild|KeepAlive|ProxyPass|LoadModule|Listen|<VirtualHost|<IfModule|<\/IfModule)/ { gsub(/secret=[^ \t]*/, "secret=***"); print NR "\t" $0 }' "$file"
     done
 }
 
