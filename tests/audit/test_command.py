@@ -283,7 +283,8 @@ password_hash_rounds = 12
     )
     (tmp_path / "nova").mkdir()
     (tmp_path / "nova" / "nova.conf").write_text(
-        f"[keystone_authtoken]\npassword = {secret}\nmemcached_servers = a:11211\n"
+        f"[keystone_authtoken]\nauth_url = http://k:5000\npassword = {secret}\n"
+        "memcached_servers = a:11211\n"
     )
     variables = {"PATH": "/usr/bin:/bin", "AUDIT_ETC": str(tmp_path), "AUDIT_PYTHON": "/none"}
     ended = subprocess.run(["sh", COLLECTOR], env=variables, capture_output=True, check=True)
@@ -443,6 +444,39 @@ def test_the_limits_of_a_control_group_are_read(tmp_path, files):
     values, _ = collected(tmp_path, AUDIT_CGROUPS=str(tmp_path / "cgroup"), AUDIT_QUICK="1")
     assert (values["host.cpus"], values["host.cpu_quota"]) == (1, 0.5)
     assert (values["host.memory_mb"], values["host.available_mb"]) == (300, 150)
+
+
+@pytest.mark.processes
+def test_a_service_that_names_no_keystone_validates_no_tokens(tmp_path):
+    for name, text in (("aodh", ""), ("heat", "auth_type: password\n")):
+        (tmp_path / name).mkdir()
+        sample = f"[keystone_authtoken]\n# memcached_servers = a\n{text}[other]\nauth_url = x\n"
+        (tmp_path / name / f"{name}.conf").write_text(sample)
+    values, _ = collected(tmp_path, AUDIT_QUICK="1")
+    assert values["consumers.without_memcached"] == (f"{tmp_path}/heat/heat.conf",)
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize(
+    ("environment", "provider"),
+    [
+        ({"OS_KEYSTONE_CONFIG_FILES": "{0}/b.conf;{0}/a.conf"}, "a"),
+        ({"OS_KEYSTONE_CONFIG_FILES": "{0}/a.conf;{0}/b.conf"}, "b"),
+        ({"OS_KEYSTONE_CONFIG_DIR": "{0}"}, "of the folder"),
+        ({"OS_KEYSTONE_CONFIG_DIR": "{0}", "OS_KEYSTONE_CONFIG_FILES": "b.conf; a.conf"}, "a"),
+    ],
+)
+def test_keystones_environment_names_its_files_in_their_order(tmp_path, environment, provider):
+    for name, text in (("a", "a"), ("b", "b"), ("keystone", "of the folder")):
+        (tmp_path / f"{name}.conf").write_text(f"[token]\nprovider = {text}\n")
+    program = tmp_path / "uwsgi"
+    shutil.copy(shutil.which("sh"), program)
+    variables = {name: text.format(tmp_path) for name, text in environment.items()}
+    words = [program, "-c", "read x", "keystone"]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, env=variables) as running:
+        values, _ = collected(tmp_path, AUDIT_PIDS=str(running.pid), AUDIT_QUICK="1")
+        running.stdin.close()
+    assert values["conf.token.provider"] == provider
 
 
 @pytest.mark.processes

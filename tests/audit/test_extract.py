@@ -223,3 +223,18 @@ def test_the_limit_of_a_container_counts_for_its_memory():
     unlimited = machine + "CgroupLimit: 9007199254740988 kB\nCgroupUsed: 512000 kB\n"
     facts = extract("a", document({"memory": unlimited}), CONTEXT).facts.values
     assert (facts["host.memory_mb"], facts["host.available_mb"]) == (62500, 58593)
+
+
+def test_the_file_of_a_domain_changes_only_its_directory():
+    domain = "[token]\nprovider = uuid\n[ldap]\nuse_pool = false\n"
+    path = "/etc/keystone/domains/keystone.a.conf"
+    facts = extract("a", document({"domains": {path: domain}}), CONTEXT).facts
+    assert facts.values["conf.token.provider"] == "fernet"
+    assert facts.values["conf.ldap.use_pool"] is False
+    assert (facts.origins["conf.ldap.use_pool"].path, facts.values["conf.has_ldap"]) == (path, True)
+
+
+def test_the_file_of_a_domain_that_cannot_be_read_hides_only_the_directories():
+    changes = {"domains": f"@ /etc/keystone/domains/keystone.a.conf\n! {CLOSED}\n"}
+    assert judged_rule("KS-22", changes).state is RuleState.UNKNOWN
+    assert judged_rule("KS-05", changes).state is RuleState.PASS

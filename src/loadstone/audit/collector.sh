@@ -229,12 +229,28 @@ ini() {
 keystone_conf() {
     if [ -n "${AUDIT_KEYSTONE_CONF:-}" ]; then echo "$AUDIT_KEYSTONE_CONF"; return; fi
     printf '%s\n' "$table" | awk -F '\t' '/keystone|uwsgi|wsgi/ { print $1 }' | while read -r pid; do
-        [ -r "/proc/$pid/environ" ] && tr '\000' '\n' <"/proc/$pid/environ"
-    done | sed -n 's/^OS_KEYSTONE_CONFIG_FILES=//p' | tr ';' '\n' | sort -u | grep . && return
+        [ -r "/proc/$pid/environ" ] && tr '\000' '\n' <"/proc/$pid/environ" | conf_of_environment
+    done | awk '!seen[$0]++' | grep . && return
     if is_closed "$etc/keystone"; then echo "$etc/keystone/keystone.conf"; return; fi
     for file in "$etc"/keystone/keystone.conf "$etc"/keystone/keystone.conf.d/*.conf; do
         [ -e "$file" ] && echo "$file"
     done
+}
+
+# The files that Keystone reads with this environment, in its order (keystone/server/wsgi.py).
+conf_of_environment() {
+    awk '
+        { value = substr($0, index($0, "=") + 1); gsub(/^[ \t]+|[ \t]+$/, "", value) }
+        /^OS_KEYSTONE_CONFIG_DIR=/ { folder = value }
+        /^OS_KEYSTONE_CONFIG_FILES=/ { files = value }
+        END {
+            if (folder != "" && files == "") files = "keystone.conf"
+            count = split(files, name, ";")
+            for (i = 1; i <= count; i++) {
+                gsub(/^[ \t]+|[ \t]+$/, "", name[i])
+                if (name[i] == "") continue
+                print (folder != "" && name[i] !~ /^\//) ? folder "/" name[i] : name[i]
+            } }'
 }
 
 keystone_files() {
@@ -339,10 +355,15 @@ consumers() {
             esac
             continue
         fi
-        grep -qs '^\[keystone_authtoken\]' "$file" || continue
-        echo "@ $file"
-        awk '/^\[/ { inside = $0 ~ /^\[keystone_authtoken\]/ }
-            inside && /^(memcached_servers|memcache_servers|token_cache_time|include_service_catalog|service_type)[ \t]*[=:]/ { print NR "\t" $0 }' "$file"
+        # A sample of oslo-config-generator has the section, and says nothing of Keystone in it.
+        awk -v file="$file" '
+            /^\[/ { inside = $0 ~ /^\[keystone_authtoken\]/ }
+            !inside { next }
+            /^(auth_url|www_authenticate_uri|auth_uri|auth_type|auth_plugin|auth_section)[ \t]*[=:]/ { is_used = 1 }
+            /^[ \t]/ { if (is_shown) text = text NR "\t" $0 "\n"; next }
+            { is_shown = /^(memcached_servers|memcache_servers|token_cache_time)[ \t]*[=:]/ }
+            is_shown { text = text NR "\t" $0 "\n" }
+            END { if (is_used) printf "@ %s\n%s", file, text }' "$file"
     done
     for name in $(echo "$consumers_of" | tr '|' ' '); do
         is_closed "$etc/$name" || continue

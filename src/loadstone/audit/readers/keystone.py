@@ -1,5 +1,6 @@
 """Facts of Keystone: its settings with their defaults, its keys, what its tables hold."""
 
+import math
 import re
 from itertools import pairwise
 
@@ -36,13 +37,6 @@ DEFAULTS: dict[str, Value] = {
     "identity.password_hash_algorithm": "bcrypt",
     "identity.password_hash_rounds": 12,
     "identity.list_limit": 0,
-    "ldap.use_pool": True,
-    "ldap.use_auth_pool": True,
-    "ldap.pool_size": 10,
-    "ldap.auth_pool_size": 100,
-    "ldap.page_size": 0,
-    "ldap.chase_referrals": True,  # unset in Keystone: OpenLDAP's library follows them
-    "ldap.user_enabled_emulation": False,
     "oslo_messaging_notifications.driver": "",
     "profiler.enabled": False,
     "token.provider": "fernet",
@@ -51,6 +45,17 @@ DEFAULTS: dict[str, Value] = {
     "token.cache_on_issue": True,
     "wsgi.debug_middleware": False,
 }
+LDAP: dict[str, Value] = {
+    "use_pool": True,
+    "use_auth_pool": True,
+    "pool_size": 10,
+    "auth_pool_size": 100,
+    "page_size": 0,
+    "chase_referrals": True,  # unset in Keystone: OpenLDAP's library follows them
+    "user_enabled_emulation": False,
+}
+BAD_IF_TRUE = ("chase_referrals", "user_enabled_emulation")  # the others: the less, the worse
+HAS_LDAP = ("conf.has_ldap", "conf.has_active_directory")
 CACHING = (
     *("token", "catalog", "role", "resource", "assignment", "identity", "revoke"),
     *("application_credential", "credential", "domain_config", "federation"),
@@ -67,18 +72,24 @@ SYMPTOM = re.compile(r"^WARNING: (.+)$", re.MULTILINE)
 
 def read(document: Document) -> Facts:
     """Return Keystone's facts."""
-    # A domain's own file says how its users are looked up.
-    found = sections.files(document.text("keystone") + document.text("domains"))
+    found = sections.files(document.text("keystone"))
     if not found:
         reason = "no keystone.conf was found"
         return Facts(missing={"conf.": reason, "keystone.": reason, "fernet.": reason})
-    parts = (_settings(found), _release(document), _programs(document), _password(document))
+    domains = sections.files(document.text("domains"))
+    directories = _directories(found, domains)
+    parts = (
+        _settings(found),
+        _ldap(directories, sections.problem((*found, *domains))),
+        *(_release(document), _programs(document), _password(document)),
+    )
     values: dict[str, Value] = {}
     missing: dict[str, str] = {}
     for own, reasons in (*parts, _keys(document, found)):
         values |= own
         missing |= reasons
-    return Facts(values, missing, _origins(found), frozenset({"keystone"}))
+    origins = _origins(found) | _ldap_origins(directories)
+    return Facts(values, missing, origins, frozenset({"keystone"}))
 
 
 Part = tuple[dict[str, Value], dict[str, str]]
@@ -105,11 +116,6 @@ def _settings(found: tuple[sections.File, ...]) -> Part:
         for section in CACHING
         if known.get((section, "caching"), "true").lower() not in sections.TRUE
     )
-    values["conf.has_ldap"] = any(section == "ldap" for section, _ in known)
-    values["conf.has_active_directory"] = any(
-        section == "ldap" and value.lower() in ACTIVE_DIRECTORY
-        for (section, _), value in known.items()
-    )
     urls = [argument[4:] for argument in arguments if argument.startswith("url:")]
     servers = values["conf.cache.memcache_servers"]
     values["conf.cache_servers"] = sections.typed(urls[-1], ()) if urls else servers
@@ -117,6 +123,70 @@ def _settings(found: tuple[sections.File, ...]) -> Part:
         values["conf.cache.enabled"] and "memcache" in str(values["conf.cache.backend"])
     )
     return values, {}
+
+
+def _directories(
+    found: tuple[sections.File, ...], domains: tuple[sections.File, ...]
+) -> tuple[sections.IniSettings, ...]:
+    """Return the settings of each directory: of keystone.conf, and of each domain's own file.
+
+    Keystone reads the file of a domain alone: what it does not set has its default.
+    """
+    each = [sections.settings(found), *(sections.settings((file,)) for file in domains)]
+    return tuple(one for one in each if any(section == "ldap" for section, _ in one.values))
+
+
+def _ldap(directories: tuple[sections.IniSettings, ...], problem: str | None) -> Part:
+    """Return for each option of [ldap] the worst value of all directories."""
+    if problem is not None:
+        return {}, dict.fromkeys(("conf.ldap.", *HAS_LDAP), problem)
+    values: dict[str, Value] = dict.fromkeys(HAS_LDAP, False)
+    values["conf.has_ldap"] = bool(directories)
+    values["conf.has_active_directory"] = any(map(_is_active_directory, directories))
+    for option, default in LDAP.items():
+        worst = _worst(option, directories)
+        values[f"conf.ldap.{option}"] = default if worst is None else _ldap_value(worst, option)
+    return values, {}
+
+
+def _is_active_directory(directory: sections.IniSettings) -> bool:
+    return any(
+        section == "ldap" and value.lower() in ACTIVE_DIRECTORY
+        for (section, _), value in directory.values.items()
+    )
+
+
+def _ldap_value(directory: sections.IniSettings, option: str) -> Value:
+    text = directory.values.get(("ldap", option))
+    return LDAP[option] if text is None else sections.typed(text, LDAP[option])
+
+
+def _worst(
+    option: str, directories: tuple[sections.IniSettings, ...]
+) -> sections.IniSettings | None:
+    """Return the directory with the worst value: of text that is no number, else of a number."""
+    # Referrals cost time with Active Directory only.
+    active = tuple(one for one in directories if _is_active_directory(one))
+    of_all = active or directories if option == "chase_referrals" else directories
+
+    def badness(directory: sections.IniSettings) -> float:
+        value = _ldap_value(directory, option)
+        if not isinstance(value, bool | int):
+            return math.inf
+        return float(value) if option in BAD_IF_TRUE else -float(value)
+
+    return max(of_all, key=badness, default=None)
+
+
+def _ldap_origins(directories: tuple[sections.IniSettings, ...]) -> dict[str, SettingOrigin]:
+    origins = {}
+    for option in LDAP:
+        worst = _worst(option, directories)
+        if worst is None:
+            continue
+        of_section = [place for (name, _), place in worst.origins.items() if name == "ldap"]
+        origins[f"conf.ldap.{option}"] = worst.origins.get(("ldap", option), of_section[0])
+    return origins
 
 
 def _origins(found: tuple[sections.File, ...]) -> dict[str, SettingOrigin]:
