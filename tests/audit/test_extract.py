@@ -238,3 +238,9 @@ def test_the_file_of_a_domain_that_cannot_be_read_hides_only_the_directories():
     changes = {"domains": f"@ /etc/keystone/domains/keystone.a.conf\n! {CLOSED}\n"}
     assert judged_rule("KS-22", changes).state is RuleState.UNKNOWN
     assert judged_rule("KS-05", changes).state is RuleState.PASS
+
+
+@pytest.mark.parametrize(("version", "state"), [("26.1.0", RuleState.FAIL), ("27.0.0", "skip")])
+def test_keystone_itself_limits_lists_since_27(version, state):
+    service = {"versions": {"keystone": version}, "database": {"users": 20000}}
+    assert judged_rule("KS-11", {"service": service}).state == state

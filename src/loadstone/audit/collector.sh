@@ -237,7 +237,7 @@ keystone_conf() {
     done
 }
 
-# The files that Keystone reads with this environment, in its order (keystone/server/wsgi.py).
+# The files that Keystone reads with this environment, in its order (keystone/server/flask/core.py).
 conf_of_environment() {
     awk '
         { value = substr($0, index($0, "=") + 1); gsub(/^[ \t]+|[ \t]+$/, "", value) }

@@ -39,6 +39,7 @@ DEFAULTS: dict[str, Value] = {
     "identity.list_limit": 0,
     "oslo_messaging_notifications.driver": "",
     "profiler.enabled": False,
+    "resource.list_limit": 0,
     "token.provider": "fernet",
     "token.expiration": 3600,
     "token.allow_expired_window": 172800,
