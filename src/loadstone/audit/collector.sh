@@ -382,7 +382,7 @@ nova() {
     [ -e "$etc/nova/nova.conf" ] || is_closed "$etc/nova" || return
     echo "@ $etc/nova/nova.conf"
     if [ ! -r "$etc/nova/nova.conf" ]; then echo "! cannot be read by uid $(id -u)"; return; fi
-    awk '/^\[/ || /^(vif_plugging_is_fatal|vif_plugging_timeout|reserved_host_memory_mb|ram_allocation_ratio)[ \t]*[=:]/ { print NR "\t" $0 }' "$etc/nova/nova.conf"
+    awk '/^\[/ || /^(vif_plugging_is_fatal|vif_plugging_timeout|reserved_host_memory_mb|ram_allocation_ratio|initial_ram_allocation_ratio)[ \t]*[=:]/ { print NR "\t" $0 }' "$etc/nova/nova.conf"
 }
 
 # The first Keycloak on this host.

@@ -13,8 +13,9 @@ NOVA: dict[str, Value] = {
     "vif_plugging_is_fatal": True,
     "vif_plugging_timeout": 300,
     "reserved_host_memory_mb": 512,
-    "ram_allocation_ratio": 1.5,
 }
+# The first of them that is set and not 0 counts: the second only for a node that Nova creates.
+RATIOS = ("ram_allocation_ratio", "initial_ram_allocation_ratio")
 
 
 def read(document: Document) -> Facts:
@@ -83,7 +84,15 @@ def _nova(document: Document) -> Facts:
         origins[f"nova.{option}"] = known.origins.get(
             ("DEFAULT", option), SettingOrigin(found[0].path, 1)
         )
-    return Facts(values, {}, origins, frozenset({"compute"}))
+    ratios = [number(known.values.get(("DEFAULT", option))) for option in RATIOS]
+    ratio = next((one for one in ratios if one), None)
+    missing = {}
+    if ratio is None:
+        # Its default depends on the release, which the file does not tell.
+        missing["nova.ram_allocation_ratio"] = f"{found[-1].path} sets none of {', '.join(RATIOS)}"
+    else:
+        values["nova.ram_allocation_ratio"] = ratio
+    return Facts(values, missing, origins, frozenset({"compute"}))
 
 
 def _rabbit(document: Document) -> Facts:
