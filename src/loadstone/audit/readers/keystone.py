@@ -196,7 +196,7 @@ def _origins(found: tuple[sections.File, ...]) -> dict[str, SettingOrigin]:
     for section in CACHING:
         if (section, "caching") in known:
             origins.setdefault("conf.caching_off", known[section, "caching"])
-    # A default has no line: the finding points to where it would be written.
+    # A default has no line, and is written to any of the files.
     for name in DEFAULTS:
         origins.setdefault(f"conf.{name}", SettingOrigin(found[0].path, 1))
     return origins

@@ -81,7 +81,7 @@ def _uwsgi(
 
 def _put_options(values: dict[str, Value], missing: dict[str, str], settings: IniSettings) -> None:
     for option, default in UWSGI.items():
-        fact = f"uwsgi.{option.replace('-', '_')}"
+        fact = uwsgi_fact(option)
         text = settings.values.get(("uwsgi", option))
         if text is None:
             values[fact] = default
@@ -121,9 +121,16 @@ def _is_variable(text: str) -> bool:
     return "%" in text or "$(" in text
 
 
+def uwsgi_fact(option: str) -> str:
+    """Return the name of the fact that an option of uWSGI sets."""
+    if option in (*PROCESSES, "threads"):
+        return "web.threads" if option == "threads" else "web.processes"
+    return f"uwsgi.{option.replace('-', '_')}"
+
+
 def _uwsgi_origins(settings: IniSettings, file: str) -> dict[str, SettingOrigin]:
     """Return the lines of uWSGI's settings; a default points to the beginning of the file."""
-    options = {f"uwsgi.{option.replace('-', '_')}": (option,) for option in UWSGI}
+    options = {uwsgi_fact(option): (option,) for option in UWSGI}
     origins: dict[str, SettingOrigin] = {}
     for fact, names in {
         "web.processes": PROCESSES,
