@@ -10,7 +10,9 @@ import socket
 import sqlite3
 import subprocess
 import sys
+import tempfile
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -21,6 +23,8 @@ from realistic import keystone
 from loadstone.audit import archive, rule, transport
 from loadstone.audit.document import parse
 from loadstone.audit.extract import extract
+from loadstone.audit.facts import SettingOrigin
+from loadstone.audit.readers import sections
 from loadstone.audit.readers.schedule import longest_gap_s
 from loadstone.audit.transport import COLLECTOR, Collected
 from loadstone.cli import loadstone
@@ -74,7 +78,8 @@ def test_what_could_not_be_read_is_unknown_and_ends_with_4(facts):
     code, text = audit(facts(NO_LOGIN), "--json", "-")
     tree = json.loads(text)
     rows = {row["rule"]: row for row in tree["results"]}
-    assert rows["CAP-02"]["state"] == "skip"
+    assert rows["CAP-02"]["state"] == "unknown"
+    assert "Access denied" in rows["CAP-02"]["message"]
     assert rows["KS-21"]["state"] == "unknown"
     assert "Access denied" in rows["KS-21"]["message"]
     assert (code, tree["exit_code"]) == (4, 4)
@@ -257,6 +262,9 @@ slave_connection: mysql+pymysql://keystone:{secret}@db/keystone
 [cache]
 backend_argument = url:redis://:{secret}@r:6379
 backend_argument = password:{secret}
+backend_argument: "username:{secret}"
+backend_argument = url:redis://:pa/{secret}@r:6379
+backend_argument = url:redis://:p@{secret}@r:6379
 memcache_password={secret}
 [ldap]
 password = first
@@ -265,13 +273,18 @@ url = ldap://reader:{secret}@d
 tls_req_cert = never
 [memcache]
 memcache_secret_key = {secret}
+[profiler]
+hmac_keys = {secret}
+connection_string = redis://:{secret}@r:6379
 [identity]
 password_hash_rounds = 12
+  admin_token = {secret}
 """
     )
     (tmp_path / "nova").mkdir()
     (tmp_path / "nova" / "nova.conf").write_text(
-        f"[keystone_authtoken]\npassword = {secret}\nmemcached_servers = a:11211\n"
+        f"[keystone_authtoken]\nauth_url = http://k:5000\npassword = {secret}\n"
+        "memcached_servers = a:11211\n"
     )
     variables = {"PATH": "/usr/bin:/bin", "AUDIT_ETC": str(tmp_path), "AUDIT_PYTHON": "/none"}
     ended = subprocess.run(["sh", COLLECTOR], env=variables, capture_output=True, check=True)
@@ -365,6 +378,158 @@ def test_no_broker_is_asked_for_where_no_notification_is_sent(tmp_path):
     with_conf(tmp_path, "[DEFAULT]\ntransport_url = rabbit://u:p@127.0.0.1:1/\n")
     values, _ = collected(tmp_path)
     assert "messaging.unreachable" not in values
+
+
+@pytest.fixture
+def closed_etc():
+    """A folder in place of /etc whose files of nova and cinder another user may not read."""
+    with tempfile.TemporaryDirectory() as name:
+        etc = Path(name)
+        etc.chmod(0o755)
+        for service, conf in (("nova", 0o000), ("cinder", 0o644), ("ssl", 0o000)):
+            (etc / service).mkdir()
+            (etc / service / f"{service}.conf").write_text("[keystone_authtoken]\n")
+            (etc / service / f"{service}.conf").chmod(conf)
+        (etc / "cinder").chmod(0o000)
+        yield etc
+        (etc / "cinder").chmod(0o755)
+
+
+@pytest.mark.processes
+def test_files_of_services_that_this_user_may_not_read_are_told(closed_etc):
+    ended = subprocess.run(
+        ["sh", "-s"],
+        input=COLLECTOR.read_text(),
+        env={"PATH": "/usr/bin:/bin", "AUDIT_ETC": str(closed_etc), "AUDIT_PYTHON": "/none"},
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd="/",
+        **({"user": 65534, "group": 65534, "extra_groups": []} if os.getuid() == 0 else {}),
+    )
+    host = extract("a", parse(ended.stdout), {})
+    assert ended.stderr == ""
+    assert "consumer" in host.facts.roles
+    why = host.facts.missing["consumers."]
+    assert why.startswith(f"{closed_etc}/nova/nova.conf cannot be read by uid")
+    assert "ssl.conf" not in ended.stdout
+    assert "cinder/cinder.conf" in ended.stdout
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize(
+    "files",
+    [
+        {
+            "cpu.max": "50000 100000",
+            "memory.max": str(300 * 2**20),
+            "memory.current": str(250 * 2**20),
+            "memory.stat": f"anon 1\ninactive_file {100 * 2**20}\n",
+        },
+        {
+            "cpu/cpu.cfs_quota_us": "50000",
+            "cpu/cpu.cfs_period_us": "100000",
+            "memory/memory.limit_in_bytes": str(300 * 2**20),
+            "memory/memory.usage_in_bytes": str(250 * 2**20),
+            "memory/memory.stat": f"total_inactive_file {100 * 2**20}\n",
+        },
+    ],
+    ids=["cgroup v2", "cgroup v1"],
+)
+def test_the_limits_of_a_control_group_are_read(tmp_path, files):
+    for name, text in files.items():
+        path = tmp_path / "cgroup" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{text}\n")
+    values, _ = collected(tmp_path, AUDIT_CGROUPS=str(tmp_path / "cgroup"), AUDIT_QUICK="1")
+    assert (values["host.cpus"], values["host.cpu_quota"]) == (1, 0.5)
+    assert (values["host.memory_mb"], values["host.available_mb"]) == (300, 150)
+
+
+@pytest.mark.processes
+def test_a_service_that_names_no_keystone_validates_no_tokens(tmp_path):
+    for name, text in (("aodh", ""), ("heat", "auth_type: password\n")):
+        (tmp_path / name).mkdir()
+        sample = f"[keystone_authtoken]\n# memcached_servers = a\n{text}[other]\nauth_url = x\n"
+        (tmp_path / name / f"{name}.conf").write_text(sample)
+    values, _ = collected(tmp_path, AUDIT_QUICK="1")
+    assert values["consumers.without_memcached"] == (f"{tmp_path}/heat/heat.conf",)
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize(
+    ("environment", "provider"),
+    [
+        ({"OS_KEYSTONE_CONFIG_FILES": "{0}/b.conf;{0}/a.conf"}, "a"),
+        ({"OS_KEYSTONE_CONFIG_FILES": "{0}/a.conf;{0}/b.conf"}, "b"),
+        ({"OS_KEYSTONE_CONFIG_DIR": "{0}"}, "of the folder"),
+        ({"OS_KEYSTONE_CONFIG_DIR": "{0}", "OS_KEYSTONE_CONFIG_FILES": "b.conf; a.conf"}, "a"),
+    ],
+)
+def test_keystones_environment_names_its_files_in_their_order(tmp_path, environment, provider):
+    for name, text in (("a", "a"), ("b", "b"), ("keystone", "of the folder")):
+        (tmp_path / f"{name}.conf").write_text(f"[token]\nprovider = {text}\n")
+    program = tmp_path / "uwsgi"
+    shutil.copy(shutil.which("sh"), program)
+    variables = {name: text.format(tmp_path) for name, text in environment.items()}
+    words = [program, "-c", "read x", "keystone"]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, env=variables) as running:
+        values, _ = collected(tmp_path, AUDIT_PIDS=str(running.pid), AUDIT_QUICK="1")
+        running.stdin.close()
+    assert values["conf.token.provider"] == provider
+
+
+@pytest.mark.processes
+def test_the_files_of_a_folder_of_haproxy_are_read_in_their_order(tmp_path):
+    folder = tmp_path / "services.d"
+    folder.mkdir()
+    main = tmp_path / "z.cfg"
+    main.write_text("global\n maxconn 40000\ndefaults\n maxconn 10000\n")
+    (folder / "mariadb.cfg").write_text("listen mariadb\n server a 10.0.0.1:3306 check\n")
+    (folder / "keystone.cfg").write_text("listen keystone\n server a 10.0.0.1:5000 check\n")
+    (folder / "notes.txt").write_text("listen other\n server a 10.0.0.1:3306\n")
+    program = tmp_path / "haproxy"
+    shutil.copy(shutil.which("sh"), program)
+    words = [program, "-c", "read x", "-f", main, "-f", f"{folder}/"]
+    with subprocess.Popen(words, stdin=subprocess.PIPE) as running:
+        _, printed = collected(tmp_path, AUDIT_PIDS=str(running.pid), AUDIT_QUICK="1")
+        running.stdin.close()
+    facts = extract("a", parse(printed), {}).facts
+    files = [file.path for file in sections.files(parse(printed).text("haproxy"))]
+    assert files == [str(main), f"{folder}/keystone.cfg", f"{folder}/mariadb.cfg"]
+    assert facts.values["haproxy.frontend_maxconn"] == 10000
+    assert facts.values["haproxy.database_writers"] == 1
+    assert facts.origins["haproxy.balance"].path == f"{folder}/keystone.cfg"
+    assert facts.origins["haproxy.global_maxconn"] == SettingOrigin(str(main), 2)
+
+
+@pytest.mark.processes
+def test_the_collector_reads_settings_as_oslo_config_does(tmp_path):
+    keys = tmp_path / "keys"
+    keys.mkdir()
+    (keys / "0").write_text("key")
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    with_conf(
+        tmp_path,
+        f"""[fernet_tokens]
+key_repository: "{keys}"
+[database]
+connection: "sqlite:///{tmp_path}/none.db"
+[cache]
+backend = 'oslo_cache.memcache_pool'
+backend_argument = url:127.0.0.1:{port},
+  localhost:{port}
+backend_argument = distributed_lock:True
+""",
+    )
+    values, printed = collected(tmp_path, AUDIT_QUICK="1")
+    assert values["fernet.keys"] == 1
+    assert [name.partition(" ")[0] for name in values["memcached.unreachable"]] == [
+        f"127.0.0.1:{port}",
+        f"localhost:{port}",
+    ]
+    assert "no such file" in printed  # the database of `connection`
 
 
 @pytest.mark.processes

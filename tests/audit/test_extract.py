@@ -81,7 +81,9 @@ def test_control_characters_of_a_host_reach_no_terminal():
 
 
 def test_variables_in_files_of_apache_are_unknown_and_leave_the_rest_known():
-    apache = "WSGIDaemonProcess keystone processes=${WORKERS} threads=2\nWSGIScriptAlias / /k\n"
+    apache = (
+        "WSGIDaemonProcess keystone processes=${WORKERS} threads=2\nWSGIProcessGroup keystone\n"
+    )
     running = "900\t1\t60000\t1\t65536\tapache2\t/usr/sbin/apache2\n"
     changes = {"apache": {"/etc/apache2/keystone.conf": apache}, "processes": running, "uwsgi": {}}
     facts = extract("a", document(changes), CONTEXT).facts
@@ -116,3 +118,129 @@ def test_what_the_slow_programs_did_not_let_end_leaves_the_rest_known():
 def test_the_clock_is_described_by_what_is_known_of_it(system, said):
     facts = extract("a", document({"system": system}), CONTEXT).facts
     assert facts.values["host.clock"] == said
+
+
+def test_settings_are_read_as_oslo_config_reads_them():
+    conf = """[token]
+provider : "fernet"
+expiration = '7200'
+[cache]
+enabled = "true"
+backend: oslo_cache.memcache_pool
+backend_argument = url:10.0.0.1:11211,10.0.0.2:11211
+backend_argument = distributed_lock:True
+memcache_servers = 10.0.0.3:11211,
+  10.0.0.4:11211
+"""
+    facts = extract("a", document({"keystone": {"/etc/k.conf": conf}}), CONTEXT).facts.values
+    assert facts["conf.token.provider"] == "fernet"
+    assert facts["conf.token.expiration"] == 7200
+    assert facts["conf.cache.enabled"] is True
+    assert facts["conf.cache.backend"] == "oslo_cache.memcache_pool"
+    assert facts["conf.cache_servers"] == ("10.0.0.1:11211", "10.0.0.2:11211")
+    assert facts["conf.cache.memcache_servers"] == ("10.0.0.3:11211", "10.0.0.4:11211")
+
+
+def test_each_line_of_notification_opt_out_counts():
+    conf = "[DEFAULT]\nnotification_opt_out = a\nnotification_opt_out = b\n"
+    facts = extract("a", document({"keystone": {"/etc/k.conf": conf}}), CONTEXT).facts.values
+    assert facts["conf.DEFAULT.notification_opt_out"] == ("a", "b")
+
+
+CLOSED = "cannot be read by uid 1000"
+
+
+@pytest.mark.parametrize(
+    ("rule", "changes", "reason"),
+    [
+        ("CAP-02", {"service": {"database": {"error": "no driver"}}}, "no driver"),
+        ("KS-06", {"fernet": f"! /etc/keystone/fernet-keys {CLOSED}\n"}, CLOSED),
+        ("KS-06", {"fernet": "@ /keys 700 0\n0 600 0 90 -\n7 600 0 90 aa\n"}, "show no period"),
+        ("KS-24", {"consumers": f"@ /etc/nova/nova.conf\n! {CLOSED}\n"}, CLOSED),
+        ("RA-12", {"cron": f"! the cron jobs of user keystone {CLOSED}\n"}, CLOSED),
+        ("MC-02", {"service": {"memcached": {"error": "timed out"}}}, "timed out"),
+    ],
+)
+def test_a_rule_whose_facts_cannot_be_read_is_unknown(rule, changes, reason):
+    result = judged_rule(rule, changes)
+    assert (result.state, reason in result.message) == (RuleState.UNKNOWN, True)
+
+
+@pytest.mark.parametrize("rule", ["LB-02", "LB-03", "DB-06"])
+def test_a_balancer_whose_file_cannot_be_read_is_unknown(rule):
+    running = "950\t1\t9000\t1\t65536\thaproxy\thaproxy\t-f\t/etc/haproxy.cfg\n"
+    changes = {"processes": running, "haproxy": f"@ /etc/haproxy.cfg\n! {CLOSED}\n"}
+    assert judged_rule(rule, changes).state is RuleState.UNKNOWN
+
+
+def test_keys_that_were_never_rotated_have_no_period_to_check():
+    assert judged_rule("KS-06", {}).state is RuleState.SKIP
+
+
+def test_what_is_wrong_in_one_file_is_told_though_another_cannot_be_read():
+    text = f"@ /etc/nova/nova.conf\n! {CLOSED}\n@ /etc/heat/heat.conf\n1\ttoken_cache_time = 5\n"
+    result = judged_rule("KS-24", {"consumers": text})
+    assert result.state is RuleState.FAIL
+    assert "/etc/heat/heat.conf" in result.message
+
+
+def judged_rule(rule, changes):
+    host = extract("a", document(changes), CONTEXT)
+    (result,) = evaluate([rules.find(rule)], [host]).results
+    return result
+
+
+@pytest.mark.parametrize(
+    ("quota", "cpus", "logins_per_s"),
+    [
+        ("200000 100000", 2, 10.0),
+        ("150000 100000", 2, 7.5),
+        ("max 100000", 64, 40.0),
+        ("-1 100000", 64, 40.0),
+        ("", 64, 40.0),
+    ],
+)
+def test_the_limits_of_a_container_count_for_its_processors(quota, cpus, logins_per_s):
+    changes = {
+        "cpu": {"cpus": 64, "allowed": 64, "quota": quota},
+        "service": {"password": {"verify_ms": 200.0}},
+    }
+    facts = extract("a", document(changes), CONTEXT).facts
+    assert facts.values["host.cpus"] == cpus
+    assert facts.values["capacity.logins_per_s"] == pytest.approx(logins_per_s)
+
+
+def test_processors_outside_a_cpuset_do_not_count():
+    facts = extract("a", document({"cpu": {"cpus": 64, "allowed": 4}}), CONTEXT).facts
+    assert facts.values["host.cpus"] == 4
+
+
+def test_the_limit_of_a_container_counts_for_its_memory():
+    machine = "MemTotal: 64000000 kB\nMemAvailable: 60000000 kB\n"
+    limited = machine + "CgroupLimit: 1024000 kB\nCgroupUsed: 512000 kB\n"
+    facts = extract("a", document({"memory": limited}), CONTEXT).facts.values
+    assert (facts["host.memory_mb"], facts["host.available_mb"]) == (1000, 500)
+    unlimited = machine + "CgroupLimit: 9007199254740988 kB\nCgroupUsed: 512000 kB\n"
+    facts = extract("a", document({"memory": unlimited}), CONTEXT).facts.values
+    assert (facts["host.memory_mb"], facts["host.available_mb"]) == (62500, 58593)
+
+
+def test_the_file_of_a_domain_changes_only_its_directory():
+    domain = "[token]\nprovider = uuid\n[ldap]\nuse_pool = false\n"
+    path = "/etc/keystone/domains/keystone.a.conf"
+    facts = extract("a", document({"domains": {path: domain}}), CONTEXT).facts
+    assert facts.values["conf.token.provider"] == "fernet"
+    assert facts.values["conf.ldap.use_pool"] is False
+    assert (facts.origins["conf.ldap.use_pool"].path, facts.values["conf.has_ldap"]) == (path, True)
+
+
+def test_the_file_of_a_domain_that_cannot_be_read_hides_only_the_directories():
+    changes = {"domains": f"@ /etc/keystone/domains/keystone.a.conf\n! {CLOSED}\n"}
+    assert judged_rule("KS-22", changes).state is RuleState.UNKNOWN
+    assert judged_rule("KS-05", changes).state is RuleState.PASS
+
+
+@pytest.mark.parametrize(("version", "state"), [("26.1.0", RuleState.FAIL), ("27.0.0", "skip")])
+def test_keystone_itself_limits_lists_since_27(version, state):
+    service = {"versions": {"keystone": version}, "database": {"users": 20000}}
+    assert judged_rule("KS-11", {"service": service}).state == state

@@ -94,3 +94,25 @@ def test_facts_of_compute_nodes_have_their_own_reserve(tmp_path):
     assert rows(str(path), "--flavor", "one=1000") == [
         {"node": "c1", "flavor": "one", "total": 28, "additional": 10}
     ]
+
+
+@pytest.mark.parametrize(
+    ("conf", "words", "total"),
+    [
+        ("initial_ram_allocation_ratio = 1.5\n", (), 21),
+        ("ram_allocation_ratio = 0.0\ninitial_ram_allocation_ratio = 1.5\n", (), 21),
+        ("ram_allocation_ratio = 2\ninitial_ram_allocation_ratio = 1.5\n", (), 28),
+        ("", (), 14),
+        ("ram_allocation_ratio = 0.0\n", ("--overcommit", "3"), 42),
+    ],
+)
+def test_the_ratio_of_a_node_is_the_one_that_nova_takes(tmp_path, conf, words, total):
+    text = f"[DEFAULT]\nreserved_host_memory_mb = 2000\n{conf}"
+    node = document({"nova": {"/etc/nova/nova.conf": text}})
+    path = tmp_path / "facts.json"
+    path.write_text(json.dumps(archive.as_tree([Collected("c1", node)], is_lab=False)))
+    every = ["audit", "guests", str(path), "--flavor", "one=1000", "--json", "-", *words]
+    done = CliRunner().invoke(loadstone, every, standalone_mode=False)
+    assert [row["total"] for row in json.loads(done.stdout)] == [total]
+    is_unset = "initial" not in conf and "= 2" not in conf
+    assert ("c1: nova.conf sets no ram_allocation_ratio" in done.stderr) is is_unset

@@ -135,6 +135,38 @@ def test_the_playbook_changes_files_that_it_first_copies(audit):
     assert {k["name"]: k["value"] for k in kernel} == {"net.core.somaxconn": "4096"}
 
 
+def test_the_playbook_changes_the_file_that_decides():
+    main, other = "/etc/keystone/keystone.conf", "/etc/keystone/keystone.conf.d/50-debug.conf"
+    first, last = "/etc/keystone/uwsgi.ini", "/etc/keystone/workers.ini"
+    words = f"/usr/bin/uwsgi\t--ini\t{first}\t--ini\t{last}"
+    changes = {
+        "keystone": {
+            main: "[DEFAULT]\ninsecure_debug = false\n",
+            other: "[DEFAULT]\ninsecure_debug = true\n",
+        },
+        "uwsgi": {
+            first: "[uwsgi]\nmodule = keystone.server.wsgi:initialize_public_application()\n",
+            last: "[uwsgi]\nprocesses = 1\n",
+        },
+        "processes": f"900\t1\t60000\t1\t65536\tuwsgi\t{words}\n",
+    }
+    host = extract("control1", document(changes), CONTEXT)
+    (play,) = yaml.safe_load(fix_playbook.render(evaluate(rules.select(()), [host])))
+    tasks = play["tasks"]
+    changed = {
+        (task["community.general.ini_file"]["path"], task["community.general.ini_file"]["option"])
+        for task in tasks
+        if "community.general.ini_file" in task
+    }
+    assert (other, "insecure_debug") in changed
+    assert (main, "debug") in changed
+    assert (last, "processes") in changed
+    assert (first, "listen") in changed
+    copies = [task["ansible.builtin.copy"] for task in tasks if "ansible.builtin.copy" in task]
+    kept = {copy["src"] for copy in copies if not copy["force"]}
+    assert kept == {path for path, _ in changed} == {main, other, first, last}
+
+
 @pytest.mark.processes
 def test_promtool_finds_nothing_wrong_with_the_textfile(audit):
     promtool = shutil.which("promtool")

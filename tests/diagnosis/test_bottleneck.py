@@ -243,6 +243,46 @@ def test_commits_that_wait_for_the_disk_are_the_limit():
     assert (verdict.bottleneck.kind, verdict.bottleneck.role) == (BottleneckKind.DISK, "database")
 
 
+def disk(busy, host=""):
+    name = f"disk sda of {host}" if host else "disk sda"
+    return ResourceUse(name, BottleneckKind.DISK, "machine", busy, 1.0, "disks")
+
+
+def test_a_full_disk_is_the_limit_where_the_database_waits_for_it():
+    uses = (slots(4, 4), cpu("keystone", 0.3, 2), cpu("database", 0.1, 2))
+    setup = Setup(workers=4, threads=1)
+    figures = {"worker_cpu": 0.1, "workers": 4}
+    full = judged(*uses, disk(0.95), setup=setup, io_waiters=2.5, **figures)
+    assert full.findings[0].id == "database-disk"
+    assert full.bottleneck.sentence == (
+        "The database's disk: 2.5 sessions wait for it on average (disk sda is busy 95% of the "
+        "time)."
+    )
+    rarely = judged(*uses, disk(0.95), setup=setup, io_waiters=0.05, **figures)
+    assert rarely.findings[0].id == "keystone-workers-wait"
+    elsewhere = judged(*uses, disk(0.95, "other"), setup=setup, io_waiters=2.5, **figures)
+    assert elsewhere.findings[0].id == "keystone-workers-wait"
+
+
+def test_a_busy_disk_is_no_limit_while_the_workers_run():
+    verdict = judged(
+        slots(2, 2),
+        cpu("keystone", 1.94, 2),
+        cpu("database", 0.1, 2),
+        disk(0.95),
+        setup=Setup(workers=2, threads=1),
+        worker_cpu=0.97,
+        workers=2,
+        io_waiters=0.6,
+    )
+    assert verdict.findings[0].id == "keystone-cpu"
+
+
+def test_commits_are_no_limit_while_workers_of_an_unknown_number_run():
+    verdict = judged(cpu("keystone", 1.96, 2), committing=0.6, cores_wanted=0.98)
+    assert "database-disk" not in [one.id for one in verdict.findings]
+
+
 def test_sessions_that_wait_for_row_locks_are_the_limit():
     verdict = judged(slots(4, 4), lock_waiters=2.5, worker_cpu=0.1, workers=4)
     assert (verdict.bottleneck.kind, verdict.bottleneck.role) == (BottleneckKind.LOCK, "database")

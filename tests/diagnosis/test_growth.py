@@ -62,7 +62,24 @@ def test_costs_that_rise_without_a_slower_answer_are_no_finding():
 
 
 def test_overload_is_told_from_drift_by_costs_that_stay():
-    assert set(found(readings(), course(slope=0.1, cause="overload"))) == {"overload"}
+    overload = found(readings(), course(slope=0.1, cause="overload"))
+    assert set(overload) == {"overload"}
+    assert overload["overload"].sentence == (
+        "Answers take longer and longer because more is asked than is completed, not because a "
+        "request costs clearly more: from the first third of the load to the last, Keystone's CPU "
+        "from 20 to 20 ms."
+    )
+
+
+def test_overload_says_nothing_of_a_cost_that_was_not_measured():
+    recorder = Recorder()
+    for second in range(SECONDS + 1):
+        busy = Reading("machine/0", "cpu_busy_seconds_total", 0.5 * second)
+        recorder.add(START_S + second, [busy])
+    overload = found(recorder.metrics(), course(slope=0.1, cause="overload"))
+    assert overload["overload"].sentence == (
+        "Answers take longer and longer because more is asked than is completed."
+    )
 
 
 def test_a_drift_that_nothing_explains_says_so():

@@ -10,6 +10,7 @@
 #   AUDIT_PYTHON         the Python interpreter that Keystone runs with
 #   AUDIT_PIDS           only these processes and their descendants count
 #   AUDIT_ETC            folder in place of /etc
+#   AUDIT_CGROUPS        folder in place of /sys/fs/cgroup
 #   AUDIT_NAME           name of the host in the results
 #   AUDIT_QUICK          leave out what takes long: the cost of a password, doctor, validator
 main() {
@@ -17,6 +18,7 @@ set -u
 LC_ALL=C
 export LC_ALL
 etc=${AUDIT_ETC:-/etc}
+cgroups=${AUDIT_CGROUPS:-/sys/fs/cgroup}
 separator=
 pids=
 table=
@@ -27,7 +29,7 @@ printf '{"loadstone_facts": 1, "sections": {'
 emit meta meta
 emit before counters
 emit cpu cpu
-emit memory cat /proc/meminfo
+emit memory memory
 emit sysctl sysctls
 emit system system
 # A process may end while it is read; that is no error.
@@ -86,7 +88,7 @@ counters() {
     awk '/^TcpExt/ { if (!names) { names = split($0, name); next }
         for (i = 2; i <= names; i++) if (name[i] ~ /^Listen/) print name[i], $i }' /proc/net/netstat
     grep -e '^pswpin' -e '^pswpout' /proc/vmstat
-    for file in /sys/fs/cgroup/cpu.stat /sys/fs/cgroup/cpu/cpu.stat; do
+    for file in "$cgroups"/cpu.stat "$cgroups"/cpu/cpu.stat; do
         if [ -r "$file" ]; then grep -e '^nr_' "$file"; break; fi
     done
 }
@@ -96,7 +98,28 @@ cpu() {
     for file in /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor; do
         [ -r "$file" ] && echo "governor=$(cat "$file")"
     done
-    if [ -r /sys/fs/cgroup/cpu.max ]; then echo "quota=$(cat /sys/fs/cgroup/cpu.max)"; fi
+    echo "allowed=$(nproc)"
+    group=$cgroups/cpu
+    if [ -r "$cgroups/cpu.max" ]; then echo "quota=$(cat "$cgroups/cpu.max")"
+    elif [ -r "$group/cpu.cfs_quota_us" ]; then echo "quota=$(cat "$group/cpu.cfs_quota_us" "$group/cpu.cfs_period_us" | tr '\n' ' ')"; fi
+}
+
+# Memory of the machine; in a container its limit and use, too. Cached files are given back.
+memory() {
+    cat /proc/meminfo
+    if [ -r "$cgroups/memory.max" ]; then
+        cgroup_memory "$cgroups" memory.max memory.current inactive_file
+    elif [ -r "$cgroups/memory/memory.limit_in_bytes" ]; then
+        cgroup_memory "$cgroups/memory" memory.limit_in_bytes memory.usage_in_bytes total_inactive_file
+    fi
+}
+
+cgroup_memory() {
+    { echo "limit $(cat "$1/$2")"; echo "used $(cat "$1/$3")"; cat "$1/memory.stat"; } | awk -v cached="$4" '
+        $2 ~ /^[0-9]+$/ { bytes[$1] = $2 }
+        END { if ("limit" in bytes) {
+            printf "CgroupLimit: %.0f kB\n", bytes["limit"] / 1024
+            printf "CgroupUsed: %.0f kB\n", (bytes["used"] - bytes[cached]) / 1024 } }'
 }
 
 sysctls() {
@@ -175,7 +198,7 @@ processes() {
 }
 
 mask_arguments() {
-    sed -e 's#://[^/@	 ]*@#://***@#g' \
+    sed -e 's#://[^	 ]*@#://***@#g' \
         -e 's/\(--[a-z-]*\(pass\|passwd\|password\|secret\|token\|key\)\)[=	][^	]*/\1=***/g' \
         -e 's/\([A-Za-z0-9_]*\(PASS\|PASSWD\|PASSWORD\|SECRET\|TOKEN\|KEY\|pass\|passwd\|password\|secret\|token\)\)=[^	]*/\1=***/g'
 }
@@ -185,14 +208,20 @@ ini() {
     echo "@ $1"
     if [ ! -r "$1" ]; then echo "! cannot be read by uid $(id -u)"; return; fi
     awk '
-        function plain(text) { gsub(/:\/\/[^\/@ \t]*@/, "://***@", text); return text }
+        # A password may hold any sign but white space: the last @ ends the credentials.
+        function plain(text) { gsub(/:\/\/[^ \t]*@/, "://***@", text); return text }
+        function is_secret(line,   key) {
+            line = tolower(line)
+            if (line ~ /^[ \t]*["\047]?backend_argument[ \t]*[=:][ \t]*["\047]?(password|username|secret)/) return 1
+            key = line
+            sub(/[ \t]*[=:].*/, "", key)
+            return key ~ /(pass|passwd|password|passphrase|secret|hmac(_keys)?|admin_token|connection|connection_string|transport_url|_key|private|credential|credentials)$/ }
         /^[ \t]*[#;]/ || /^[ \t\r]*$/ { next }
-        /^[ \t]/ { if (!hidden) print NR "\t" plain($0); next }
-        { key = tolower($0); sub(/[ \t]*[=:].*/, "", key)
-          hidden = key ~ /(pass|passwd|password|passphrase|secret|hmac|admin_token|connection|transport_url|_key|private|credential|credentials)$/ ||
-              tolower($0) ~ /^[ \t]*backend_argument[ \t]*=[ \t]*(password|username|secret)/
+        /^[ \t]/ { if (!hidden && !is_secret($0)) print NR "\t" plain($0); next }
+        { hidden = is_secret($0)
           if ($0 ~ /^\[/) hidden = 0
           if (!hidden) { print NR "\t" plain($0); next }
+          key = tolower($0); sub(/[ \t]*[=:].*/, "", key)
           scheme = ""; if (match($0, /[a-z0-9+]+:\/\//)) scheme = substr($0, RSTART, RLENGTH)
           print NR "\t" key " = " scheme "***" }' "$1"
 }
@@ -200,11 +229,28 @@ ini() {
 keystone_conf() {
     if [ -n "${AUDIT_KEYSTONE_CONF:-}" ]; then echo "$AUDIT_KEYSTONE_CONF"; return; fi
     printf '%s\n' "$table" | awk -F '\t' '/keystone|uwsgi|wsgi/ { print $1 }' | while read -r pid; do
-        [ -r "/proc/$pid/environ" ] && tr '\000' '\n' <"/proc/$pid/environ"
-    done | sed -n 's/^OS_KEYSTONE_CONFIG_FILES=//p' | tr ';' '\n' | sort -u | grep . && return
+        [ -r "/proc/$pid/environ" ] && tr '\000' '\n' <"/proc/$pid/environ" | conf_of_environment
+    done | awk '!seen[$0]++' | grep . && return
+    if is_closed "$etc/keystone"; then echo "$etc/keystone/keystone.conf"; return; fi
     for file in "$etc"/keystone/keystone.conf "$etc"/keystone/keystone.conf.d/*.conf; do
         [ -e "$file" ] && echo "$file"
     done
+}
+
+# The files that Keystone reads with this environment, in its order (keystone/server/flask/core.py).
+conf_of_environment() {
+    awk '
+        { value = substr($0, index($0, "=") + 1); gsub(/^[ \t]+|[ \t]+$/, "", value) }
+        /^OS_KEYSTONE_CONFIG_DIR=/ { folder = value }
+        /^OS_KEYSTONE_CONFIG_FILES=/ { files = value }
+        END {
+            if (folder != "" && files == "") files = "keystone.conf"
+            count = split(files, name, ";")
+            for (i = 1; i <= count; i++) {
+                gsub(/^[ \t]+|[ \t]+$/, "", name[i])
+                if (name[i] == "") continue
+                print (folder != "" && name[i] !~ /^\//) ? folder "/" name[i] : name[i]
+            } }'
 }
 
 keystone_files() {
@@ -227,7 +273,6 @@ arguments_after() {
 
 uwsgi_files() {
     { arguments_after uwsgi --ini
-      arguments_after uwsgi -i
       printf '%s\n' "$table" | awk -F '\t' '$6 == "uwsgi" { for (i = 7; i <= NF; i++) if ($i ~ /\.ini$/) print $i }'
       if [ -z "${AUDIT_PIDS:-}" ]; then
           for file in "$etc"/keystone/*uwsgi*.ini "$etc"/uwsgi/*keystone*.ini \
@@ -235,7 +280,7 @@ uwsgi_files() {
       fi; } | sort -u | while read -r file; do
         echo "@ $file"
         if [ ! -r "$file" ]; then echo "! cannot be read by uid $(id -u)"; continue; fi
-        awk '/^\[/ || /^[ \t]*(processes|workers|threads|master|lazy-apps|lazy|enable-threads|thunder-lock|listen|buffer-size|harakiri|max-requests|stats|module|wsgi-file|mount|virtualenv|home|cheaper|http-socket|socket|add-header)[ \t]*=/ { print NR "\t" $0 }' "$file"
+        awk '/^\[/ || /^[ \t]*(processes|workers|threads|master|lazy-apps|lazy|enable-threads|thunder-lock|listen|buffer-size|harakiri|max-requests|stats|module|wsgi-file|mount|virtualenv|home|cheaper|http-socket|socket|add-header)[ \t]*=/ { sub(/^[ \t]*/, ""); print NR "\t" $0 }' "$file"
     done
 }
 
@@ -250,17 +295,21 @@ apache_files() {
       fi; } | sort -u | while read -r file; do
         echo "@ $file"
         if [ ! -r "$file" ]; then echo "! cannot be read by uid $(id -u)"; continue; fi
-        awk '/^[ \t]*(WSGIDaemonProcess|WSGIProcessGroup|WSGIScriptAlias|MaxRequestWorkers|MaxClients|ServerLimit|ThreadsPerChild|MaxConnectionsPerChild|MaxRequestsPerChild|KeepAlive|ProxyPass|LoadModule|Listen|<VirtualHost|<IfModule)/ { gsub(/secret=[^ \t]*/, "secret=***"); print NR "\t" $0 }' "$file"
+        awk '/^[ \t]*(WSGIDaemonProcess|WSGIProcessGroup|WSGIScriptAlias|MaxRequestWorkers|MaxClients|ServerLimit|ThreadsPerChild|MaxConnectionsPerChild|MaxRequestsPerChild|KeepAlive|ProxyPass|LoadModule|Listen|<VirtualHost|<IfModule|<\/IfModule)/ { gsub(/secret=[^ \t]*/, "secret=***"); print NR "\t" $0 }' "$file"
     done
 }
 
 haproxy_files() {
-    { arguments_after haproxy -f
-      [ -z "${AUDIT_PIDS:-}" ] && [ -e "$etc/haproxy/haproxy.cfg" ] && echo "$etc/haproxy/haproxy.cfg"
-    } | sort -u | while read -r file; do
+    # haproxy reads the files in the order of its arguments, and those of a folder by their names.
+    named=$(arguments_after haproxy -f)
+    if [ -z "$named${AUDIT_PIDS:-}" ] && [ -e "$etc/haproxy/haproxy.cfg" ]; then named=$etc/haproxy/haproxy.cfg; fi
+    printf '%s\n' "$named" | grep . | awk '!seen[$0]++' | while read -r file; do
+        if [ ! -d "$file" ] || is_closed "$file"; then echo "$file"; continue; fi
+        for one in "${file%/}"/*.cfg; do [ -e "$one" ] && echo "$one"; done
+    done | while read -r file; do
         echo "@ $file"
-        if [ ! -r "$file" ]; then echo "! cannot be read by uid $(id -u)"; continue; fi
-        awk '/^[ \t]*(global|defaults|frontend|backend|listen|maxconn|backlog|nbthread|balance|option|http-check|timeout|retries|server|default-server|bind|default_backend|use_backend|mode|ulimit-n|stats[ \t]+socket)([ \t]|$)/ {
+        if [ ! -r "$file" ] || [ -d "$file" ]; then echo "! cannot be read by uid $(id -u)"; continue; fi
+        awk '/^[ \t]*(global|defaults|frontend|backend|listen|cache|crt-store|fcgi-app|http-errors|log-forward|mailers|peers|program|resolvers|ring|traces|userlist|maxconn|backlog|nbthread|balance|option|http-check|timeout|retries|server|default-server|bind|default_backend|use_backend|mode|ulimit-n|stats[ \t]+socket)([ \t]|$)/ {
             # What a check sends may hold credentials.
             if ($1 == "http-check" || ($1 == "option" && $2 == "httpchk")) $0 = $1 " " $2
             print NR "\t" $0 }' "$file"
@@ -271,7 +320,8 @@ haproxy_files() {
 fernet() {
     repository=$([ -n "$conf" ] && printf '%s\n' "$conf" | while read -r file; do awk '
         /^\[/ { inside = $0 ~ /^\[fernet_tokens\]/ }
-        inside && /^key_repository[ \t]*=/ { sub(/^[^=]*=[ \t]*/, ""); print }' "$file"; done | tail -n 1)
+        inside && /^key_repository[ \t]*[=:]/ {
+            sub(/^[^=:]*[=:][ \t]*/, ""); gsub(/^["\047]|["\047]?[ \t\r]*$/, ""); print }' "$file"; done | tail -n 1)
     repository=${repository:-$etc/keystone/fernet-keys}
     if [ ! -d "$repository" ]; then echo "! $repository is not a folder that uid $(id -u) can see"; return; fi
     if [ ! -r "$repository" ]; then echo "! $repository cannot be read by uid $(id -u)"; return; fi
@@ -289,22 +339,50 @@ fernet() {
     done
 }
 
+# Services of OpenStack that validate tokens; of their files alone is it told that they cannot be
+# read, because any other file may be none of a service.
+consumers_of='nova|neutron|glance|cinder|placement|heat|ironic|ironic-inspector|octavia|barbican|manila|magnum|designate|aodh|gnocchi|ceilometer|zun|trove|mistral|masakari|watcher|cloudkitty|blazar|senlin|tacker|vitrage|zaqar|cyborg|adjutant'
+
 # How other services on this host validate tokens.
 consumers() {
     for file in "$etc"/*/*.conf; do
-        [ -r "$file" ] || continue
-        grep -qs '^\[keystone_authtoken\]' "$file" || continue
-        echo "@ $file"
-        awk '/^\[/ { inside = $0 ~ /^\[keystone_authtoken\]/ }
-            inside && /^(memcached_servers|memcache_servers|token_cache_time|include_service_catalog|service_type)[ \t]*=/ { print NR "\t" $0 }' "$file"
+        folder=${file%/*}
+        name=${folder##*/}
+        if [ ! -r "$file" ]; then
+            case "|$consumers_of|" in *"|$name|"*)
+                echo "@ $file"
+                echo "! cannot be read by uid $(id -u)" ;;
+            esac
+            continue
+        fi
+        # A sample of oslo-config-generator has the section, and says nothing of Keystone in it.
+        awk -v file="$file" '
+            /^\[/ { inside = $0 ~ /^\[keystone_authtoken\]/ }
+            !inside { next }
+            /^(auth_url|www_authenticate_uri|auth_uri|auth_type|auth_plugin|auth_section)[ \t]*[=:]/ { is_used = 1 }
+            /^[ \t]/ { if (is_shown) text = text NR "\t" $0 "\n"; next }
+            { is_shown = /^(memcached_servers|memcache_servers|token_cache_time)[ \t]*[=:]/ }
+            is_shown { text = text NR "\t" $0 "\n" }
+            END { if (is_used) printf "@ %s\n%s", file, text }' "$file"
+    done
+    for name in $(echo "$consumers_of" | tr '|' ' '); do
+        is_closed "$etc/$name" || continue
+        echo "@ $etc/$name/$name.conf"
+        echo "! cannot be read by uid $(id -u)"
     done
 }
 
+# Whether there is a folder whose files this user may not even see.
+is_closed() {
+    [ -d "$1" ] || return 1
+    [ ! -r "$1" ] || [ ! -x "$1" ]
+}
+
 nova() {
-    [ -e "$etc/nova/nova.conf" ] || return
+    [ -e "$etc/nova/nova.conf" ] || is_closed "$etc/nova" || return
     echo "@ $etc/nova/nova.conf"
     if [ ! -r "$etc/nova/nova.conf" ]; then echo "! cannot be read by uid $(id -u)"; return; fi
-    awk '/^\[/ || /^(vif_plugging_is_fatal|vif_plugging_timeout|reserved_host_memory_mb|ram_allocation_ratio)[ \t]*=/ { print NR "\t" $0 }' "$etc/nova/nova.conf"
+    awk '/^\[/ || /^(vif_plugging_is_fatal|vif_plugging_timeout|reserved_host_memory_mb|ram_allocation_ratio|initial_ram_allocation_ratio)[ \t]*[=:]/ { print NR "\t" $0 }' "$etc/nova/nova.conf"
 }
 
 # The first Keycloak on this host.
@@ -368,12 +446,23 @@ keycloak_file() {
     if [ ! -r "/proc/$pid/root$path" ]; then echo "! cannot be read by uid $(id -u)"; return; fi
     awk -v known="$keycloak_options" '/^[ \t]*#/ { next }
         { name = $0; sub(/[ \t]*=.*/, "", name); sub(/^[ \t]*/, "", name) }
-        index(known, " " name " ") { print NR "\t" $0 }' "/proc/$pid/root$path"
+        index(known, " " name " ") { sub(/^[ \t]*/, ""); print NR "\t" $0 }' "/proc/$pid/root$path"
 }
 
+# How many jobs flush the table of tokens. Only root and Keystone's own user may read its jobs.
 cron() {
-    { crontab -l -u keystone; cat "$etc"/cron.d/*keystone* /var/spool/cron/keystone \
-        /var/spool/cron/crontabs/keystone; } 2>/dev/null | grep -v '^#' | grep -c token_flush
+    flushes=$({ cat "$etc"/cron.d/*keystone*
+        if [ -z "${AUDIT_PIDS:-}" ]; then
+            crontab -l -u keystone
+            [ "$(id -un)" = keystone ] && crontab -l
+            cat /var/spool/cron/keystone /var/spool/cron/crontabs/keystone
+        fi; } 2>/dev/null | grep -v '^#' | grep -c token_flush)
+    if [ "$flushes" = 0 ] && [ -z "${AUDIT_PIDS:-}" ] && [ -d /var/spool/cron ] &&
+        [ "$(id -u)" != 0 ] && [ "$(id -un)" != keystone ]; then
+        echo "! the cron jobs of user keystone cannot be read by uid $(id -u)"
+        return
+    fi
+    echo "$flushes"
 }
 
 # When the job that rotates the Fernet keys runs: its schedule, never its command.
@@ -434,7 +523,7 @@ service() {
     sockets=$(haproxy_files | sed -n 's/.*stats[ 	]*socket[ 	]*\([^ ]*\).*/\1/p')
     AUDIT_CONF=$conf AUDIT_SOCKETS=$sockets AUDIT_QUICK=${AUDIT_QUICK:-} limited "${AUDIT_SERVICE_S:-45}" \
         "$interpreter" -W ignore - <<'PYTHON'
-import calendar, configparser, json, os, re, socket, subprocess, sys, time
+import calendar, json, os, re, socket, subprocess, sys, time
 
 CONF = [line for line in os.environ.get("AUDIT_CONF", "").split("\n") if line]
 OUT = {}
@@ -442,16 +531,34 @@ BEGAN = time.time()
 
 
 def options():
+    """Settings as oslo.config reads them: "=" or ":", quotes, values over several lines."""
     found = {}
     for path in CONF:
-        parser = configparser.RawConfigParser(strict=False, default_section="")
+        section, key = "DEFAULT", None
         try:
-            parser.read(path)
-        except configparser.Error:
+            with open(path, errors="replace") as file:
+                lines = file.read().splitlines()
+        except (OSError, ValueError):
             continue
-        for section in parser.sections():
-            for option, value in parser.items(section):
-                found[section, option] = value
+        for line in lines:
+            if line[:1] in (" ", "\t") and line.strip():
+                if key is not None:
+                    found[key] += "\n" + line.strip()
+                continue
+            key = None
+            sign = re.search("[=:]", line)
+            if line.startswith("["):
+                section = line[1:].partition("]")[0].strip()
+            elif sign and line[:1] not in ("#", ";"):
+                value = line[sign.end():].strip()
+                if value[:1] in ("'", '"') and value[-1:] == value[:1]:
+                    value = value[1:-1]
+                key = (section, line[:sign.start()].strip())
+                # The option may be set many times; only the servers are asked for.
+                if key == ("cache", "backend_argument") and not value.startswith("url:"):
+                    key = None
+                    continue
+                found[key] = value
     return found
 
 
@@ -460,7 +567,7 @@ CHOSEN = options()
 
 def masked(error):
     text = "%s: %s" % (type(error).__name__, str(error).strip().split("\n")[0])
-    return re.sub(r"://[^/@\s]*@", "://***@", text)[:200]
+    return re.sub(r"://[^\s]*@", "://***@", text)[:200]
 
 
 def part(name, read):
@@ -716,7 +823,7 @@ def ended(process):
         process.kill()
         process.wait()
         return {"error": "no answer within 40 s"}
-    text = re.sub(r"://[^/@\s]*@", "://***@", text)
+    text = re.sub(r"://[^\s]*@", "://***@", text)
     return {"code": process.returncode, "text": text[-8000:]}
 
 

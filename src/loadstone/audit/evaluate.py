@@ -188,11 +188,6 @@ def _not_applicable(rule: Rule, scope: _Scope) -> str | None:
     applies, roles = rule.applies, scope.own.facts.roles
     if applies.roles and not roles.intersection(applies.roles):
         return f"no {' or '.join(applies.roles)} on this host"
-    if applies.min_release is not None or applies.max_release is not None:
-        release = scope.own.facts.get("keystone.release")
-        low, high = applies.min_release or 0, applies.max_release or 10_000
-        if not (isinstance(release, int) and low <= release <= high):
-            return f"does not concern Keystone {release}"
     if not expression.parse(applies.when).value(scope.get):
         return applies.otherwise
     return None

@@ -14,13 +14,13 @@ from loadstone.cloud.access import Access, unusable
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 
 RESERVED_MB = 512.0  # Nova's default of reserved_host_memory_mb
-# Facts of a compute node, in the order of Node's fields.
+# Facts of a compute node, in the order of Node's fields; the ratio may be unset.
 OF_NODES = (
     "host.memory_mb",
     "host.available_mb",
     "nova.reserved_host_memory_mb",
-    "nova.ram_allocation_ratio",
 )
+RATIO = "nova.ram_allocation_ratio"
 # The last microversion in which Nova reports memory; from 2.88 on Placement does.
 NOVA_VERSION = "2.53"
 
@@ -73,14 +73,24 @@ def _additional(node: Node, flavor: Flavor) -> int | None:
     return None if node.free_mb is None else max(0, math.floor(node.free_mb / flavor.ram_mb))
 
 
-def of_facts(hosts: Iterable[HostFacts]) -> tuple[Node, ...]:
-    """Return the compute nodes among hosts whose facts were collected."""
+def of_facts(hosts: Iterable[HostFacts], overcommit: float) -> tuple[Node, ...]:
+    """Return the compute nodes among hosts whose facts were collected.
+
+    `overcommit` counts for nodes whose nova.conf sets no ratio.
+    """
     found = []
     for host in hosts:
-        values = host.facts.values
-        if "compute" in host.facts.roles and "host.memory_mb" in values:
-            found.append(Node(host.host, *(_number(host, name) for name in OF_NODES)))
+        if "compute" in host.facts.roles and host.facts.knows("host.memory_mb"):
+            ratio = _number(host, RATIO) if host.facts.knows(RATIO) else overcommit
+            total_mb, free_mb, reserved_mb = (_number(host, name) for name in OF_NODES)
+            found.append(Node(host.host, total_mb, free_mb, reserved_mb, ratio))
     return tuple(found)
+
+
+def without_ratio(hosts: Iterable[HostFacts]) -> tuple[str, ...]:
+    """Return the compute nodes whose nova.conf sets no ratio of guest memory."""
+    compute = (host for host in hosts if "compute" in host.facts.roles)
+    return tuple(host.host for host in compute if not host.facts.knows(RATIO))
 
 
 def _number(host: HostFacts, name: str) -> float:

@@ -30,8 +30,6 @@ class Applies(_Strict):
     roles: tuple[str, ...] = ()  # any of them; empty: every host
     when: str = "True"
     otherwise: str = "does not apply"  # the reason of the skip where `when` is false
-    min_release: int | None = None  # of Keystone
-    max_release: int | None = None
 
 
 class Setting(_Strict):

@@ -45,7 +45,8 @@ MEGABYTES = re.compile(r"([^=]+)=(\d+(?:\.\d+)?)(?::(-?\d+(?:\.\d+)?))?")
     type=Number(min=0, min_open=True),
     default=1.0,
     show_default=True,
-    help="Ratio of guest memory to node memory (ram_allocation_ratio). FACTS contain their own.",
+    help="Ratio of guest memory to node memory (ram_allocation_ratio). Also for FACTS of nodes "
+    "whose nova.conf sets none.",
 )
 @JSON
 def guests(
@@ -69,7 +70,7 @@ def guests(
 
     from loadstone.audit.guests import count
 
-    own = (*_named(nodes, memory), *_of_facts(facts))
+    own = (*_named(nodes, memory), *_of_facts(facts, memory["overcommit"]))
     kinds = _flavors(flavors)
     if not own:
         own, listed = _from_cloud(cloud, memory)
@@ -109,14 +110,19 @@ def _flavors(values: tuple[str, ...]) -> "tuple[Flavor, ...]":
     return tuple(found)
 
 
-def _of_facts(paths: tuple[Path, ...]) -> "tuple[Node, ...]":
+def _of_facts(paths: tuple[Path, ...], overcommit: float) -> "tuple[Node, ...]":
     from loadstone.audit import archive
     from loadstone.audit.extract import extract
-    from loadstone.audit.guests import of_facts
+    from loadstone.audit.guests import of_facts, without_ratio
 
     collected = [one for path in paths for one in archive.read(path)[0]]
     hosts = [extract(one.name, one.document, {}) for one in collected if one.document]
-    found = of_facts(hosts)
+    found = of_facts(hosts, overcommit)
+    if unset := without_ratio(hosts):
+        _tell(
+            f"{', '.join(unset)}: nova.conf sets no ram_allocation_ratio, counted with "
+            f"--overcommit {overcommit:g} (Nova's default is 1.5 up to 26, and 1.0 since 27)"
+        )
     if paths and not found:
         raise InvalidInput(f"{paths[0]}: no compute node in it: none of its hosts has a nova.conf")
     return found

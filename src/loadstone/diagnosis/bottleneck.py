@@ -204,27 +204,40 @@ def lock(case: Case) -> FoundLimit | None:
 
 
 def disk(case: Case) -> FoundLimit | None:
-    """Commits wait until they are on disk, or a disk is busy all the time."""
+    """Commits wait until they are on disk, or the database's disk is busy all the time."""
     seen = case.seen
-    committing = seen.figure("committing") or 0.0
-    use = seen.use(BottleneckKind.DISK, MACHINE)
-    is_full = use is not None and use.utilisation >= FULL and (seen.figure("io_waiters") or 0) > 0
-    if not is_full and not _mostly_commit(case, committing):
+    committing, waiting = seen.figure("committing") or 0.0, seen.figure("io_waiters") or 0.0
+    use = _database_disk(seen)
+    is_full = use is not None and use.utilisation >= FULL and waiting >= WAITING
+    # Workers that run nearly all the time wait for no disk.
+    is_waiting = (_runnable(seen) or 0.0) < RUNNABLE
+    if not is_waiting or not (is_full or _mostly_commit(case, committing)):
         return None
     commits = seen.figure("commits_per_request")
     each = f"; a request commits {commits:.1f} times" if commits else ""
     busy = f" ({use.name} is busy {use.utilisation:.0%} of the time)" if use else ""
+    reason = "for it" if is_full and waiting > committing else "for a commit to be on disk"
     return FoundLimit(
         "database-disk",
         BottleneckKind.DISK,
         Role.DATABASE,
         use,
-        f"The database's disk: {committing:.1f} sessions wait for a commit to be on disk on "
-        f"average{busy}{each}.",
+        f"The database's disk: {max(committing, waiting if is_full else 0.0):.1f} sessions wait "
+        f"{reason} on average{busy}{each}.",
         "Use a disk with faster fsync; or, where losing the last second is acceptable, "
         "innodb_flush_log_at_trx_commit=2 or synchronous_commit=off.",
-        (("committing", committing), ("commits_per_request", commits)),
+        (("committing", committing), ("io_waiters", waiting), ("commits_per_request", commits)),
     )
+
+
+def _database_disk(seen: Observation) -> ResourceUse | None:
+    """Return the busiest disk of the database's machine; None if that machine is not known."""
+    database = seen.use(BottleneckKind.CPU, Role.DATABASE)
+    if database is None:
+        return None
+    disks = (one for one in seen.uses if one.kind is BottleneckKind.DISK)
+    own = (one for one in disks if host_of(one) == host_of(database))
+    return max(own, key=lambda one: one.utilisation, default=None)
 
 
 def database_connections(case: Case) -> FoundLimit | None:
@@ -722,13 +735,13 @@ def _worker_threads(case: Case) -> float | None:
 
 
 def _mostly_commit(case: Case, committing: float) -> bool:
-    """Return whether the workers are busy and mostly wait for commits."""
-    threads, runnable = _worker_threads(case), _runnable(case.seen)
+    """Return whether the workers are busy, and mostly wait for commits while they do not run."""
+    threads = _worker_threads(case)
     if committing < WAITING or threads is None:
         return committing >= WAITING
-    runnable = runnable or 0.0  # unknown: they may all wait
+    runnable = _runnable(case.seen) or 0.0  # unknown: they may all wait
     waiting = threads * (1.0 - runnable)
-    return _slots_are_busy(case) and runnable < RUNNABLE and committing >= WAITING * waiting
+    return _slots_are_busy(case) and committing >= WAITING * waiting
 
 
 def _awaited(case: Case) -> str:

@@ -74,6 +74,12 @@ class CostChange:
     after: float
     unit: str  # "ms", or empty for a count
 
+    @property
+    def has_grown(self) -> bool:
+        """Whether it grew by more than noise, and by enough to have an effect."""
+        least = 1000 * LEAST_DEMAND_S if self.unit else LEAST_COUNT
+        return self.after - self.before >= least and self.after >= GREW * self.before
+
     def __str__(self) -> str:
         unit = f" {self.unit}" if self.unit else ""
         return f"{self.name} from {self.before:.3g} to {self.after:.3g}{unit}"
@@ -88,7 +94,7 @@ def growth(metrics: Metrics, course: LoadCourse, setup: Setup) -> tuple[Finding,
     last = _third(metrics, course, 2 * third_s, setup)
     found: list[Finding] = []
     if first is not None and last is not None:
-        found += _drift(metrics, course, tuple(_changes(first, last)))
+        found += _drift(metrics, course, _compared(first, last))
     found += _memory(metrics, course, setup.service)
     found += _evictions(metrics, course)
     return tuple(found)
@@ -107,11 +113,15 @@ def _third(metrics: Metrics, course: LoadCourse, from_s: float, setup: Setup) ->
     return observe(part, requests, setup) if requests >= LEAST_REQUESTS else None
 
 
-def _changes(first: Observation, last: Observation) -> Iterator[CostChange]:
-    """Yield the costs per request that clearly grew, the largest ratio first."""
-    found = [*_demands(first, last), *_counts(first, last)]
-    grown = [one for one in found if one.after >= GREW * one.before]
-    yield from sorted(grown, key=lambda one: one.before / one.after)
+def _compared(first: Observation, last: Observation) -> tuple[CostChange, ...]:
+    """Return the costs per request that were measured in both thirds."""
+    return (*_demands(first, last), *_counts(first, last))
+
+
+def _grown(compared: tuple[CostChange, ...]) -> tuple[CostChange, ...]:
+    """Return the costs that clearly grew, the largest ratio first."""
+    grown = (one for one in compared if one.has_grown)
+    return tuple(sorted(grown, key=lambda one: one.before / one.after))
 
 
 def _demands(first: Observation, last: Observation) -> Iterator[CostChange]:
@@ -121,21 +131,21 @@ def _demands(first: Observation, last: Observation) -> Iterator[CostChange]:
         before, after = (one.use(BottleneckKind.CPU, role) for one in (first, last))
         if before is None or after is None or before.demand_s is None or after.demand_s is None:
             continue
-        if after.demand_s - before.demand_s >= LEAST_DEMAND_S:
-            name = cpu_name(role, last.service)
-            yield CostChange(name, 1000 * before.demand_s, 1000 * after.demand_s, "ms")
+        name = cpu_name(role, last.service)
+        yield CostChange(name, 1000 * before.demand_s, 1000 * after.demand_s, "ms")
 
 
 def _counts(first: Observation, last: Observation) -> Iterator[CostChange]:
     for figure, name in COUNTS:
         before, after = first.figure(figure), last.figure(figure)
-        if before is not None and after is not None and after - before >= LEAST_COUNT:
+        if before is not None and after is not None:
             yield CostChange(name, before, after, "")
 
 
 def _drift(
-    metrics: Metrics, course: LoadCourse, changes: tuple[CostChange, ...]
+    metrics: Metrics, course: LoadCourse, compared: tuple[CostChange, ...]
 ) -> Iterator[Finding]:
+    changes = _grown(compared)
     is_slower = course.slower_s >= SLOWER * course.response_s
     rows = _rows_added(metrics, course)
     figures = [("slower_ms", 1000 * course.slower_s)]
@@ -164,11 +174,22 @@ def _drift(
     elif course.is_overloaded and is_slower:
         yield _finding(
             "overload",
-            "Answers take longer and longer because more is asked than is completed, not because "
-            "the service becomes slower: a request costs at the end what it cost at the beginning.",
+            "Answers take longer and longer because more is asked than is completed"
+            f"{_cost_stayed(compared)}.",
             "Offer less, or add what gives way first.",
             figures,
         )
+
+
+def _cost_stayed(compared: tuple[CostChange, ...]) -> str:
+    """Say what did not clearly grow; empty if no cost was measured at both ends."""
+    if not compared:
+        return ""
+    largest = max(compared, key=lambda one: (one.unit, one.after))  # CPU before counts
+    return (
+        ", not because a request costs clearly more: from the first third of the load to the last, "
+        f"{largest}"
+    )
 
 
 def _rows_added(metrics: Metrics, course: LoadCourse) -> float | None:

@@ -1,6 +1,6 @@
 """Facts of haproxy."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from loadstone.audit.document import Document
 from loadstone.audit.facts import Facts, SettingOrigin, Value
@@ -10,22 +10,50 @@ from loadstone.audit.readers.sections import File, number
 DATABASE_PORTS = ("3306", "3307")
 
 
+SECTIONS = (
+    *("global", "defaults", "frontend", "backend", "listen"),
+    # Others, whose lines belong to none of these.
+    *("cache", "crt-store", "fcgi-app", "http-errors", "log-forward", "mailers", "peers"),
+    *("program", "resolvers", "ring", "traces", "userlist"),
+)
+
+
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """A section of haproxy.cfg: its lines by keyword."""
+    """A section of haproxy's files: its lines, and the `defaults` that it starts from."""
 
     kind: str
     name: str
-    lines: tuple[tuple[int, list[str]], ...] = field(default=())
+    origin: SettingOrigin
+    usual: "_Block | None" = None
+    lines: tuple[tuple[SettingOrigin, list[str]], ...] = field(default=())
 
-    def first(self, keyword: str) -> list[str] | None:
-        return next((words[1:] for _, words in self.lines if words[0] == keyword), None)
+    def own(self, keyword: str) -> list[str] | None:
+        """Return the fields after a keyword; the last line counts."""
+        return next((words[1:] for _, words in reversed(self.lines) if words[0] == keyword), None)
+
+    def setting(self, keyword: str) -> list[str] | None:
+        """Return the same, of its `defaults` where it has none of its own."""
+        own = self.own(keyword)
+        return self.usual.setting(keyword) if own is None and self.usual else own
 
     def all(self, keyword: str) -> list[list[str]]:
         return [words[1:] for _, words in self.lines if words[0] == keyword]
 
-    def line(self, keyword: str) -> int:
-        return next((number_ for number_, words in self.lines if words[0] == keyword), 1)
+    def every(self, keyword: str) -> list[list[str]]:
+        """Return the same, with those of its `defaults`."""
+        return [*self.all(keyword), *(self.usual.every(keyword) if self.usual else ())]
+
+    def line(self, keyword: str) -> SettingOrigin:
+        """Return where a setting is written, or the beginning of the section."""
+        found = (origin for origin, words in reversed(self.lines) if words[0] == keyword)
+        own = next(found, None)
+        if own is None and self.usual is not None and self.usual.setting(keyword) is not None:
+            return self.usual.line(keyword)
+        return own or self.origin
+
+
+Blocks = tuple[_Block, ...]
 
 
 def read(document: Document) -> Facts:
@@ -37,11 +65,12 @@ def read(document: Document) -> Facts:
     problem = sections.problem(found)
     if problem is not None:
         return Facts(missing={"haproxy.": problem}, roles=frozenset({"balancer"}))
-    blocks = tuple(block for file in found for block in _blocks(file))
+    blocks = _blocks(found)
     files = [process.open_files for process in running if process.open_files]
     # A connection takes two files. haproxy before 2.0 took 2,000 where nothing is set.
-    values = _limits(blocks, min(files) // 2 if files else None)
-    values |= _keystone(blocks) | _database(blocks)
+    limits = _limits(blocks, min(files) // 2 if files else None)
+    parts = (limits, _general(blocks), _keystone(blocks), _database(blocks))
+    values = {name: value for part in parts for name, value in part.values.items()}
     if files:
         values["haproxy.open_files"] = min(files)
     counters = service.parts(document).get("haproxy")
@@ -50,57 +79,122 @@ def read(document: Document) -> Facts:
         values["haproxy.queued_most"] = max((_count(row, "qmax") for row in counters), default=0)
         values["haproxy.connect_errors"] = sum(_count(row, "econ") for row in counters)
     missing = {
-        "haproxy.": "haproxy.cfg does not tell it",
+        "haproxy.": "haproxy's files do not tell it",
         "haproxy.queued": "haproxy's stats socket cannot be read",
     }
-    return Facts(values, missing, _origins(found[0].path, blocks), frozenset({"balancer"}))
+    beginning = SettingOrigin(found[0].path, 1)
+    origins = dict.fromkeys(("haproxy.global_maxconn", "haproxy.threads"), beginning)
+    for part in parts:
+        origins.update(part.origins)
+    return Facts(values, missing, origins, frozenset({"balancer"}))
 
 
-def _blocks(file: File) -> list[_Block]:
+def _blocks(files: tuple[File, ...]) -> Blocks:
+    """Return the sections of all files, in haproxy's order.
+
+    A section starts from the `defaults` of its `from NAME`, else from the last one before it.
+    """
     found: list[_Block] = []
-    for number_, fields in sections.fields(file):
-        if fields[0] in ("global", "defaults", "frontend", "backend", "listen"):
-            found.append(_Block(fields[0], fields[1] if len(fields) > 1 else ""))
-        elif found:
-            last = found[-1]
-            found[-1] = _Block(last.kind, last.name, (*last.lines, (number_, fields)))
-    return found
+    for file in files:
+        for number_, fields in sections.fields(file):
+            origin = SettingOrigin(file.path, number_)
+            if fields[0] in SECTIONS:
+                found.append(_begun(fields, origin, found))
+            elif found:
+                last = found[-1]
+                found[-1] = replace(last, lines=(*last.lines, (origin, fields)))
+    return tuple(found)
 
 
-def _of(blocks: tuple[_Block, ...], *kinds: str) -> tuple[_Block, ...]:
+def _begun(fields: list[str], origin: SettingOrigin, before: list[_Block]) -> _Block:
+    kind, words = fields[0], fields[1:]
+    name = words[0] if words and words[0] != "from" else ""
+    parent = words[words.index("from") + 1] if "from" in words[:-1] else None
+    of_all = [block for block in reversed(before) if block.kind == "defaults"]
+    if parent is not None:
+        usual = next((block for block in of_all if block.name == parent), None)
+    else:
+        usual = next(iter(of_all), None) if kind in ("frontend", "backend", "listen") else None
+    return _Block(kind, name, origin, usual)
+
+
+def _of(blocks: Blocks, *kinds: str) -> Blocks:
     return tuple(block for block in blocks if block.kind in kinds)
 
 
-def _limit(block: _Block) -> int | None:
-    fields = block.first("maxconn")
-    value = number(fields[0]) if fields else None
+def _whole_number(words: list[str] | None) -> int | None:
+    value = number(words[0]) if words else None
     return None if value is None else int(value)
 
 
-def _limits(blocks: tuple[_Block, ...], usual_limit: int | None) -> dict[str, Value]:
+def _limits(blocks: Blocks, usual_limit: int | None) -> Facts:
     values: dict[str, Value] = {}
-    overall = [limit for block in _of(blocks, "global") if (limit := _limit(block)) is not None]
-    usual = [limit for block in _of(blocks, "defaults") if (limit := _limit(block)) is not None]
-    own = [_limit(block) for block in _of(blocks, "frontend", "listen")]
-    whole = overall[-1] if overall else usual_limit
-    default = usual[-1] if usual else whole
+    origins = {}
+    overall = [b for b in _of(blocks, "global") if _whole_number(b.own("maxconn")) is not None]
+    whole = _whole_number(overall[-1].own("maxconn")) if overall else usual_limit
     if whole is not None:
         values["haproxy.global_maxconn"] = whole
-    limits = [limit or default for limit in own] or [default]
-    if None not in limits:
-        values["haproxy.frontend_maxconn"] = min(limit for limit in limits if limit is not None)
-    explicit = [limit for limit in own if limit is not None]
-    values["haproxy.frontends_sum"] = sum(explicit)
-    queues = [block.first("backlog") for block in _of(blocks, "defaults", "frontend", "listen")]
-    lengths = [length for words in queues if words and (length := number(words[0])) is not None]
+    for block in _of(blocks, "global")[-1:]:
+        origins["haproxy.global_maxconn"] = (overall or [block])[-1].line("maxconn")
+    entries = _entries(blocks)
+    limits = [(_whole_number(b.setting("maxconn")) or whole, b) for b in entries]
+    usual = entries[0].usual if entries else next(reversed(_of(blocks, "defaults")), None)
+    default = (_whole_number(usual.setting("maxconn")) if usual else None) or whole
+    if default is not None:
+        values["haproxy.default_maxconn"] = default
+        origins["haproxy.default_maxconn"] = _place(usual, blocks)
+    known = [(limit, block.line("maxconn")) for limit, block in limits if limit is not None]
+    if not limits and default is not None:
+        known = [(default, _place(usual, blocks))]
+    if known:
+        smallest = min(known, key=lambda one: one[0])
+        values["haproxy.frontend_maxconn"], origins["haproxy.frontend_maxconn"] = smallest
+    own = [_whole_number(block.own("maxconn")) for block in _of(blocks, "frontend", "listen")]
+    values["haproxy.frontends_sum"] = sum(limit for limit in own if limit is not None)
+    return Facts(values, origins=origins)
+
+
+def _place(usual: _Block | None, blocks: Blocks) -> SettingOrigin:
+    return usual.line("maxconn") if usual else blocks[0].origin if blocks else SettingOrigin("", 1)
+
+
+def _entries(blocks: Blocks) -> Blocks:
+    """Return where requests for Keystone come in; where that is not known, every way to a server.
+
+    A page of statistics leads to none.
+    """
+    ways = _of(blocks, "frontend", "listen")
+    to_keystone = _leading(ways, _of_keystone(blocks))
+    to_servers = tuple(b for b in ways if b.all("server") or _targets(b))
+    return to_keystone or to_servers
+
+
+def _leading(ways: Blocks, servers: Blocks) -> Blocks:
+    """Return the frontends of these backends, and those of them that listen themselves."""
+    names = {block.name for block in servers}
+    return tuple(b for b in ways if b in servers or names.intersection(_targets(b)))
+
+
+def _targets(block: _Block) -> set[str]:
+    words = (*block.every("default_backend"), *block.all("use_backend"))
+    return {one[0] for one in words if one}
+
+
+def _general(blocks: Blocks) -> Facts:
+    values: dict[str, Value] = {}
+    origins = {}
+    queues = [block.own("backlog") for block in _of(blocks, "defaults", "frontend", "listen")]
+    lengths = [length for words in queues if (length := _whole_number(words)) is not None]
     if lengths:
         values["haproxy.backlog"] = max(lengths)
-    threads = [block.first("nbthread") for block in _of(blocks, "global")]
-    known = [number(words[0]) for words in threads if words]
-    values["haproxy.threads"] = int(known[0] or 1) if known else 0  # 0: one per core, the default
+    values["haproxy.threads"] = 0  # one per core, the default
+    for block in _of(blocks, "global"):
+        origins["haproxy.threads"] = block.line("nbthread")
+        if block.own("nbthread"):
+            values["haproxy.threads"] = _whole_number(block.own("nbthread")) or 1
     bound = (words for block in _of(blocks, "frontend", "listen") for words in block.all("bind"))
     values["haproxy.has_tls"] = any("ssl" in words for words in bound)
-    return values
+    return Facts(values, origins=origins)
 
 
 def _is_database(block: _Block) -> bool:
@@ -108,57 +202,53 @@ def _is_database(block: _Block) -> bool:
     return any(port.rpartition(":")[2] in DATABASE_PORTS for port in ports)
 
 
-def _keystone(blocks: tuple[_Block, ...]) -> dict[str, Value]:
+def _of_keystone(blocks: Blocks) -> Blocks:
+    """Return the sections with Keystone's servers: by their name, or the only ones with servers."""
     serving = [b for b in _of(blocks, "backend", "listen") if b.all("server")]
     named = [b for b in serving if "keystone" in b.name or "identity" in b.name]
     rest = [block for block in serving if not _is_database(block)]
-    chosen = named or (rest if len(rest) == 1 else [])
+    return tuple(named or (rest if len(rest) == 1 else ()))
+
+
+def _keystone(blocks: Blocks) -> Facts:
+    chosen = _of_keystone(blocks)
     if not chosen:
-        return {}
-    block, usual = chosen[0], _of(blocks, "defaults")
-    options = [words for one in (block, *usual) for words in one.all("option")]
-    balance = next((b.first("balance") for b in (block, *usual) if b.first("balance")), None)
+        return Facts({"haproxy.has_keystone": False})
+    block = chosen[0]
+    balance = block.setting("balance")
     servers = block.all("server")
     known = (number(w[w.index("maxconn") + 1]) for w in servers if "maxconn" in w[:-1])
     # Without the word `check`, haproxy never asks, whatever the option says.
-    of_all = [words for one in (block, *usual) for words in one.all("default-server")]
+    of_all = block.every("default-server")
     is_checked = any("check" in words for words in of_all) or all("check" in w for w in servers)
+    asks = any(words[:1] == ["httpchk"] for words in block.every("option"))
     limits = [int(one) for one in known if one is not None]  # None: a variable of its environment
     values: dict[str, Value] = {
+        "haproxy.has_keystone": True,
         "haproxy.balance": balance[0] if balance else "roundrobin",
-        "haproxy.has_http_check": is_checked and any(w[:1] == ["httpchk"] for w in options),
-        "haproxy.servers": len(servers),
+        "haproxy.has_http_check": is_checked and asks,
     }
     if limits:
         values["haproxy.server_maxconn"] = min(limits)
-    return values
+    origins = {
+        "haproxy.balance": block.line("balance"),
+        "haproxy.has_http_check": block.origin,
+    }
+    return Facts(values, origins=origins)
 
 
-def _database(blocks: tuple[_Block, ...]) -> dict[str, Value]:
+def _database(blocks: Blocks) -> Facts:
     chosen = [b for b in _of(blocks, "backend", "listen") if _is_database(b)]
     if not chosen:
-        return {}
-    servers = chosen[0].all("server")
-    limit = _limit(chosen[0])
-    values: dict[str, Value] = {
-        "haproxy.database_writers": sum("backup" not in words for words in servers)
-    }
-    if limit is not None:
-        values["haproxy.database_maxconn"] = limit
-    return values
-
-
-def _origins(path: str, blocks: tuple[_Block, ...]) -> dict[str, SettingOrigin]:
-    origins = {}
-    for block in blocks:
-        if block.kind == "global":
-            origins["haproxy.global_maxconn"] = SettingOrigin(path, block.line("maxconn"))
-            origins["haproxy.threads"] = SettingOrigin(path, block.line("nbthread"))
-        if block.kind in ("backend", "listen"):
-            origins["haproxy.balance"] = SettingOrigin(path, block.line("balance"))
-    for name in ("frontend_maxconn", "has_http_check"):
-        origins[f"haproxy.{name}"] = SettingOrigin(path, 1)
-    return origins
+        return Facts({"haproxy.database_writers": 0})
+    block = chosen[0]
+    writers = sum("backup" not in words for words in block.all("server"))
+    values: dict[str, Value] = {"haproxy.database_writers": writers}
+    ways = _leading(_of(blocks, "frontend", "listen"), (block,))
+    limits = [limit for b in ways if (limit := _whole_number(b.setting("maxconn"))) is not None]
+    if limits:
+        values["haproxy.database_maxconn"] = min(limits)
+    return Facts(values, origins={"haproxy.database_writers": block.origin})
 
 
 def _count(row: object, name: str) -> int:

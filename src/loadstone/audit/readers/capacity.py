@@ -39,7 +39,8 @@ def _n(facts: Facts, name: str) -> float:
 
 def _logins(facts: Facts) -> float:
     """Cores x 1000 / milliseconds of one password check: at most that many logins per second."""
-    cores = min(_n(facts, "host.cpus"), _n(facts, "web.processes"))
+    cpus = _n(facts, "host.cpu_quota" if facts.knows("host.cpu_quota") else "host.cpus")
+    cores = min(cpus, _n(facts, "host.cpus"), _n(facts, "web.processes"))
     return cores * 1000 / _n(facts, "keystone.password_check_ms")
 
 

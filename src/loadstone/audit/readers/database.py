@@ -56,7 +56,7 @@ def read(document: Document) -> Facts:
     if not found:
         why = f"no login to the database: {reason}"
         missing = {"db.": why, "revocation.": why, **dict.fromkeys(COUNTS, why)}
-        missing["keystone.hashes"] = why
+        missing["keystone.stored_costs"] = why
         return Facts(values, missing, roles=frozenset({"database"} if has_own else ()))
     values["db.kind"] = str(found["kind"])
     values |= _variables(found) | _counts(found)

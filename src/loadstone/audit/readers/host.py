@@ -1,5 +1,7 @@
 """Facts of the machine: CPUs, memory, kernel settings, clock."""
 
+from math import ceil
+
 from loadstone.audit.document import Document
 from loadstone.audit.facts import Facts, Value
 from loadstone.audit.readers import service
@@ -15,7 +17,11 @@ def read(document: Document) -> Facts:
         "host.is_container": meta.get("container") == "1",
         "host.is_virtual": meta.get("virtual") == "1",
     }
-    _put(values, "host.cpus", number(cpu.get("cpus")))
+    quota = _quota(cpu.get("quota", ""))
+    _put(values, "host.cpu_quota", quota)
+    counts = [number(cpu.get("cpus")), number(cpu.get("allowed"))]
+    counts += [ceil(quota)] if quota is not None else []
+    _put(values, "host.cpus", min((one for one in counts if one is not None), default=None))
     governors = [line[9:] for line in document.text("cpu").splitlines() if line[:9] == "governor="]
     values["host.governors"] = tuple(sorted(set(governors)))
     values |= _memory(document) | _kernel(document) | _counters(document) | _system(document)
@@ -23,6 +29,15 @@ def read(document: Document) -> Facts:
     return Facts(
         values, {"host.clock_is_synchronised": "neither chrony, systemd nor the kernel tells"}
     )
+
+
+def _quota(text: str) -> float | None:
+    """Return the CPUs that a control group may use: its quota over the period; None: no limit."""
+    quota, period = ((*text.split(), "", "")[n] for n in (0, 1))
+    microseconds, each = number(quota), number(period)
+    if microseconds is None or each is None or microseconds <= 0 or each <= 0:
+        return None
+    return microseconds / each
 
 
 def _put(values: dict[str, Value], name: str, value: Value | None) -> None:
@@ -42,7 +57,13 @@ def _memory(document: Document) -> dict[str, Value]:
         "host.available_mb": "MemAvailable",
         "host.swap_mb": "SwapTotal",
     }
-    return {fact: sizes[name] for fact, name in wanted.items() if name in sizes}
+    values: dict[str, Value] = {fact: sizes[n] for fact, n in wanted.items() if n in sizes}
+    limit = sizes.get("CgroupLimit")
+    if limit is not None and limit < sizes.get("MemTotal", 0):
+        free = max(0, limit - sizes.get("CgroupUsed", 0))
+        values["host.memory_mb"] = limit
+        values["host.available_mb"] = min(free, sizes.get("MemAvailable", free))
+    return values
 
 
 def _kernel(document: Document) -> dict[str, Value]:

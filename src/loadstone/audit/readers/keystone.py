@@ -1,7 +1,7 @@
 """Facts of Keystone: its settings with their defaults, its keys, what its tables hold."""
 
+import math
 import re
-from collections.abc import Mapping
 from itertools import pairwise
 
 from loadstone.audit.document import Document
@@ -28,7 +28,6 @@ DEFAULTS: dict[str, Value] = {
     "cache.memcache_socket_timeout": 1.0,
     "cache.memcache_pool_maxsize": 10,
     "cache.memcache_pool_connection_get_timeout": 10.0,
-    "cache.backend_argument": "",
     "database.max_pool_size": 5,
     "database.max_overflow": 50,
     "database.connection_recycle_time": 3600,
@@ -38,26 +37,32 @@ DEFAULTS: dict[str, Value] = {
     "identity.password_hash_algorithm": "bcrypt",
     "identity.password_hash_rounds": 12,
     "identity.list_limit": 0,
-    "ldap.use_pool": True,
-    "ldap.use_auth_pool": True,
-    "ldap.pool_size": 10,
-    "ldap.auth_pool_size": 100,
-    "ldap.page_size": 0,
-    "ldap.chase_referrals": True,  # unset in Keystone: OpenLDAP's library follows them
-    "ldap.user_enabled_emulation": False,
     "oslo_messaging_notifications.driver": "",
     "profiler.enabled": False,
+    "resource.list_limit": 0,
     "token.provider": "fernet",
     "token.expiration": 3600,
     "token.allow_expired_window": 172800,
     "token.cache_on_issue": True,
     "wsgi.debug_middleware": False,
 }
+LDAP: dict[str, Value] = {
+    "use_pool": True,
+    "use_auth_pool": True,
+    "pool_size": 10,
+    "auth_pool_size": 100,
+    "page_size": 0,
+    "chase_referrals": True,  # unset in Keystone: OpenLDAP's library follows them
+    "user_enabled_emulation": False,
+}
+BAD_IF_TRUE = ("chase_referrals", "user_enabled_emulation")  # the others: the less, the worse
+HAS_LDAP = ("conf.has_ldap", "conf.has_active_directory")
 CACHING = (
     *("token", "catalog", "role", "resource", "assignment", "identity", "revoke"),
     *("application_credential", "credential", "domain_config", "federation"),
 )
-LISTS = (("DEFAULT", "notification_opt_out"),)  # options that may be set several times
+# Options that may be set several times.
+LISTS = (("DEFAULT", "notification_opt_out"), ("cache", "backend_argument"))
 # Attributes that only Active Directory has, in lower case.
 ACTIVE_DIRECTORY = (
     *("samaccountname", "userprincipalname", "useraccountcontrol", "objectguid", "objectsid"),
@@ -68,18 +73,24 @@ SYMPTOM = re.compile(r"^WARNING: (.+)$", re.MULTILINE)
 
 def read(document: Document) -> Facts:
     """Return Keystone's facts."""
-    # A domain's own file says how its users are looked up.
-    found = sections.files(document.text("keystone") + document.text("domains"))
+    found = sections.files(document.text("keystone"))
     if not found:
         reason = "no keystone.conf was found"
         return Facts(missing={"conf.": reason, "keystone.": reason, "fernet.": reason})
-    parts = (_settings(found), _release(document), _programs(document), _password(document))
+    domains = sections.files(document.text("domains"))
+    directories = _directories(found, domains)
+    parts = (
+        _settings(found),
+        _ldap(directories, sections.problem((*found, *domains))),
+        *(_release(document), _programs(document), _password(document)),
+    )
     values: dict[str, Value] = {}
     missing: dict[str, str] = {}
     for own, reasons in (*parts, _keys(document, found)):
         values |= own
         missing |= reasons
-    return Facts(values, missing, _origins(found), frozenset({"keystone"}))
+    origins = _origins(found) | _ldap_origins(directories)
+    return Facts(values, missing, origins, frozenset({"keystone"}))
 
 
 Part = tuple[dict[str, Value], dict[str, str]]
@@ -98,29 +109,85 @@ def _settings(found: tuple[sections.File, ...]) -> Part:
     renamed = known.get(("cache", "socket_timeout"))  # since oslo.cache 4.3
     if renamed is not None:
         values["conf.cache.memcache_socket_timeout"] = sections.typed(renamed, 1.0)
+    arguments = tuple(known.get(("cache", "backend_argument"), "").splitlines())
+    values["conf.cache.backend_argument"] = arguments
     values["conf.file"] = found[0].path
     values["conf.caching_off"] = tuple(
         section
         for section in CACHING
         if known.get((section, "caching"), "true").lower() not in sections.TRUE
     )
-    values["conf.has_ldap"] = any(section == "ldap" for section, _ in known)
-    values["conf.has_active_directory"] = any(
-        section == "ldap" and value.lower() in ACTIVE_DIRECTORY
-        for (section, _), value in known.items()
-    )
-    values["conf.cache_servers"] = _cache_servers(values)
+    urls = [argument[4:] for argument in arguments if argument.startswith("url:")]
+    servers = values["conf.cache.memcache_servers"]
+    values["conf.cache_servers"] = sections.typed(urls[-1], ()) if urls else servers
     values["conf.uses_memcached"] = bool(
         values["conf.cache.enabled"] and "memcache" in str(values["conf.cache.backend"])
     )
     return values, {}
 
 
-def _cache_servers(values: Mapping[str, Value]) -> Value:
-    argument = str(values["conf.cache.backend_argument"])
-    if argument.startswith("url:"):
-        return tuple(part.strip() for part in argument[4:].split(","))
-    return values["conf.cache.memcache_servers"]
+def _directories(
+    found: tuple[sections.File, ...], domains: tuple[sections.File, ...]
+) -> tuple[sections.IniSettings, ...]:
+    """Return the settings of each directory: of keystone.conf, and of each domain's own file.
+
+    Keystone reads the file of a domain alone: what it does not set has its default.
+    """
+    each = [sections.settings(found), *(sections.settings((file,)) for file in domains)]
+    return tuple(one for one in each if any(section == "ldap" for section, _ in one.values))
+
+
+def _ldap(directories: tuple[sections.IniSettings, ...], problem: str | None) -> Part:
+    """Return for each option of [ldap] the worst value of all directories."""
+    if problem is not None:
+        return {}, dict.fromkeys(("conf.ldap.", *HAS_LDAP), problem)
+    values: dict[str, Value] = dict.fromkeys(HAS_LDAP, False)
+    values["conf.has_ldap"] = bool(directories)
+    values["conf.has_active_directory"] = any(map(_is_active_directory, directories))
+    for option, default in LDAP.items():
+        worst = _worst(option, directories)
+        values[f"conf.ldap.{option}"] = default if worst is None else _ldap_value(worst, option)
+    return values, {}
+
+
+def _is_active_directory(directory: sections.IniSettings) -> bool:
+    return any(
+        section == "ldap" and value.lower() in ACTIVE_DIRECTORY
+        for (section, _), value in directory.values.items()
+    )
+
+
+def _ldap_value(directory: sections.IniSettings, option: str) -> Value:
+    text = directory.values.get(("ldap", option))
+    return LDAP[option] if text is None else sections.typed(text, LDAP[option])
+
+
+def _worst(
+    option: str, directories: tuple[sections.IniSettings, ...]
+) -> sections.IniSettings | None:
+    """Return the directory with the worst value: of text that is no number, else of a number."""
+    # Referrals cost time with Active Directory only.
+    active = tuple(one for one in directories if _is_active_directory(one))
+    of_all = active or directories if option == "chase_referrals" else directories
+
+    def badness(directory: sections.IniSettings) -> float:
+        value = _ldap_value(directory, option)
+        if not isinstance(value, bool | int):
+            return math.inf
+        return float(value) if option in BAD_IF_TRUE else -float(value)
+
+    return max(of_all, key=badness, default=None)
+
+
+def _ldap_origins(directories: tuple[sections.IniSettings, ...]) -> dict[str, SettingOrigin]:
+    origins = {}
+    for option in LDAP:
+        worst = _worst(option, directories)
+        if worst is None:
+            continue
+        of_section = [place for (name, _), place in worst.origins.items() if name == "ldap"]
+        origins[f"conf.ldap.{option}"] = worst.origins.get(("ldap", option), of_section[0])
+    return origins
 
 
 def _origins(found: tuple[sections.File, ...]) -> dict[str, SettingOrigin]:
@@ -129,7 +196,7 @@ def _origins(found: tuple[sections.File, ...]) -> dict[str, SettingOrigin]:
     for section in CACHING:
         if (section, "caching") in known:
             origins.setdefault("conf.caching_off", known[section, "caching"])
-    # A default has no line: the finding points to where it would be written.
+    # A default has no line, and is written to any of the files.
     for name in DEFAULTS:
         origins.setdefault(f"conf.{name}", SettingOrigin(found[0].path, 1))
     return origins
@@ -217,7 +284,9 @@ def _keys(document: Document, found: tuple[sections.File, ...]) -> Part:
     rotations = [gap for gap in gaps if gap > 60]  # keys of one set-up are seconds apart
     if rotations:
         values["fernet.rotation_s"] = sorted(rotations)[len(rotations) // 2]
-    missing = {"fernet.rotation_s": "the keys were never rotated: their times show no period"}
+    # keystone-manage fernet_setup makes the keys 0 and 1, and each rotation a new highest number.
+    values["fernet.is_rotated"] = bool(rotations) or any(int(row[0]) > 1 for row in keys)
+    missing = {"fernet.rotation_s": "the times of the keys show no period"}
     return values, missing
 
 

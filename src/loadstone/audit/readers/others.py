@@ -13,17 +13,22 @@ NOVA: dict[str, Value] = {
     "vif_plugging_is_fatal": True,
     "vif_plugging_timeout": 300,
     "reserved_host_memory_mb": 512,
-    "ram_allocation_ratio": 1.5,
 }
+# The first of them that is set and not 0 counts: the second only for a node that Nova creates.
+RATIOS = ("ram_allocation_ratio", "initial_ram_allocation_ratio")
 
 
 def read(document: Document) -> Facts:
     """Return their facts."""
     consumers, nova, rabbit = _consumers(document), _nova(document), _rabbit(document)
     values: dict[str, Value] = {**consumers.values, **nova.values, **rabbit.values}
-    flushes = number(document.text("cron").strip())
+    missing = {**consumers.missing, **nova.missing, **rabbit.missing}
+    cron = document.text("cron").strip()
+    flushes = number(cron)
     if flushes is not None:
         values["cron.token_flush"] = flushes > 0
+    elif cron.startswith("! "):
+        missing["cron.token_flush"] = cron[2:]
     brokers, _ = service.part(document, "messaging")
     servers = [server for server in brokers.get("servers", ()) if isinstance(server, dict)]
     if servers:
@@ -32,7 +37,7 @@ def read(document: Document) -> Facts:
         )
     return Facts(
         values,
-        {**consumers.missing, **nova.missing, **rabbit.missing},
+        missing,
         {**consumers.origins, **nova.origins},
         consumers.roles | nova.roles | rabbit.roles,
     )
@@ -43,29 +48,24 @@ def _consumers(document: Document) -> Facts:
     if not found:
         return Facts(missing={"consumers.": "no service on this host validates tokens"})
     without, short = [], []
-    for file in found:
-        known = {words[0]: " ".join(words[2:]) for _, words in _assignments(file)}
+    read = [file for file in found if file.problem is None]
+    for file in read:
+        known = {option: value for (_, option), value in sections.settings((file,)).values.items()}
         if not (known.get("memcached_servers") or known.get("memcache_servers")):
             without.append(file.path)
         if (number(known.get("token_cache_time")) or AUTHTOKEN_CACHE_S) < AUTHTOKEN_CACHE_S:
             short.append(file.path)
+    problem = sections.problem(found)
+    # What is wrong in the files that can be read is wrong whatever the others say.
+    if problem is not None and not without and not short:
+        return Facts(missing={"consumers.": problem}, roles=frozenset({"consumer"}))
     values: dict[str, Value] = {
-        "consumers.files": tuple(file.path for file in found),
         "consumers.without_memcached": tuple(without),
         "consumers.short_cache": tuple(short),
     }
-    worst = (without or short or [found[0].path])[0]
+    worst = (without or short or [read[0].path])[0]
     origins = dict.fromkeys(values, SettingOrigin(worst, 1))
     return Facts(values, {}, origins, frozenset({"consumer"}))
-
-
-def _assignments(file: sections.File) -> list[tuple[int, list[str]]]:
-    return [
-        (number_, [name.strip(), "=", value.strip()])
-        for number_, line in file.lines
-        for name, equals, value in [line.partition("=")]
-        if equals
-    ]
 
 
 def _nova(document: Document) -> Facts:
@@ -84,7 +84,15 @@ def _nova(document: Document) -> Facts:
         origins[f"nova.{option}"] = known.origins.get(
             ("DEFAULT", option), SettingOrigin(found[0].path, 1)
         )
-    return Facts(values, {}, origins, frozenset({"compute"}))
+    ratios = [number(known.values.get(("DEFAULT", option))) for option in RATIOS]
+    ratio = next((one for one in ratios if one), None)
+    missing = {}
+    if ratio is None:
+        # Its default depends on the release, which the file does not tell.
+        missing["nova.ram_allocation_ratio"] = f"{found[-1].path} sets none of {', '.join(RATIOS)}"
+    else:
+        values["nova.ram_allocation_ratio"] = ratio
+    return Facts(values, missing, origins, frozenset({"compute"}))
 
 
 def _rabbit(document: Document) -> Facts:

@@ -1,5 +1,6 @@
 """Lines of configuration files as the collector prints them."""
 
+import re
 from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 
@@ -41,25 +42,45 @@ def files(text: str) -> tuple[File, ...]:
 
 
 def settings(found: tuple[File, ...], lists: Container[tuple[str, str]] = ()) -> IniSettings:
-    """Return the settings of INI files; later files and lines win.
+    """Return the settings of INI files, as oslo.config reads them; later files and lines win.
 
-    Options in `lists` are set once for each element; their values are joined by commas.
+    Options in `lists` are set once for each element; their values are joined by line ends, as are
+    the lines of a value that goes on over several.
     """
     values: dict[tuple[str, str], str] = {}
     origins = {}
     for file in found:
-        section = "DEFAULT"
+        section, key = "DEFAULT", None
         for number, line in file.lines:
-            if line.lstrip().startswith("["):
-                section = line.strip().strip("[]").strip()
+            if line[:1].isspace():
+                if key is not None:
+                    values[key] += f"\n{line.strip()}"
                 continue
-            option, equals, value = line.partition("=")
-            if equals:
-                key = (section, option.strip())
-                before = f"{values[key]}," if key in lists and key in values else ""
-                values[key] = before + value.strip()
-                origins[key] = SettingOrigin(file.path, number)
+            if line.startswith("["):
+                section, key = line.strip().strip("[]").strip(), None
+                continue
+            option, value = assignment(line)
+            if value is None:
+                continue
+            key = (section, option)
+            before = f"{values[key]}\n" if key in lists and key in values else ""
+            values[key] = before + value
+            origins[key] = SettingOrigin(file.path, number)
     return IniSettings(values, origins)
+
+
+def assignment(line: str) -> tuple[str, str | None]:
+    """Return the option and the value of a line; None without an equals sign and a colon.
+
+    The first of the two signs separates them. One pair of quotes around the value is no part of it.
+    """
+    sign = re.search("[=:]", line)
+    if sign is None:
+        return line.strip(), None
+    value = line[sign.end() :].strip()
+    if value[:1] in ("'", '"') and value[-1:] == value[:1]:
+        value = value[1:-1]
+    return line[: sign.start()].strip(), value
 
 
 def problem(found: tuple[File, ...]) -> str | None:
@@ -78,7 +99,7 @@ def typed(text: str, like: Value) -> Value:
             case float():
                 return float(text)
             case tuple():
-                return tuple(part.strip() for part in text.split(",") if part.strip())
+                return tuple(part.strip() for part in re.split("[,\n]", text) if part.strip())
     except ValueError:
         return text
     return text

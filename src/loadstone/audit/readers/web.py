@@ -1,6 +1,6 @@
 """Facts of the web server that runs Keystone."""
 
-from collections.abc import Mapping
+from dataclasses import dataclass
 
 from loadstone.audit.document import Document
 from loadstone.audit.facts import Facts, SettingOrigin, Value
@@ -20,6 +20,11 @@ UWSGI: dict[str, Value] = {
     "max-requests": 0,
     "stats": "",
 }
+PROCESSES = ("processes", "workers")  # two names of one option
+# Files of settings that the collector does not read.
+OTHER_FORMATS = ("--yaml", "--yml", "-y", "--xml", "-x", "--json", "--js", "-j")
+OTHER_ENDINGS = (".yaml", ".yml", ".xml", ".json", ".js")
+MPMS = ("event", "worker", "prefork")  # Apache's ways to run its own processes
 HTTPD = ("apache2", "httpd")
 NOT_FOUND = "no running web server of Keystone was found"
 # Options of WSGIDaemonProcess with mod_wsgi's defaults.
@@ -49,47 +54,132 @@ def _uwsgi(
     if not masters:
         return None
     master = masters[0]
-    own = tuple(file for file in uwsgi_files if file.path in master.arguments)
-    settings = _with_arguments(sections.settings(own or uwsgi_files), master)
-    values: dict[str, Value] = {"web.server": "uwsgi"}
-    origins: dict[str, SettingOrigin] = {}
-    for option, default in UWSGI.items():
-        fact = f"uwsgi.{option.replace('-', '_')}"
-        text = settings.values.get(("uwsgi", option))
-        values[fact] = default if text is None else sections.typed(text, default)
-        if ("uwsgi", option) in settings.origins:
-            origins[fact] = settings.origins["uwsgi", option]
-    if settings.values.get(("uwsgi", "lazy"), "").lower() in sections.TRUE:
-        values["uwsgi.lazy_apps"] = True
+    own = _own_files(master, uwsgi_files)
+    other = _other_format(master)
+    # A server that names no file may have changed its title, and with it its arguments.
+    chosen = own if own or other else uwsgi_files
+    settings = _with_arguments(sections.settings(chosen), master)
+    unread = other or _unread(chosen, settings)
     children = tuple(p for p in servers if p.parent == master.pid)
-    for fact, names in (
-        ("web.processes", ("processes", "workers")),
-        ("web.threads", ("threads",)),
-    ):
-        known = [name for name in names if ("uwsgi", name) in settings.values]
-        values[fact] = int(sections.number(settings.values["uwsgi", known[0]]) or 1) if known else 1
-        if known and ("uwsgi", known[0]) in settings.origins:
-            origins[fact] = settings.origins["uwsgi", known[0]]
-    file = own[0].path if own else ""
-    for fact in ("web.processes", "web.threads", *(f"uwsgi.{o.replace('-', '_')}" for o in UWSGI)):
-        if file:
-            origins.setdefault(fact, SettingOrigin(file, 1))
+    file = own[0].path if own and unread is None else ""
+    values: dict[str, Value] = {"web.server": "uwsgi", **_footprint((master, *children))}
+    missing = {"apache.": "Keystone runs under uWSGI"}
+    if unread is not None:
+        missing |= {"uwsgi.": unread, "web.threads": unread}
+    else:
+        _put_options(values, missing, settings)
+    _put_workers(values, missing, settings, is_read=unread is None)
     if file:
         values["uwsgi.file"] = file
-    values |= _footprint((master, *children))
-    return Facts(values, {"apache.": "Keystone runs under uWSGI"}, origins, frozenset({"keystone"}))
+    if "uwsgi.max_requests" in values:
+        values["web.max_requests"] = values["uwsgi.max_requests"]
+    else:
+        missing["web.max_requests"] = missing.get("uwsgi.max_requests", unread or "")
+    origins = _uwsgi_origins(settings, file)
+    return Facts(values, missing, origins, frozenset({"keystone"}))
+
+
+def _put_options(values: dict[str, Value], missing: dict[str, str], settings: IniSettings) -> None:
+    for option, default in UWSGI.items():
+        fact = uwsgi_fact(option)
+        text = settings.values.get(("uwsgi", option))
+        if text is None:
+            values[fact] = default
+        elif not isinstance(default, str) and _is_variable(text):
+            missing[fact] = f"uWSGI computes {option} = {text} when it starts"
+        else:
+            values[fact] = sections.typed(text, default)
+    if settings.values.get(("uwsgi", "lazy"), "").lower() in sections.TRUE:
+        values["uwsgi.lazy_apps"] = True
+
+
+def _put_workers(
+    values: dict[str, Value], missing: dict[str, str], settings: IniSettings, *, is_read: bool
+) -> None:
+    """Add the processes and threads; the processes that run count where no setting tells them."""
+    processes_text = _first_of(settings, PROCESSES)
+    if processes_text is None and is_read:
+        values["web.processes"] = 1  # uWSGI's default
+    else:
+        count = sections.number(processes_text)
+        values["web.processes"] = values["web.live_processes"] if count is None else int(count)
+    threads_text = _first_of(settings, ("threads",))
+    threads = sections.number(threads_text or "1")
+    if threads is None:
+        missing["web.threads"] = f"uWSGI computes threads = {threads_text} when it starts"
+    elif threads_text is not None or is_read:
+        values["web.threads"] = int(threads)
+
+
+def _first_of(settings: IniSettings, names: tuple[str, ...]) -> str | None:
+    known = (settings.values.get(("uwsgi", name)) for name in names)
+    return next((text for text in known if text is not None), None)
+
+
+def _is_variable(text: str) -> bool:
+    """Return whether uWSGI computes a value: `%k` (its processors), `%(name)`, `$(VARIABLE)`."""
+    return "%" in text or "$(" in text
+
+
+def uwsgi_fact(option: str) -> str:
+    """Return the name of the fact that an option of uWSGI sets."""
+    if option in (*PROCESSES, "threads"):
+        return "web.threads" if option == "threads" else "web.processes"
+    return f"uwsgi.{option.replace('-', '_')}"
+
+
+def _uwsgi_origins(settings: IniSettings, file: str) -> dict[str, SettingOrigin]:
+    """Return the lines of uWSGI's settings; a default points to the beginning of the file."""
+    options = {uwsgi_fact(option): (option,) for option in UWSGI}
+    origins: dict[str, SettingOrigin] = {}
+    for fact, names in {
+        "web.processes": PROCESSES,
+        "web.threads": ("threads",),
+        "web.max_requests": ("max-requests",),
+        **options,
+    }.items():
+        lines = (settings.origins.get(("uwsgi", name)) for name in names)
+        line = next((one for one in lines if one is not None), None)
+        if file:
+            origins[fact] = line or SettingOrigin(file, 1)
+        elif line is not None:
+            origins[fact] = line
+    return origins
+
+
+def _other_format(master: SeenProcess) -> str | None:
+    """Return why settings in another form than INI are unknown, or None if none are named."""
+    for argument in master.arguments:
+        if argument.partition("=")[0] in OTHER_FORMATS or argument.endswith(OTHER_ENDINGS):
+            return f"uWSGI reads {argument}, and the audit reads only settings in INI form"
+    return None
+
+
+def _unread(found: tuple[File, ...], settings: IniSettings) -> str | None:
+    """Return why settings of a uWSGI may be missing, or None if all of them were read."""
+    problem = sections.problem(found)
+    if problem is not None:
+        return problem
+    if not any(section == "uwsgi" for section, _ in settings.values):
+        return "neither uWSGI's arguments nor a file of the host show its settings"
+    return None
+
+
+def _own_files(master: SeenProcess, found: tuple[File, ...]) -> tuple[File, ...]:
+    named = {argument.removeprefix("--ini=") for argument in master.arguments}
+    return tuple(file for file in found if file.path in named)
 
 
 def _is_keystone(master: SeenProcess, found: tuple[File, ...]) -> bool:
     """Return whether a uWSGI serves Keystone: its arguments or its files say so."""
-    mine = (file for file in found if file.path in master.arguments)
+    mine = _own_files(master, found)
     text = " ".join([*master.arguments, *(line for file in mine for _, line in file.lines)])
     return "keystone" in text
 
 
 def _with_arguments(found: IniSettings, master: SeenProcess) -> IniSettings:
     values = dict(found.values)
-    names = (*UWSGI, "processes", "workers", "threads")
+    names = (*UWSGI, *PROCESSES, "threads")
     for name in names:
         value = master.option(f"--{name}")
         if value is not None and not value.startswith("-"):
@@ -121,42 +211,121 @@ def _apache(
     serving = [file for file in files if _serves_keystone(file)]
     if not servers or not serving:
         return None
-    lines = [(file, number, fields) for file in files for number, fields in sections.fields(file)]
-    directives = {fields[0].lower(): fields[1:] for _, _, fields in lines}
-    values: dict[str, Value] = {
-        "web.server": "apache",
-        "apache.mpm": _mpm(directives, lines),
-        "apache.mode": _mode(lines),
-    }
-    origins, missing = {}, dict[str, str]()
-    daemon = [
-        (file, number, fields)
-        for file, number, fields in lines
-        if fields[0].lower() == "wsgidaemonprocess" and (len(files) == 1 or file in serving)
-    ]
-    if daemon:
-        file, number, fields = daemon[0]
-        options = dict(word.partition("=")[::2] for word in fields[2:])
-        for fact, option, default in DAEMON:
-            limit = sections.number(options.get(option, default))
-            if limit is None:  # a variable of Apache's own
-                missing[fact] = f"{file.path} says {option}={options[option]}"
-            else:
-                values[fact] = limit
-        origins = dict.fromkeys(("web.processes", "web.threads"), SettingOrigin(file.path, number))
-    for fact, names in (
-        ("apache.max_request_workers", ("maxrequestworkers", "maxclients")),
-        ("apache.max_connections_per_child", ("maxconnectionsperchild", "maxrequestsperchild")),
-    ):
-        known = [directives[name] for name in names if directives.get(name)]
-        value = sections.number(known[0][0]) if known else None
-        if value is not None:
-            values[fact] = value
-    values.setdefault("apache.max_connections_per_child", 0)
+    mpm = _mpm([line for file in files for line in _lines(file)])
+    lines = [line for file in files for line in _loaded(_lines(file), mpm)]
+    own = [line for line in lines if line.file in serving]
+    group = _process_group(own)
+    mode = _mode(own, group)
+    values: dict[str, Value] = {"web.server": "apache", "apache.mpm": mpm, "apache.mode": mode}
+    missing = {"uwsgi.": "Keystone runs under Apache", "apache.": "Apache's files do not set it"}
+    origins: dict[str, SettingOrigin] = {}
+    per_child = _limit(lines, "maxconnectionsperchild", "maxrequestsperchild") or 0
+    values["apache.max_connections_per_child"] = per_child
+    if mode == "daemon":
+        origins = _put_daemon(values, missing, lines, own, group)
+    elif mode == "embedded":
+        values["web.max_requests"] = per_child
+        why = "Keystone runs in Apache's own processes"
+        missing |= {"web.processes": why, "web.threads": why}
+    else:
+        missing["web."] = "Apache passes the requests on to a server that was not found"
+    most = _limit(lines, "maxrequestworkers", "maxclients")
+    if most is not None:
+        values["apache.max_request_workers"] = most
     leader = processes.leaders(servers)[0]
     values |= _footprint((leader, *(daemons or servers)))
-    missing |= {"uwsgi.": "Keystone runs under Apache", "apache.": "Apache's files do not set it"}
     return Facts(values, missing, origins, frozenset({"keystone"}))
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A directive of Apache, in lower case, and its words."""
+
+    file: File
+    number: int
+    directive: str
+    words: tuple[str, ...]
+
+
+def _lines(file: File) -> list[_Line]:
+    return [
+        _Line(file, number, fields[0].lower(), tuple(fields[1:]))
+        for number, fields in sections.fields(file)
+    ]
+
+
+def _loaded(lines: list[_Line], mpm: str) -> list[_Line]:
+    """Return the lines of a file without those in an <IfModule> of an MPM that is not loaded."""
+    kept: list[_Line] = []
+    open_: list[bool] = []  # of each <IfModule> around a line, whether Apache reads it
+    for line in lines:
+        if line.directive == "<ifmodule":
+            open_.append(_holds(" ".join(line.words).rstrip("> "), mpm))
+        elif line.directive.startswith("</ifmodule"):
+            del open_[-1:]
+        elif all(open_):
+            kept.append(line)
+    return kept
+
+
+def _holds(condition: str, mpm: str) -> bool:
+    """Return whether an <IfModule> holds; those of other modules than MPMs are taken to hold."""
+    name = condition.removeprefix("!").removeprefix("mpm_")
+    kind = name.removesuffix(".c").removesuffix("_module")
+    if kind not in MPMS:
+        return True
+    return (kind == mpm) is not condition.startswith("!")
+
+
+def _limit(lines: list[_Line], *names: str) -> int | float | None:
+    """Return the number of a directive; the last line counts."""
+    found = (line for line in reversed(lines) if line.directive in names and line.words)
+    return next((sections.number(line.words[0]) for line in found), None)
+
+
+def _process_group(own: list[_Line]) -> str | None:
+    """Return the daemons that Keystone's files name; %{GLOBAL} is Apache itself."""
+    option = "process-group="
+    for line in own:
+        match line.directive:
+            case "wsgiprocessgroup":
+                names = line.words[:1]
+            case "wsgiscriptalias":
+                found = (word for word in line.words if word.startswith(option))
+                names = tuple(word.removeprefix(option) for word in found)
+            case _:
+                continue
+        for name in names:
+            if name != "%{GLOBAL}":
+                return name
+    return None
+
+
+def _put_daemon(
+    values: dict[str, Value],
+    missing: dict[str, str],
+    lines: list[_Line],
+    own: list[_Line],
+    group: str | None,
+) -> dict[str, SettingOrigin]:
+    """Add the options of Keystone's daemons; return where they are written."""
+    daemons = [line for line in lines if line.directive == "wsgidaemonprocess"]
+    named = [line for line in daemons if line.words[:1] == (group,)]
+    # The name of a group may be a variable.
+    found = next(iter(named or [line for line in own if line in daemons]), None)
+    if found is None:
+        missing["web."] = f"no WSGIDaemonProcess {group} was found"
+        return {}
+    options = dict(word.partition("=")[::2] for word in found.words[1:])
+    for fact, option, default in DAEMON:
+        limit = sections.number(options.get(option, default))
+        if limit is None:  # a variable of Apache's own
+            missing[fact] = f"{found.file.path} says {option}={options[option]}"
+        else:
+            values[fact] = limit
+    return dict.fromkeys(
+        (fact for fact, _, _ in DAEMON), SettingOrigin(found.file.path, found.number)
+    )
 
 
 def _serves_keystone(file: File) -> bool:
@@ -164,19 +333,20 @@ def _serves_keystone(file: File) -> bool:
     return "keystone" in text and ("WSGI" in text or "ProxyPass" in text)
 
 
-def _mpm(directives: Mapping[str, list[str]], lines: list[tuple[File, int, list[str]]]) -> str:
-    for _, _, fields in lines:
-        for kind in ("event", "worker", "prefork"):
-            if fields[0].lower() == "loadmodule" and fields[1:2] == [f"mpm_{kind}_module"]:
+def _mpm(lines: list[_Line]) -> str:
+    for line in lines:
+        for kind in MPMS:
+            if line.directive == "loadmodule" and line.words[:1] == (f"mpm_{kind}_module",):
                 return kind
-    return "prefork" if "maxclients" in directives else "event"
+    return "prefork" if any(line.directive == "maxclients" for line in lines) else "event"
 
 
-def _mode(lines: list[tuple[File, int, list[str]]]) -> str:
-    names = {fields[0].lower() for _, _, fields in lines}
-    if "wsgidaemonprocess" in names:
+def _mode(own: list[_Line], group: str | None) -> str:
+    if group is not None:
         return "daemon"
-    proxied = any(f[0].lower() == "proxypass" and "uwsgi:" in " ".join(f) for _, _, f in lines)
+    proxied = any(
+        line.directive == "proxypass" and "uwsgi:" in " ".join(line.words) for line in own
+    )
     return "proxy" if proxied else "embedded"
 
 

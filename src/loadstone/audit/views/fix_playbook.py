@@ -7,6 +7,8 @@ from typing import Any
 import yaml
 
 from loadstone.audit.evaluate import Audit, RuleResult
+from loadstone.audit.facts import Facts
+from loadstone.audit.readers.web import uwsgi_fact
 
 HEADER = """\
 # Fixes that `loadstone audit` proposes. Review every task before you run this.
@@ -26,21 +28,26 @@ SYSCTL = "/etc/sysctl.d/90-loadstone-audit.conf"
 def render(audit: Audit) -> str:
     """Return the playbook: a play per host that has findings."""
     plays = [
-        _play(host.host, own, _paths(audit, host.host))
+        _play(host.host, own, host.facts)
         for host in audit.hosts
         if (own := [result for result in audit.findings() if result.host == host.host])
     ]
     return HEADER + yaml.safe_dump(plays, sort_keys=False, width=100, allow_unicode=True)
 
 
-def _paths(audit: Audit, name: str) -> dict[str, str]:
-    """Return the files that can be changed on a host, by what they configure."""
-    facts = next(host.facts for host in audit.hosts if host.host == name)
-    known = {where: facts.values.get(fact) for where, fact in FILES.items()}
-    return {where: str(path) for where, path in known.items() if path}
+def _path(facts: Facts, where: str, section: str, option: str) -> str | None:
+    """Return the file that decides on a setting: the one that sets it, else the first."""
+    if where not in FILES:
+        return None
+    first = facts.values.get(FILES[where])
+    if not first:
+        return None
+    fact = f"conf.{section}.{option}" if where == "keystone" else uwsgi_fact(option)
+    origin = facts.origins.get(fact)
+    return origin.path if origin is not None else str(first)
 
 
-def _play(host: str, results: list[RuleResult], paths: dict[str, str]) -> dict[str, Any]:
+def _play(host: str, results: list[RuleResult], facts: Facts) -> dict[str, Any]:
     changed: dict[str, None] = {}  # files, in order
     fixes: list[dict[str, Any]] = []
     counts: defaultdict[tuple[str, str, str], int] = defaultdict(int)
@@ -49,11 +56,12 @@ def _play(host: str, results: list[RuleResult], paths: dict[str, str]) -> dict[s
         for where, section, option, value in result.settings:
             key = (where, section, option)
             counts[key] += 1
-            if counts[key] > 1 or (where in FILES and where not in paths):
+            path = _path(facts, where, section, option)
+            if counts[key] > 1 or (where in FILES and path is None):
                 continue
-            tasks.append(_setting(result, (where, section, option, value), paths.get(where)))
-            if where in paths:
-                changed[paths[where]] = None
+            tasks.append(_setting(result, (where, section, option, value), path))
+            if path is not None:
+                changed[path] = None
         fixes += tasks or [_by_hand(result)]
         if tasks and result.rule.fix.restart:
             text = f"restart {result.rule.fix.restart}"

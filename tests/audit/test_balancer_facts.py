@@ -1,0 +1,69 @@
+"""What haproxy does for Keystone, beside what it does for other services."""
+
+from audited import CONTEXT, document
+
+from loadstone.audit.extract import extract
+
+RUNNING = "950\t1\t9000\t1\t65536\thaproxy\thaproxy\t-f\t/etc/haproxy/haproxy.cfg\n"
+TWO_DEFAULTS = """global
+ maxconn 40000
+defaults http
+ maxconn 10000
+frontend identity
+ bind *:5000
+ default_backend keystone
+backend keystone
+ server a 10.0.0.1:5000 check
+defaults tcp
+ maxconn 2000
+ balance source
+ option httpchk
+listen galera
+ server a 10.0.0.1:3306 check
+"""
+STATISTICS = """global
+ maxconn 40000
+defaults
+ maxconn 10000
+listen stats
+ maxconn 10
+ bind *:1984
+listen keystone_external
+ server a 10.0.0.1:5000 check
+"""
+
+
+def facts_of(text):
+    changes = {"processes": RUNNING, "haproxy": {"/etc/haproxy/haproxy.cfg": text}}
+    return extract("a", document(changes), CONTEXT).facts
+
+
+def test_a_section_starts_from_the_defaults_before_it():
+    facts = facts_of(TWO_DEFAULTS)
+    assert facts.values["haproxy.frontend_maxconn"] == 10000
+    assert facts.values["haproxy.default_maxconn"] == 10000
+    assert facts.values["haproxy.balance"] == "roundrobin"
+    assert facts.values["haproxy.has_http_check"] is False
+    assert facts.values["haproxy.database_maxconn"] == 2000
+    assert facts.origins["haproxy.frontend_maxconn"].line == 4
+
+
+def test_a_section_starts_from_the_defaults_that_it_names():
+    text = TWO_DEFAULTS.replace("frontend identity", "frontend other")
+    text = text.replace("default_backend keystone", "default_backend horizon")
+    text += "listen keystone_admin from http\n server a 10.0.0.1:35357\n"
+    assert facts_of(text).values["haproxy.frontend_maxconn"] == 10000
+
+
+def test_the_limit_of_a_page_of_statistics_is_none_of_keystones():
+    facts = facts_of(STATISTICS)
+    assert facts.values["haproxy.frontend_maxconn"] == 10000
+    assert facts.values["haproxy.default_maxconn"] == 10000
+    assert facts.values["haproxy.frontends_sum"] == 10
+
+
+def test_servers_of_other_kinds_of_sections_are_none_of_keystones():
+    text = STATISTICS + " option httpchk GET /healthcheck\n"
+    assert facts_of(text).values["haproxy.has_http_check"] is True
+    peers = "peers others\n server b 10.0.0.2:1024\n"
+    assert facts_of(text + peers).values["haproxy.has_http_check"] is True

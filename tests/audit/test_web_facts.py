@@ -1,0 +1,128 @@
+"""What is known of the web server where its settings are read in part, or not at all."""
+
+import pytest
+from audited import CONTEXT, document
+
+from loadstone.audit import rule as rules
+from loadstone.audit.document import Document
+from loadstone.audit.evaluate import RuleState, evaluate
+from loadstone.audit.extract import extract
+
+INI = "/etc/keystone/uwsgi.ini"
+OF_SETTINGS = ("WEB-02", "WEB-04", "WEB-06", "WEB-07", "WEB-09")
+
+
+def uwsgi_with(workers, *arguments):
+    """Return the lines of a uWSGI master and its workers."""
+    words = "\t".join(("/usr/bin/uwsgi", *arguments))
+    rows = [f"900\t1\t60000\t1\t65536\tuwsgi\t{words}\n"]
+    rows += [f"{901 + n}\t900\t120000\t1\t65536\tuwsgi\t{words}\n" for n in range(workers)]
+    return "".join(rows)
+
+
+def facts_of(processes, files):
+    sections = {**document().sections, "processes": processes, "uwsgi": files}
+    return extract("a", Document(sections), CONTEXT)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "files"),
+    [
+        (("--ini", INI), f"@ {INI}\n! cannot be read by uid 1000\n"),
+        (("--ini", "keystone.ini"), "@ keystone.ini\n! cannot be read by uid 1000\n"),
+        (("--yaml", "/etc/keystone/uwsgi.yaml"), ""),
+        (("/etc/keystone/uwsgi.yml",), ""),
+        (("--json=/etc/keystone/uwsgi.json",), f"@ {INI}\n1\t[uwsgi]\n2\tprocesses = 1\n"),
+        (("--module", "keystone.server.wsgi:initialize_public_application()"), ""),
+    ],
+)
+def test_settings_that_were_not_read_are_unknown_and_no_defaults(arguments, files):
+    host = facts_of(uwsgi_with(8, *arguments), files)
+    assert host.facts.values["web.processes"] == 8  # as many as run
+    results = {r.rule.id: r.state for r in evaluate(rules.select(()), [host]).results}
+    assert results["WEB-01"] is RuleState.PASS
+    assert {results[rule] for rule in OF_SETTINGS} == {RuleState.UNKNOWN}
+    assert "uwsgi.file" not in host.facts.values  # the playbook changes nothing
+
+
+@pytest.mark.parametrize("computed", ["%k", "$(WORKERS)", "%(workers)"])
+def test_processes_that_uwsgi_computes_are_those_that_run(computed):
+    text = f"@ {INI}\n1\t[uwsgi]\n2\tprocesses = {computed}\n3\tthreads = $(N)\n4\tlisten = $(L)\n"
+    facts = facts_of(uwsgi_with(6, "--ini", INI), text).facts
+    assert facts.values["web.processes"] == 6
+    assert facts.values["uwsgi.harakiri"] == 0
+    assert "threads = $(N)" in facts.missing["web.threads"]
+    assert "listen = $(L)" in facts.missing["uwsgi.listen"]
+
+
+def test_processes_of_the_command_line_count_where_the_file_is_not_read():
+    words = ("--processes", "4", "--ini=/etc/keystone/uwsgi.ini")
+    facts = facts_of(uwsgi_with(1, *words), f"@ {INI}\n! cannot be read by uid 1000\n").facts
+    assert facts.values["web.processes"] == 4
+    assert "cannot be read" in facts.missing["web.threads"]
+
+
+HTTPD = "900\t1\t60000\t1\t65536\tapache2\t/usr/sbin/apache2\n"
+EVENT = "LoadModule mpm_event_module /usr/lib/mod_mpm_event.so\n"
+DAEMON = "WSGIDaemonProcess keystone processes=4 threads=2 maximum-requests=100\n"
+SCRIPT = "WSGIScriptAlias / /usr/bin/keystone-wsgi-public\n"
+HORIZON = "WSGIDaemonProcess horizon processes=3 threads=10\nWSGIProcessGroup horizon\n"
+BLOCKS = """<IfModule mpm_event_module>
+MaxConnectionsPerChild 0
+MaxRequestWorkers 400
+</IfModule>
+<IfModule !mpm_event_module>
+MaxConnectionsPerChild 10
+</IfModule>
+<IfModule mpm_prefork_module>
+MaxConnectionsPerChild 4000
+MaxRequestWorkers 10
+</IfModule>
+"""
+
+
+def apache_with(**files):
+    named = {f"/etc/apache2/{name}.conf": text for name, text in files.items()}
+    return extract("a", document({"processes": HTTPD, "uwsgi": {}, "apache": named}), CONTEXT)
+
+
+def state(rule, host):
+    (result,) = evaluate([rules.find(rule)], [host]).results
+    return result.state
+
+
+def test_what_replaces_daemons_of_apache_is_their_own_limit():
+    host = apache_with(mpm=EVENT, keystone=DAEMON + "WSGIProcessGroup keystone\n" + SCRIPT)
+    assert host.facts.values["web.max_requests"] == 100
+    assert state("WEB-09", host) is RuleState.FAIL
+    few = apache_with(
+        mpm=EVENT + "MaxConnectionsPerChild 10\n",
+        keystone=DAEMON.replace("100", "0") + "WSGIProcessGroup keystone\n" + SCRIPT,
+    )
+    assert state("WEB-09", few) is RuleState.PASS
+    embedded = apache_with(mpm=EVENT + "MaxConnectionsPerChild 10\n", keystone=SCRIPT)
+    assert state("WEB-09", embedded) is RuleState.FAIL
+
+
+def test_blocks_of_an_mpm_that_is_not_loaded_do_not_count():
+    host = apache_with(mpm=EVENT, limits=BLOCKS, keystone=SCRIPT)
+    assert host.facts.values["apache.max_connections_per_child"] == 0
+    assert host.facts.values["apache.max_request_workers"] == 400
+
+
+@pytest.mark.parametrize(
+    ("keystone", "mode"),
+    [
+        (SCRIPT, "embedded"),
+        (DAEMON + SCRIPT, "embedded"),
+        (DAEMON + "WSGIProcessGroup %{GLOBAL}\n" + SCRIPT, "embedded"),
+        (DAEMON + "WSGIProcessGroup keystone\n" + SCRIPT, "daemon"),
+        (DAEMON + SCRIPT.strip() + " process-group=keystone\n", "daemon"),
+        ("ProxyPass /identity unix:/run/keystone.sock|uwsgi://k/\n", "proxy"),
+    ],
+)
+def test_the_mode_is_that_of_keystone_and_no_other_application(keystone, mode):
+    host = apache_with(mpm=EVENT, horizon=HORIZON, keystone=keystone)
+    assert host.facts.values["apache.mode"] == mode
+    expected = {"daemon": 4}.get(mode)
+    assert host.facts.values.get("web.processes") == expected
