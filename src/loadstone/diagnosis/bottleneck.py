@@ -22,6 +22,7 @@ from loadstone.diagnosis.finding import Confidence, Evidence, Finding
 from loadstone.diagnosis.service import MeasuredService
 from loadstone.monitor.roles import Role
 
+OTHER_WORK = "other-work"  # id of the finding that other programs take the cores
 FULL = 0.9  # a resource that is busy for this share of the time is saturated
 MOST = 0.7  # ... or for this share, while as many threads as it has cores wait for one
 RUNNABLE = 0.8  # workers that run or wait for a core for this share of the time are bound by CPU
@@ -364,7 +365,7 @@ def other_work(case: Case) -> FoundLimit | None:
     if _uses_up_its_cores(case):
         return None
     return FoundLimit(
-        "other-work",
+        OTHER_WORK,
         BottleneckKind.CPU,
         MACHINE,
         machine,

@@ -2,8 +2,9 @@
 
 from enum import StrEnum
 
-from loadstone.diagnosis.bottleneck import FULL
+from loadstone.diagnosis.bottleneck import FULL, OTHER_WORK
 from loadstone.diagnosis.demand import BottleneckKind
+from loadstone.diagnosis.finding import Finding
 from loadstone.diagnosis.resources import Resources
 from loadstone.monitor.usage import Usage
 
@@ -41,6 +42,12 @@ def is_stolen(usage: Usage) -> bool:
 def is_disturbed(usage: Usage) -> bool:
     """Return whether other programs took a share that matters; False where that is unknown."""
     return usage.others_busy is not None and usage.others_busy >= OTHERS
+
+
+def other_work(resources: Resources | None) -> Finding | None:
+    """Return the finding that other programs took the cores that the service waited for."""
+    findings = resources.findings if resources is not None else ()
+    return next((one for one in findings if one.id == OTHER_WORK), None)
 
 
 def named_limit(resources: Resources | None) -> str | None:

@@ -8,7 +8,7 @@ from loadstone.analysis.model import Trial
 from loadstone.diagnosis.bounds import upper_bounds
 from loadstone.diagnosis.demand import BottleneckKind
 from loadstone.diagnosis.finding import Severity
-from loadstone.diagnosis.limit import named_limit
+from loadstone.diagnosis.limit import named_limit, other_work
 from loadstone.engine.samples import Samples
 from loadstone.errors import FELL_SHORT, EnvironmentUnusable, MeasurementInvalid
 from loadstone.report import figures, names, profile
@@ -219,7 +219,15 @@ def _joined(*parts: str) -> str:
 
 
 def _mend(measurement: Measurement, short: Shortfall) -> str:
-    return search.longer(measurement) if short.may_need_time else ""
+    if not short.may_need_time:
+        return ""
+    # More time does not help against other programs.
+    disturbed = other_work(measurement.resources)
+    return f"to {_lower(disturbed.advice)}" if disturbed else search.longer(measurement)
+
+
+def _lower(sentence: str) -> str:
+    return f"{sentence[:1].lower()}{sentence[1:].rstrip('.')}"
 
 
 def _shared_facts(measurement: Measurement, limit: str) -> Iterator[Fact]:
@@ -235,7 +243,10 @@ def _shared_facts(measurement: Measurement, limit: str) -> Iterator[Fact]:
         yield trust
     # What limits it may name the other programs already.
     is_named = OTHER_PROGRAMS in limit
-    disturbed = () if is_named else statements.disturbed(measurement)
+    disturbed = () if is_named else tuple(statements.disturbed(measurement))
+    by_others = None if is_named or disturbed else other_work(measurement.resources)
+    if by_others is not None:
+        yield Fact("disturbed", by_others.sentence.rstrip("."), rank=1, tone="undecided")
     for line in (*statements.died(measurement), *disturbed):
         yield Fact("note", line, rank=2, tone="undecided")
 
