@@ -11,7 +11,14 @@ from simulator.simulator import Simulator
 from loadstone.analysis.goal import goal
 from loadstone.analysis.model import NOT_JUDGED, Cause, Trial, TrialState, Verdict
 from loadstone.analysis.sla import Check
+from loadstone.errors import (
+    EnvironmentUnusable,
+    InvalidInput,
+    LoadstoneError,
+    MeasurementInvalid,
+)
 from loadstone.keystone.resources import Leftover, Resource, ResourceKind
+from loadstone.report.sections.run import report_of
 from loadstone.result.model import Measurement
 from loadstone.result.outcome import gate_sentence
 from loadstone.run.exit_code import exit_code
@@ -215,3 +222,12 @@ def test_the_gate_names_figures_that_are_on_their_side_of_it() -> None:
     )
     large = replace(near, capacity=Capacity(12300.0, 11996.0, 12600.0, 0.95), least_rps=12000.0)
     assert "N 12,300 (11,996 to 12,600), 12,000 wanted" in gate_sentence(large)
+
+
+@pytest.mark.parametrize("ended", [InvalidInput, EnvironmentUnusable, MeasurementInvalid])
+def test_a_report_has_the_code_of_whatever_ended_a_measurement(ended: type[LoadstoneError]) -> None:
+    one = RESULT.measurements[0]
+    failed = replace(one, status="failed", failure="why", failure_code=ended.exit_code)
+    report = report_of(replace(RESULT, status="failed", measurements=(failed,)))
+    assert report.exit_code == report.sections[0].certainty.exit_code == ended.exit_code
+    assert report.sections[0].certainty.line.endswith(f"(exit {ended.exit_code}): why")

@@ -10,7 +10,7 @@ from loadstone.diagnosis.demand import BottleneckKind
 from loadstone.diagnosis.finding import Severity
 from loadstone.diagnosis.limit import named_limit, other_work
 from loadstone.engine.samples import Samples
-from loadstone.errors import FELL_SHORT, EnvironmentUnusable, MeasurementInvalid
+from loadstone.errors import FELL_SHORT, EnvironmentUnusable, InvalidInput, MeasurementInvalid
 from loadstone.report import figures, names, profile
 from loadstone.report.chart import Chart
 from loadstone.report.generator import generator_of
@@ -47,6 +47,7 @@ OTHER_PROGRAMS = "other programs"
 SamplesOf = Callable[[Trial], Samples]
 SHORTFALLS = {
     FELL_SHORT: "fell short",
+    InvalidInput.exit_code: "could not be carried out",
     EnvironmentUnusable.exit_code: "could not be carried out",
     MeasurementInvalid.exit_code: "not decided",
 }
