@@ -12,10 +12,16 @@ from loadstone.system import files
 def test_what_fails_half_way_leaves_the_file_of_before_and_nothing_else(tmp_path: Path) -> None:
     path = tmp_path / "page"
     files.write(path, "before")
-    with pytest.raises(UnicodeEncodeError):
-        files.write(path, "half\udc80")
+    with pytest.raises(ZeroDivisionError), files.replaced(path) as temporary:
+        temporary.write_text("half")
+        raise ZeroDivisionError
     assert path.read_text() == "before"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_name_that_is_not_utf_8_is_written_all_the_same(tmp_path: Path) -> None:
+    files.write(tmp_path / "page", "half\udc80")
+    assert (tmp_path / "page").read_text() == "half?"
 
 
 def test_a_private_file_is_private_also_in_place_of_one_that_was_not(tmp_path: Path) -> None:
