@@ -4,6 +4,8 @@ import math
 from collections.abc import Generator
 from dataclasses import dataclass, replace
 
+from loadstone.analysis.alarm import chance_of
+from loadstone.analysis.judge import ERROR_CHANCE
 from loadstone.analysis.model import TICK_S, Trial, TrialState
 from loadstone.plan.load import ClosedLoad, OpenLoad
 from loadstone.search.confirmation import NEAREST, PATIENCE_S, SHARE, Known
@@ -92,7 +94,7 @@ def ramp(session: Session) -> Generator[TrialRequest, Trial, Knee]:
         if session.response_s:
             reached = _of_slow(session, trial, reached)
         rate_rps = reached.rate_rps
-        refuses = _refuses(trial)
+        refuses = _refuses(session, trial)
         # The load could not or must not be faster; fast refusals do not count as the ceiling.
         if not refuses and (trial.ceiling or rate_rps > NEAR_CEILING * ceiling_rps):
             return (yield from _at_ceiling(session, response_s))
@@ -115,8 +117,12 @@ def ramp(session: Session) -> Generator[TrialRequest, Trial, Knee]:
         before, workers = workers, more
 
 
-def _refuses(trial: Trial) -> bool:
-    return trial.stats.failed > REFUSALS * trial.stats.due
+def _refuses(session: Session, trial: Trial) -> bool:
+    """Return whether more fails than errors that are allowed, or come at any load, explain."""
+    stats = trial.stats
+    if session.tolerates_errors or stats.failed <= REFUSALS * stats.due:
+        return False
+    return chance_of(stats.failed, session.settings.error_share * stats.due) < ERROR_CHANCE
 
 
 def _least_rps(trial: Trial) -> float:
@@ -244,6 +250,6 @@ def _at_ceiling(session: Session, response_s: float) -> Generator[TrialRequest, 
             reached = throughput(trial, response_s)
             at_s = session.spent_s
             rate_rps = max(reached.rate_rps, _least_rps(trial))
-            refused = trial if _refuses(trial) else None
+            refused = trial if _refuses(session, trial) else None
             return Knee(rate_rps, response_s, math.inf, True, reached.completed, at_s, refused)
     return Knee(rate_rps, response_s, math.inf, is_saturated=False)
