@@ -282,7 +282,10 @@ class _Flow:
         self.present = replace(
             searches[0],
             title=f"{searches[0].title.rpartition(', search ')[0]}, {count} searches",
-            capacity=combined([one.capacity for one in searches if one.capacity is not None]),
+            capacity=combined(
+                [one.capacity for one in searches if one.capacity is not None],
+                group.measurements[0].budget_s,
+            ),
             trials=(),
             notes=(),
             least_rps=group.least_rps,
