@@ -171,3 +171,10 @@ def test_without_a_rate_that_failed_there_is_no_upper_bound() -> None:
     assert (capacity.rate_rps, capacity.low_rps, capacity.high_rps) == (8.9, 8.9, None)
     assert capacity.confidence == 0.0
     assert capacity.words[0] == "at least 8.9/s, which was sustained"
+
+
+def test_the_budget_holds_at_a_rate_whose_schedule_is_longer_than_its_answers() -> None:
+    for ceiling_rps in (0.1, 0.5):
+        _, trials = found(Service(capacity_rps=200.0), 60.0, ceiling_rps=ceiling_rps)
+        assert sum(trial.spent_s for trial in trials) <= 62.0
+        assert len(trials) < 20
