@@ -252,6 +252,12 @@ def test_a_short_trial_misses_an_objective_where_half_of_its_answers_do(
     assert (found.state is TrialState.UNDECIDED) is (cause is None)
 
 
+def test_a_figure_of_less_than_a_millisecond_is_not_said_to_be_none() -> None:
+    wanted = Goal(objectives=(Objective("p99", 0.0003),))
+    found = verdict(counts(level(30)), p99_s=0.00042, goal=wanted)
+    assert found.reasons == ("p99 was 0.42 ms, wanted p99<0.3ms",)
+
+
 def test_one_request_at_a_time_that_is_too_slow_misses_an_objective_at_every_rate() -> None:
     wanted = Goal(objectives=(Objective("p99", 0.06),))
     ticks = counts(level(2))
