@@ -129,4 +129,5 @@ def test_n_without_the_errors_is_that_of_a_full_service_however_the_ramp_ended()
         bounds = WITHOUT.fullmatch(capacity.words[1])
         assert bounds is not None
         missed += not float(bounds[1]) <= 100.0 <= float(bounds[2])
+        assert float(bounds[2]) > 90.0  # and not the little that one worker completes
     assert missed <= most_failures(8, 0.05)
