@@ -87,6 +87,42 @@ def test_failures_that_go_on_to_the_end_have_not_ended_with_one_success() -> Non
     assert not half.has_recovered
 
 
+@pytest.mark.parametrize("share", [0.005, 0.02, 0.1])
+def test_errors_that_were_there_before_are_not_the_faults(share: float) -> None:
+    due_s = np.arange(0, 120, 0.02)
+    recovered = 0
+    for seed in SEEDS:
+        fails = np.random.default_rng(seed).random(len(due_s)) < share
+        outcome = np.where(fails, Outcome.HTTP_STATUS, Outcome.OK)
+        same = effect(made(due_s, due_s + 0.005, outcome), Injection("nothing", 60.0))
+        assert same.baseline_failed > 0
+        recovered += same.mttr_s == 0
+    assert recovered >= 19
+
+
+@pytest.mark.parametrize(("faulty", "least_s"), [(1.0, 1.98), (0.2, 1.5)])
+def test_more_errors_than_before_last_until_they_are_as_before(
+    faulty: float, least_s: float
+) -> None:
+    due_s = np.arange(0, 60, 0.02)
+    is_faulty = (due_s >= 30) & (due_s < 32)
+    right = 0
+    for seed in SEEDS:
+        chance = np.random.default_rng(seed).random(len(due_s))
+        fails = chance < np.where(is_faulty, faulty, 0.01)
+        outcome = np.where(fails, Outcome.HTTP_STATUS, Outcome.OK)
+        one = effect(made(due_s, due_s + 0.005, outcome), Injection("kill", 30.0))
+        right += one.mttr_s is not None and least_s <= one.mttr_s <= 2.5
+    assert right >= 17
+
+
+def test_many_more_errors_than_before_to_the_end_are_no_recovery() -> None:
+    due_s = np.arange(0, 60, 0.02)
+    chance = np.random.default_rng(0).random(len(due_s))
+    outcome = np.where(chance < np.where(due_s >= 30, 0.5, 0.01), Outcome.REFUSED, Outcome.OK)
+    assert effect(made(due_s, due_s + 0.005, outcome), Injection("kill", 30.0)).mttr_s is None
+
+
 def test_a_slow_stretch_long_after_the_fault_is_not_its_effect() -> None:
     due_s = np.arange(0, 30, 0.02)
     slow = (due_s >= 20) & (due_s < 22)

@@ -230,6 +230,15 @@ def test_a_trial_that_its_alarm_stopped_between_two_ticks_is_degraded() -> None:
     assert (found.state, found.cause) == (TrialState.DEGRADED, Cause.OVERLOAD)
 
 
+def test_a_trial_that_its_alarm_stopped_for_growth_is_degraded_whatever_its_ticks() -> None:
+    ticks = counts(np.concatenate([level(3), slope(2, 0.2)]))  # up to 0.4 of the alarm's height
+    offer = TrialSpec(1, "test", RATE, 30.0, alarm_s=1.0, rise_s=0.5)
+    alone = judge(offer, stats(ticks), ticks, HEALTHY, DEFAULT)
+    assert alone.state is TrialState.UNDECIDED
+    told = judge(replace(offer, alarmed=Cause.OVERLOAD), stats(ticks), ticks, HEALTHY, DEFAULT)
+    assert (told.state, told.cause) == (TrialState.DEGRADED, Cause.OVERLOAD)
+
+
 @pytest.mark.parametrize(("median_s", "cause"), [(0.1, Cause.OBJECTIVE), (0.04, None)])
 def test_a_short_trial_misses_an_objective_where_half_of_its_answers_do(
     median_s: float, cause: Cause | None
@@ -241,6 +250,12 @@ def test_a_short_trial_misses_an_objective_where_half_of_its_answers_do(
     found = judge(TrialSpec(1, "test", RATE, 30.0, 1.0, 0.5), shown, ticks, HEALTHY, wanted)
     assert found.cause is cause
     assert (found.state is TrialState.UNDECIDED) is (cause is None)
+
+
+def test_a_figure_of_less_than_a_millisecond_is_not_said_to_be_none() -> None:
+    wanted = Goal(objectives=(Objective("p99", 0.0003),))
+    found = verdict(counts(level(30)), p99_s=0.00042, goal=wanted)
+    assert found.reasons == ("p99 was 0.42 ms, wanted p99<0.3ms",)
 
 
 def test_one_request_at_a_time_that_is_too_slow_misses_an_objective_at_every_rate() -> None:

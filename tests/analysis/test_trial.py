@@ -1,8 +1,11 @@
+from dataclasses import fields
+
 import numpy as np
 import pytest
 
 from loadstone.analysis.goal import Goal
-from loadstone.analysis.trial import assess
+from loadstone.analysis.judge import TrialSpec
+from loadstone.analysis.trial import assess, offered_s
 from loadstone.engine.health import Health
 from loadstone.engine.samples import Outcome, Samples
 from loadstone.plan.load import ClosedLoad
@@ -36,3 +39,14 @@ def test_the_throughput_of_so_many_iterations_is_over_the_time_that_they_took(co
     summary = assess(offer, samples, HEALTH, Goal()).stats
     assert summary.throughput_rps == pytest.approx(60 / 6.5)
     assert summary.throughput_rps == summary.completed_rps
+
+
+def test_the_load_ends_with_its_last_iteration_and_not_with_the_steps_that_follow() -> None:
+    """The second step of an iteration is due when the first has ended, in the drain as well."""
+    first = one_after_the_other(40, 0.1)
+    second_ns = first.due_ns + 3_000_000_000
+    rows = {field.name: np.concatenate([getattr(first, field.name)] * 2) for field in fields(first)}
+    rows["due_ns"] = np.concatenate([first.due_ns, second_ns])
+    rows["done_ns"] = np.concatenate([second_ns, second_ns + 3_000_000_000])
+    stopped = TrialSpec(1, "test", 10.0, 30.0)
+    assert offered_s(Samples(**rows), stopped) == pytest.approx(4.0)

@@ -9,6 +9,7 @@ from simulator.families import draw
 from simulator.service import Limiter, Service
 from simulator.simulator import Simulator
 
+from loadstone.analysis.goal import Goal
 from loadstone.analysis.model import Cause, Trial
 from loadstone.search.errors import Errors, counted
 from loadstone.search.model import Capacity
@@ -99,3 +100,34 @@ def test_the_interval_of_a_share_is_that_of_wilson() -> None:
     low, high = Errors(2, 1000).interval
     assert low == pytest.approx(0.00055, abs=1e-5)
     assert high == pytest.approx(0.00726, abs=1e-5)
+
+
+def with_errors(share: float, seed: int, allowed: float) -> tuple[Capacity, tuple[Trial, ...]]:
+    service = Service(workers=8, capacity_rps=100.0, error_share=share)
+    settings = SearchSettings(budget_s=120.0, error_share=allowed)
+    goal = Goal(error_share=allowed)
+    return search(STRATEGIES["meter"](settings), Simulator(service, seed, goal).measure)
+
+
+@pytest.mark.parametrize(("share", "allowed"), [(0.07, 0.1), (0.12, 0.2)])
+def test_errors_at_any_rate_do_not_end_the_ramp_before_the_service_is_full(
+    share: float, allowed: float
+) -> None:
+    for seed in range(8):
+        capacity, trials = with_errors(share, seed, allowed)
+        assert capacity.rate_rps == pytest.approx(100.0, rel=0.03)
+        assert capacity.low_rps is not None
+        assert capacity.high_rps is not None
+        assert capacity.low_rps <= 100.0 <= capacity.high_rps
+        assert max(trial.rate_rps or 0.0 for trial in trials) < 150.0  # nothing is flooded
+
+
+def test_n_without_the_errors_is_that_of_a_full_service_however_the_ramp_ended() -> None:
+    missed = 0
+    for seed in range(8):
+        capacity, _ = with_errors(0.05, seed, 0.001)
+        bounds = WITHOUT.fullmatch(capacity.words[1])
+        assert bounds is not None
+        missed += not float(bounds[1]) <= 100.0 <= float(bounds[2])
+        assert float(bounds[2]) > 90.0  # and not the little that one worker completes
+    assert missed <= most_failures(8, 0.05)

@@ -104,24 +104,42 @@ def test_no_statement_stands_against_a_trial(method: str, seed: int) -> None:
 
 
 def test_the_meter_of_a_rate_limiter_is_no_upper_bound_where_a_higher_rate_was_sustained() -> None:
-    evidence = TrialEvidence([RateOutcome(53.0, True, None), RateOutcome(55.0, True, None)])
+    evidence = TrialEvidence([RateOutcome(53.0, True), RateOutcome(55.0, True)])
     found = evidence.agreed(Capacity(None, None, 49.33, 0.0, ("no more than 49.33/s: none held",)))
     assert (found.rate_rps, found.low_rps, found.high_rps) == (None, 55.0, None)
     assert found.words == ("at least 55/s, which was sustained",)
 
 
 def test_at_least_is_only_said_below_what_failed() -> None:
-    evidence = TrialEvidence(
-        [RateOutcome(50.0, True, None), RateOutcome(60.0, False, Cause.ERRORS)]
-    )
+    evidence = TrialEvidence([RateOutcome(50.0, True), RateOutcome(60.0, False)])
     found = evidence.agreed(Capacity(100.0, 100.0, None, 0.95, ("at least 100/s, the ceiling",)))
     assert (found.rate_rps, found.low_rps, found.high_rps) == (None, 50.0, 60.0)
     assert found.words == ("between 50/s, which was sustained, and 60/s",)
 
 
 def test_what_agrees_is_left_as_it_is() -> None:
-    evidence = TrialEvidence(
-        [RateOutcome(49.0, True, None), RateOutcome(51.0, False, Cause.OVERLOAD)]
-    )
+    evidence = TrialEvidence([RateOutcome(49.0, True), RateOutcome(51.0, False)])
     found = Capacity(50.0, 49.5, 50.5, 0.95)
     assert evidence.agreed(found) == replace(found)
+
+
+@pytest.mark.parametrize(
+    "stated",
+    [
+        Capacity(None, None, 80.0, 0.0, ("no more than 80/s: none held",)),
+        Capacity(95.0, 95.0, None, 0.95, ("at least 95/s, the ceiling",)),
+    ],
+)
+def test_a_rate_that_held_above_one_that_failed_is_no_upper_bound(stated: Capacity) -> None:
+    evidence = TrialEvidence([RateOutcome(90.0, False), RateOutcome(100.0, True)])
+    found = evidence.agreed(stated)
+    assert (found.rate_rps, found.low_rps, found.high_rps) == (None, None, None)
+    assert found.words == ("90/s failed in one trial and 100/s held in another",)
+
+
+def test_a_rate_that_failed_above_all_that_held_is_an_upper_bound() -> None:
+    shown = [RateOutcome(80.0, True), RateOutcome(90.0, False), RateOutcome(100.0, True)]
+    evidence = TrialEvidence([*shown, RateOutcome(110.0, False)])
+    found = evidence.agreed(Capacity(95.0, 95.0, None, 0.95, ("at least 95/s, the ceiling",)))
+    assert (found.rate_rps, found.low_rps, found.high_rps) == (None, 80.0, 110.0)
+    assert found.words[0] == "between 80/s, which was sustained, and 110/s"

@@ -9,9 +9,14 @@ from simulator.simulator import Simulator
 from loadstone.analysis.model import Cause, Trial, TrialState
 from loadstone.errors import InvalidInput
 from loadstone.plan.load import OpenLoad
+from loadstone.search.bracket import Bracket
+from loadstone.search.depth import Depths
 from loadstone.search.model import Capacity, CapacityKind, TrialRequest
+from loadstone.search.ramp import Knee
 from loadstone.search.run import search
+from loadstone.search.session import Session
 from loadstone.search.settings import SearchSettings
+from loadstone.search.statement import state
 from loadstone.search.strategies import STRATEGIES, strategy
 
 FAR = Service(workers=4, capacity_rps=500.0, delay_s=1.0)
@@ -136,3 +141,40 @@ def test_a_method_whose_trials_do_not_fit_into_the_budget_is_refused() -> None:
         InvalidInput, match=r"less than one trial of isp-ras-2015-text .360 s.* --budget 78m"
     ):
         strategy("isp-ras-2015-text", SearchSettings(budget_s=240.0))
+
+
+@pytest.mark.parametrize("method", ["meter", "bisect"])
+@pytest.mark.parametrize("ceiling_rps", [0.5, 1.0, 2.0, 2.5])
+def test_a_low_ceiling_that_holds_is_a_lower_bound(method: str, ceiling_rps: float) -> None:
+    service = Service(capacity_rps=200.0)
+    capacity, trials = found(service, 240.0, method, ceiling_rps=ceiling_rps)
+    assert (capacity.low_rps, capacity.high_rps) == (ceiling_rps, None)
+    assert capacity.kind is CapacityKind.CEILING
+    assert capacity.words[0].startswith(f"at least {ceiling_rps:g}/s, the ceiling")
+    assert trials[-1].verdict.state is TrialState.SUSTAINED
+
+
+@pytest.mark.parametrize("method", ["meter", "bisect"])
+def test_a_ceiling_too_low_to_be_judged_within_the_budget_bounds_nothing(method: str) -> None:
+    capacity, _ = found(Service(capacity_rps=200.0), 60.0, method, ceiling_rps=0.1)
+    assert (capacity.rate_rps, capacity.low_rps, capacity.high_rps) == (None, None, None)
+    assert capacity.confidence == 0.0
+    assert "ended before N was found" in capacity.words[0]
+
+
+def test_without_a_rate_that_failed_there_is_no_upper_bound() -> None:
+    session = Session(SearchSettings())
+    depths = Depths(Knee(14.2, 0.01, 100.0, is_saturated=True), 14.2, 100.0)
+    bracket = Bracket(session, depths)
+    bracket.low = 8.9
+    capacity = state(depths, bracket)
+    assert (capacity.rate_rps, capacity.low_rps, capacity.high_rps) == (8.9, 8.9, None)
+    assert capacity.confidence == 0.0
+    assert capacity.words[0] == "at least 8.9/s, which was sustained"
+
+
+def test_the_budget_holds_at_a_rate_whose_schedule_is_longer_than_its_answers() -> None:
+    for ceiling_rps in (0.1, 0.5):
+        _, trials = found(Service(capacity_rps=200.0), 60.0, ceiling_rps=ceiling_rps)
+        assert sum(trial.spent_s for trial in trials) <= 62.0
+        assert len(trials) < 20

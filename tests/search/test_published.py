@@ -7,7 +7,7 @@ from simulator.simulator import Simulator
 from loadstone.analysis.model import Trial
 from loadstone.errors import InvalidInput
 from loadstone.plan.load import OpenLoad
-from loadstone.search.model import Capacity, TrialRequest
+from loadstone.search.model import Capacity, CapacityKind, TrialRequest
 from loadstone.search.run import search
 from loadstone.search.settings import SearchSettings
 from loadstone.search.strategies import STRATEGIES, strategy
@@ -97,3 +97,38 @@ def test_mlrsearch_can_be_given_up_in_the_middle() -> None:
 def test_an_unknown_method_names_those_that_are_known() -> None:
     with pytest.raises(InvalidInput, match="known are meter, bisect, isp-ras-2015"):
         strategy("guess", SearchSettings())
+
+
+def test_isp_ras_states_no_upper_bound_that_was_not_tried() -> None:
+    capacity, trials = played("isp-ras-2015", Service(capacity_rps=200.0), ceiling_rps=20.0)
+    assert max(trial.rate_rps or 0.0 for trial in trials) == 20.0
+    assert (capacity.rate_rps, capacity.low_rps, capacity.high_rps) == (20.0, 20.0, None)
+    assert capacity.kind is CapacityKind.CEILING
+    assert capacity.words[0].startswith("at least 20/s: no rate up to the highest")
+
+
+def test_isp_ras_counts_its_confirming_trial_at_the_highest_rate() -> None:
+    capacity, _ = played(
+        "isp-ras-2015", Service(capacity_rps=19.3, variation=0.1), ceiling_rps=20.0
+    )
+    assert (capacity.rate_rps, capacity.high_rps) == (19.0, 20.0)
+
+
+def test_isp_ras_says_that_nothing_was_tried_below_a_very_low_ceiling() -> None:
+    capacity, trials = played("isp-ras-2015", Service(capacity_rps=200.0), ceiling_rps=0.5)
+    assert not trials
+    assert (capacity.low_rps, capacity.high_rps) == (None, None)
+    assert capacity.words[0].startswith("no rate was tried: the method tries whole numbers")
+
+
+def test_mlrsearch_refuses_a_ceiling_at_its_lowest_rate() -> None:
+    with pytest.raises(InvalidInput, match="--max-rate 1 is too low for --method mlrsearch"):
+        strategy("mlrsearch", SearchSettings(ceiling_rps=1.0))
+
+
+def test_step_concurrency_says_that_it_needs_more_connections() -> None:
+    capacity, trials = played("step-concurrency", Service(capacity_rps=50.0), max_connections=5)
+    assert not trials
+    assert capacity.words[0] == (
+        "no trial was made: the method begins with 10 at once, and --max-connections allows 5"
+    )

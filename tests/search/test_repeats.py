@@ -6,13 +6,18 @@ import pytest
 from simulator.families import draw
 from simulator.simulator import Simulator
 
-from loadstone.search.model import Capacity
-from loadstone.search.repeats import combined
+from loadstone.analysis.model import Cause
+from loadstone.search import repeats
+from loadstone.search.model import Capacity, CapacityKind
 from loadstone.search.run import search
 from loadstone.search.settings import SearchSettings
 from loadstone.search.strategies import STRATEGIES
 
 FOUND = Capacity(100.0, 98.0, 101.0, 0.95)
+
+
+def combined(searches: list[Capacity]) -> Capacity:
+    return repeats.combined(searches, 60.0)
 
 
 def at(rate_rps: float) -> Capacity:
@@ -21,11 +26,14 @@ def at(rate_rps: float) -> Capacity:
 
 def test_searches_that_differ_widen_the_interval_to_what_lies_between_them() -> None:
     found = combined([at(90.0), at(100.0), at(111.11)])
-    assert found.rate_rps == pytest.approx(100.0, rel=0.001)
     # t with two degrees of freedom: 100 * exp(-4.303 * 0.1054 / sqrt(3)).
     assert found.low_rps == pytest.approx(76.97, rel=0.001)
     assert found.high_rps == pytest.approx(129.9, rel=0.001)
-    assert found.words == ("3 searches found 90 to 111.1/s, 23.5% apart",)
+    assert found.rate_rps is None
+    assert found.words == (
+        "known to within 30% only, which is too wide for a number: more searches tell",
+        "3 searches found 90 to 111.1/s, 23.5% apart",
+    )
 
 
 def test_searches_that_agree_by_luck_are_not_sure_beyond_their_own_intervals() -> None:
@@ -37,8 +45,8 @@ def test_searches_that_agree_by_luck_are_not_sure_beyond_their_own_intervals() -
 
 def test_a_search_without_a_number_is_told() -> None:
     lost = Capacity(None, None, None, 0.0, ("the load generator was the limit",))
-    found = combined([FOUND, lost, at(102.0)])
-    assert found.rate_rps == pytest.approx(101.0, rel=0.001)
+    found = combined([FOUND, lost, at(100.2)])
+    assert found.rate_rps == pytest.approx(100.1, rel=0.001)
     assert found.words[1] == ("1 of 3 searches found no interval: the load generator was the limit")
 
 
@@ -84,3 +92,30 @@ def test_a_range_beside_a_search_without_an_interval_is_kept():
     found = combined([ranged, lost])
     assert (found.rate_rps, found.low_rps, found.high_rps) == (None, 40.0, 52.0)
     assert "1 of 2 searches found an interval, so nothing is combined" in found.words
+
+
+def test_searches_together_are_no_surer_than_the_least_sure_of_them() -> None:
+    unsure = replace(FOUND, confidence=0.46)
+    found = combined([FOUND, unsure, FOUND])
+    assert found.rate_rps == pytest.approx(100.0)
+    assert found.confidence == 0.46
+
+
+def test_searches_that_contradict_each_other_are_no_number() -> None:
+    found = combined([Capacity(100.0, 99.0, 101.0, 0.95), Capacity(130.0, 129.0, 131.0, 0.95)])
+    assert found.rate_rps is None
+    assert found.is_range
+    assert found.words[0].startswith("known to within 430% only, which is too wide for a number")
+
+
+def test_what_all_searches_share_is_that_of_the_repeated_search() -> None:
+    limited = replace(FOUND, kind=CapacityKind.REFUSAL)
+    assert combined([limited, limited]).kind is CapacityKind.REFUSAL
+    assert combined([limited, FOUND]).kind is None
+    held = Capacity(50.0, 50.0, None, 0.95, ("at least 50/s, the ceiling",), CapacityKind.CEILING)
+    assert combined([held, held]).kind is CapacityKind.CEILING
+    failing = Capacity(None, None, None, 0.0, ("errors at any rate",), causes=(Cause.ERRORS,))
+    unclear = replace(failing, causes=(Cause.DRIFT,))
+    assert combined([failing, failing]).causes == (Cause.ERRORS,)
+    assert combined([failing, unclear]).causes == ()
+    assert combined([failing, FOUND]).causes == ()

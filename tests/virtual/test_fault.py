@@ -131,6 +131,19 @@ def test_without_a_rate_a_share_of_n_is_offered(loadstone: VirtualCommandLine) -
     assert rates == pytest.approx([50.0, 100.0, 50.0], rel=0.05)
 
 
+def test_a_search_without_n_ends_as_such_before_a_share_of_n_fails(
+    loadstone: VirtualCommandLine,
+) -> None:
+    words = ("fault", "--do=overload 2x for 5 seconds", "--users=0", "--repeats=1")
+    failing = Service(capacity_rps=50.0, error_share=0.05)
+    loadstone(*words, service=failing)
+    search, overload = loadstone("results", "show", "latest", "--json=-").data["measurements"]
+    assert search["status"] == "finished"
+    assert "no N exists for the allowed share" in search["capacity"]["words"][0]
+    assert overload["status"] == "failed"
+    assert "no N was found that the load could be a share of" in overload["failure"]
+
+
 def test_an_overload_is_worked_off_at_the_rate_that_is_left(
     loadstone: VirtualCommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

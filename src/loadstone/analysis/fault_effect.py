@@ -95,7 +95,8 @@ def effect(
     after = rows.picked(rows.done_s > injection.at_s)
     observed_until_s = float(rows.due_s[-1])
     clusters = _downtime(after, injection.at_s)
-    stretches = _degraded(usual, after, injection)
+    failing = _failing(before, after, injection.at_s) if len(usual) < len(before) else clusters
+    stretches = _degraded(usual, after, injection, failing)
     good = after.picked(after.is_ok)
     slow_s = good.latency_s[_inside(good.due_s, stretches)]
     usual_s = float(usual.latency_s.mean())
@@ -110,7 +111,7 @@ def effect(
         failed=int((~after.is_ok).sum()),
         downtime_s=math.fsum(end - begin for begin, end in clusters),
         unavailable_s=_unavailable_s(after, injection.at_s),
-        mttr_s=_mttr_s(clusters, stretches, injection.at_s, after.due_s),
+        mttr_s=_mttr_s(failing, stretches, injection.at_s, after.due_s),
         plan_mttr_s=_plan_mttr_s(usual, good),
         absolute_s=mean_s - usual_s,
         relative=mean_s / usual_s if usual_s > 0 else 1.0,
@@ -223,6 +224,34 @@ def _downtime(after: _Rows, at_s: float) -> list[tuple[float, float]]:
     ]
 
 
+def _failing(before: _Rows, after: _Rows, at_s: float) -> list[tuple[float, float]]:
+    """Return the periods in which more failed than the share that failed before explains.
+
+    As for degraded periods, each iteration scores the log likelihood ratio of failing with a higher
+    share: half, for a short outage, and the baseline's square root, for some errors over long.
+    """
+    # One failure more than was seen: few do not say exactly how many are usual.
+    usual_share = (int((~before.is_ok).sum()) + 1) / (len(before) + 1)
+    edges_s = np.maximum(_edges_s(after.due_s), at_s)
+    found = []
+    for share in (UNAVAILABLE_SHARE, math.sqrt(usual_share)):
+        if share <= usual_share:
+            continue
+        failed = math.log(share / usual_share)
+        succeeded = math.log((1 - share) / (1 - usual_share))
+        in_baseline = _maximal(np.where(before.is_ok, succeeded, failed))
+        least = max(
+            math.log(max(len(after), 2) / FALSE_ALARM),
+            BASELINE_FACTOR * max((score for *_, score in in_baseline), default=0.0),
+        )
+        found += [
+            (float(edges_s[first]), float(edges_s[last + 1]))
+            for first, last, score in _maximal(np.where(after.is_ok, succeeded, failed))
+            if score >= least
+        ]
+    return found
+
+
 def _unavailable_s(after: _Rows, at_s: float) -> float:
     edges_s = np.maximum(_edges_s(after.due_s), at_s)
     scores = np.where(after.is_ok, -UNAVAILABLE_SHARE, 1 - UNAVAILABLE_SHARE)
@@ -261,7 +290,9 @@ def _maximal(scores: Floats) -> list[tuple[int, int, float]]:
     return [(first, last, high - low) for first, last, low, high in found]
 
 
-def _degraded(usual: _Rows, after: _Rows, injection: Injection) -> tuple[tuple[float, float], ...]:
+def _degraded(
+    usual: _Rows, after: _Rows, injection: Injection, failing: Sequence[tuple[float, float]]
+) -> tuple[tuple[float, float], ...]:
     """Return the periods in which successful iterations were slower than before.
 
     An epidemic change-point test (Levin and Kline, Statistics in Medicine 4, 1985): each iteration
@@ -283,6 +314,7 @@ def _degraded(usual: _Rows, after: _Rows, injection: Injection) -> tuple[tuple[f
     chain: list[tuple[float, float]] = []
     last_s = max(injection.at_s, injection.undone_s or 0.0)
     failed_s = after.due_s[~after.is_ok]
+    failed_s = failed_s[_inside(failed_s, failing)]
     for first, last, score in _slow(good, limit_s):
         begin_s, end_s = float(edges_s[first]), float(edges_s[last + 1])
         if score < least or end_s - begin_s < LEAST_DEGRADED_S:
@@ -312,7 +344,7 @@ def _inside(due_s: Floats, stretches: Sequence[tuple[float, float]]) -> Bools:
 
 
 def _mttr_s(
-    clusters: Sequence[tuple[float, float]],
+    failing: Sequence[tuple[float, float]],
     stretches: Sequence[tuple[float, float]],
     at_s: float,
     due_s: Floats,
@@ -321,7 +353,7 @@ def _mttr_s(
 
     As within a cluster, PLAN_GAP successes do not show that failures have ended.
     """
-    last_s = max((end_s for _, end_s in (*clusters, *stretches)), default=at_s)
+    last_s = max((end_s for _, end_s in (*failing, *stretches)), default=at_s)
     if last_s > at_s and int((due_s > last_s).sum()) <= PLAN_GAP:
         return None
     return last_s - at_s

@@ -41,6 +41,7 @@ class TrialSpec:
     rise_s: float | None = None
     settle_s: float = SETTLED_S  # time until the first responses
     max_connections: int | None = None  # of the load generator
+    alarmed: Cause | None = None  # why the alarm stopped the load; None: it did not
     is_unloaded: bool = False  # one request at a time: responses cannot be faster at any rate
 
 
@@ -108,9 +109,11 @@ def _was_alarmed(spec: TrialSpec, rate_rps: float, counts: Ticks) -> bool:
         return False
     if replay(Alarm(rate_rps, spec.alarm_s, 1.0, spec.settle_s), counts).cause:
         return True
-    # The live alarm also checks between ticks. If it stopped the trial, the last whole tick has
-    # nearly the full height.
+    # The live alarm also checks between ticks.
     levels = backlog.backlog_s(counts, rate_rps, spec.settle_s)
+    if spec.alarmed is Cause.OVERLOAD:
+        return len(levels) > 0
+    # Where its cause is not known: the last whole tick has nearly the full height.
     if len(counts.due) * TICK_S >= spec.planned_s - TICK_S or not len(levels):
         return False
     height_s = max(spec.alarm_s, LEAST_REQUESTS / rate_rps)

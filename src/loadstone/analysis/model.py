@@ -209,6 +209,14 @@ class Trial:
         return self.health is None or self.health.is_valid
 
     @property
+    def spent_s(self) -> float:
+        """Seconds of load time that it used.
+
+        At a low rate the last answer comes long before the schedule ends.
+        """
+        return max(self.stats.load_s, len(self.timeline.due) * TICK_S)
+
+    @property
     def ceiling(self) -> str:
         """Reason why the limit on the load, not the service, set the rate; empty if it did not."""
         return self.health.ceiling if self.health else ""

@@ -33,7 +33,6 @@ class Bins:
 
     middle_s: Column
     p50_ms: Column
-    p95_ms: Column
     width_s: float
 
 
@@ -60,12 +59,12 @@ def thinned(every: Points, most: int) -> Points:
 
 
 def bins(every: Points, most: int) -> Bins:
-    """Return percentiles per interval of due time, at most this many intervals."""
+    """Return medians per interval of due time, at most this many intervals."""
     ok = every.is_ok
     due_s, latency_ms = every.due_s[ok], every.latency_ms[ok]
     if not len(due_s):
         nothing = np.empty(0)
-        return Bins(nothing, nothing, nothing, NICE_S[0])
+        return Bins(nothing, nothing, NICE_S[0])
     span_s = max(float(due_s[-1] - due_s[0]), NICE_S[0])
     wanted_s = max(span_s / most, LEAST_PER_BIN * span_s / len(due_s))
     width_s = next((nice for nice in NICE_S if nice >= wanted_s), wanted_s)
@@ -76,7 +75,6 @@ def bins(every: Points, most: int) -> Bins:
     return Bins(
         middle_s=starts[full] + width_s / 2,
         p50_ms=np.array([np.percentile(groups[i], 50) for i in full]),
-        p95_ms=np.array([np.percentile(groups[i], 95) for i in full]),
         width_s=width_s,
     )
 

@@ -30,6 +30,7 @@ from loadstone.analysis.criteria import (
 from loadstone.analysis.sums import Bools, Floats, Sums, WorkloadIterations, outlier_rows
 
 TICK_S = 1e-9  # the shortest duration; a ratio to 0 is meaningless (Rally raises an error)
+TENS_MS = 10.0  # from here on, whole milliseconds are two digits or more
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +96,9 @@ def _objective(objective: Objective, sums: Sums) -> Check:
                 found_s = sums.percentile_s(float(percentile[1:]))
     if math.isnan(found_s):
         return Check(str(objective), False, f"no iteration succeeded, wanted {objective}")
-    detail = f"{objective.figure} was {1000 * found_s:.0f} ms, wanted {objective}"
+    found_ms = 1000 * found_s
+    rounded = f"{found_ms:.0f}" if found_ms >= TENS_MS else f"{found_ms:.2g}"
+    detail = f"{objective.figure} was {rounded} ms, wanted {objective}"
     return Check(str(objective), found_s < objective.limit_s, detail)
 
 

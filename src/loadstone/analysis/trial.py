@@ -8,6 +8,7 @@ from loadstone.analysis.alarm import SETTLED_S, Alarm, TimeLeft
 from loadstone.analysis.connections import starved
 from loadstone.analysis.criteria import Criterion
 from loadstone.analysis.goal import Goal
+from loadstone.analysis.iterations import iterations
 from loadstone.analysis.judge import TrialSpec, judge
 from loadstone.analysis.model import NOT_JUDGED, TICK_S, Trial
 from loadstone.analysis.sla import judge_criteria
@@ -96,4 +97,6 @@ def offered_s(samples: Samples, spec: TrialSpec) -> float:
         return 0.0
     # The next arrival would have been one gap later; without a rate, within a tick.
     gap_s = TICK_S if spec.rate_rps is None else 1 / spec.rate_rps
-    return min(spec.planned_s, float(samples.due_ns.max()) / 1e9 + gap_s)
+    # A later step is due when the one before has ended, which may be after the load's end.
+    last_ns = iterations(samples).due_ns.max()
+    return min(spec.planned_s, float(last_ns) / 1e9 + gap_s)

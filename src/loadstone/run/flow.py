@@ -157,9 +157,7 @@ class _Flow:
             with self._resources(group) as actors:
                 self._measure(first, actors)
                 for later in others:
-                    one = self._at_capacity(later)
-                    self._begin(one)
-                    self._measure(one, actors)
+                    self._measure(self._begin(later), actors)
             if group.is_repeated and others:
                 self._combine(group)
         except LoadstoneError as error:
@@ -198,12 +196,20 @@ class _Flow:
             return (own_user(self.target.access),)
         return self.target.users()[: group.most_existing]
 
-    def _begin(self, config: MeasurementConfig) -> None:
-        # Stored before its first trial, so that the trials of a killed run have a measurement.
+    def _begin(self, config: MeasurementConfig) -> MeasurementConfig:
+        """Store the record of a measurement, and return it with the load computed from N."""
         self.index += 1
+        # Stored before its load is computed, which may fail: the one before it has ended.
+        self._keep_record(config)
+        config = self._at_capacity(config)
+        self._keep_record(config)
+        self.display.on_measurement(config.heading)
+        return config
+
+    def _keep_record(self, config: MeasurementConfig) -> None:
+        # Stored before its first trial, so that the trials of a killed run have a measurement.
         self.present = replace(config.record, requests_as_rally=config.generator.requests_as_rally)
         self._keep()
-        self.display.on_measurement(config.heading)
 
     def _at_capacity(self, config: MeasurementConfig) -> MeasurementConfig:
         """Return the measurement; a load that is a share of N is computed from the N found."""
@@ -282,7 +288,10 @@ class _Flow:
         self.present = replace(
             searches[0],
             title=f"{searches[0].title.rpartition(', search ')[0]}, {count} searches",
-            capacity=combined([one.capacity for one in searches if one.capacity is not None]),
+            capacity=combined(
+                [one.capacity for one in searches if one.capacity is not None],
+                group.measurements[0].budget_s,
+            ),
             trials=(),
             is_repeat=False,
             notes=(),

@@ -69,7 +69,7 @@ def run_trial(request: TrialRequest, load: Load, conditions: Conditions) -> tupl
     for observer in observers:
         observer.on_load_end(loaded.samples)
     trial = replace(
-        _judged(request, loaded, conditions),
+        _judged(request, loaded, conditions, watch.alarm),
         usage=replace(usage, generator_cpu_s=max(usage.generator_cpu_s, loaded.health.cpu_s)),
         start_s=watch.start_s,
         runner=request.runner,
@@ -125,8 +125,11 @@ def _alarm(request: TrialRequest, config: MeasurementConfig) -> Alarm | None:
     )
 
 
-def _judged(request: TrialRequest, loaded: Loaded, conditions: Conditions) -> Trial:
+def _judged(
+    request: TrialRequest, loaded: Loaded, conditions: Conditions, alarm: Alarm | None
+) -> Trial:
     spec, config = request.spec(conditions.number), conditions.config
+    spec = replace(spec, alarmed=alarm.cause if alarm else None)
     if config.goal is not None and isinstance(loaded.samples, Samples):
         trial = assess(spec, loaded.samples, loaded.health, config.goal, loaded.actions)
     else:

@@ -54,7 +54,7 @@ class Trials:
         self.engine.clock.sleep(request.pause_s)
         if isinstance(self.config.policy, Steps):
             self.display.say(f"  {json.dumps(request.runner)}")
-        left_s = self.config.budget_s - self.measurement.load_s
+        left_s = self.config.budget_s - sum(one.spent_s for one in self.measurement.trials)
         is_last = self.left_s < left_s  # of the run's load, not of the measurement's
         observers = self._observers()
         try:
@@ -64,7 +64,7 @@ class Trials:
         finally:
             for observer in observers:
                 observer.close()
-        self.left_s -= trial.stats.load_s
+        self.left_s -= trial.spent_s
         if is_cut_short and is_last:
             raise MeasurementInvalid(
                 f"the load was ended after {self.run.budget_s:.0f} s, in workload "

@@ -115,6 +115,9 @@ class _Bisection:
             self._known = Known(found.rate_rps, found.half_width_rps, dispersion)
 
     def _state(self) -> Capacity:
+        if self._low is None and self._high is None:
+            notes = ("no rate was tried for long enough to be judged: a longer budget would tell",)
+            return Capacity(None, None, None, 0.0, notes)
         if self._low is None:
             high = self._high or self._knee.throughput_rps
             if self._cause in (Cause.OVERLOAD, Cause.DRIFT):

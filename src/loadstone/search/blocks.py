@@ -49,7 +49,7 @@ def blocks(trials: Sequence[Trial], since_s: float = 0.0) -> tuple[Block, ...]:
         if trial.rate_rps is None or trial.verdict.cause in (Cause.OVERLOAD, Cause.DRIFT):
             of_trial = _of_trial(trial, least, skip, begin_s, requests)
             found += [one for one in of_trial if one.at_s >= since_s]
-        begin_s += trial.stats.load_s
+        begin_s += trial.spent_s
         requests += trial.stats.ok + trial.stats.failed
     return tuple(found)
 

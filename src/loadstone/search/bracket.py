@@ -99,6 +99,16 @@ class Bracket:
         """Whether something other than saturation limits the rate, so more metering is useless."""
         return bool(self.flags & {Flag.ERRORS_BELOW, Flag.OBJECTIVE})
 
+    @property
+    def held_rps(self) -> float | None:
+        """The highest rate that was sustained, above the meter's twice."""
+        return max((one for one in (self.low, self.steady) if one is not None), default=None)
+
+    @property
+    def is_at_ceiling(self) -> bool:
+        """Whether the highest rate that may be offered was sustained twice."""
+        return self.steady == self._session.settings.ceiling_rps
+
     def confirm_below(self, longest_s: float, above_s: float, chunk_s: float) -> Part:
         """Find a sustained rate slightly below N; only several failures contradict the meter."""
         rate_rps = math.inf
@@ -184,6 +194,8 @@ class Bracket:
             self.passed = rate_rps
             if passes == 2:
                 self.steady, passes, step = rate_rps, 0, 1.5 * step + 0.005
+                if self.is_at_ceiling:
+                    break
                 continue
             # With little time left, metering is more informative than the same rate once more.
             most_s = self._session.left_s - METERED_RESERVE_S - self._session.wait_s

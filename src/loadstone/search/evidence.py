@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 
-from loadstone.analysis.model import Cause, Trial, TrialState
+from loadstone.analysis.model import Trial, TrialState
 from loadstone.search.model import Capacity
 
 
@@ -12,7 +12,6 @@ class RateOutcome:
 
     rate_rps: float
     is_sustained: bool
-    cause: Cause | None
 
 
 @dataclass(slots=True)
@@ -26,7 +25,7 @@ class TrialEvidence:
         state = trial.verdict.state
         if trial.rate_rps is not None and state in (TrialState.SUSTAINED, TrialState.DEGRADED):
             is_sustained = state is TrialState.SUSTAINED
-            self.shown.append(RateOutcome(trial.rate_rps, is_sustained, trial.verdict.cause))
+            self.shown.append(RateOutcome(trial.rate_rps, is_sustained))
 
     def forget(self) -> None:
         """Drop the results from before a change of the service."""
@@ -51,32 +50,46 @@ class TrialEvidence:
         trial, so that the failure was noise.
         """
         if self.sustained_rps is not None and found.low_rps is None and found.high_rps is not None:
-            return self._between(found, self.sustained_rps)
+            return self._between(found)
         if found.low_rps is not None and found.high_rps is None:
             return self._below_failures(found, found.low_rps)
         if found.low_rps is not None and found.high_rps is not None:
             return self._widened(found, found.low_rps, found.high_rps)
         return found
 
-    def _between(self, found: Capacity, sustained_rps: float) -> Capacity:
+    def _between(self, found: Capacity) -> Capacity:
         """Replace "no more than", because a rate was sustained."""
-        low = self._sustained_below(self.failed_rps)
-        above = [one.rate_rps for one in self.shown if not one.is_sustained]
-        high = min((rate for rate in above if rate > sustained_rps), default=None)
-        if high is None and low != sustained_rps:  # a rate failed, and a higher one was sustained
-            high = sustained_rps
-        notes = (_range(low, high), *_without(found.words, "no more than"))
-        return replace(found, rate_rps=None, low_rps=low, high_rps=high, words=notes)
+        return self._bounded(found, _without(found.words, "no more than"))
 
     def _below_failures(self, found: Capacity, low_rps: float) -> Capacity:
         """Replace "at least", because such a rate failed."""
         failed = self.failed_rps
         if failed is None or failed > low_rps:
             return found
-        low, high = self._sustained_below(failed), max(failed, self.sustained_rps or 0.0)
-        notes = (_range(low, high), *_without(found.words, "at least"))
+        return replace(self._bounded(found, _without(found.words, "at least")), kind=None)
+
+    def _bounded(self, found: Capacity, words: tuple[str, ...]) -> Capacity:
+        """Return a capacity between the rates that were tried.
+
+        A rate above the lowest failed one may have been sustained: then only a failed rate above
+        it is an upper bound.
+        """
+        failed, sustained = self.failed_rps, self.sustained_rps
+        low = self._sustained_below(failed)
+        above = [one.rate_rps for one in self.shown if not one.is_sustained]
+        high = min((rate for rate in above if rate > (sustained or 0.0)), default=None)
+        if failed is not None and sustained is not None and sustained > failed:
+            note = f"{failed:.4g}/s failed in one trial and {sustained:.4g}/s held in another"
+            notes = (*_range(low, high), note)
+        else:
+            notes = _range(low, high)
         return replace(
-            found, rate_rps=None, low_rps=low, high_rps=high, confidence=0.0, words=notes, kind=None
+            found,
+            rate_rps=None,
+            low_rps=low,
+            high_rps=high,
+            confidence=0.0,
+            words=(*notes, *words),
         )
 
     def _widened(self, found: Capacity, low: float, high: float) -> Capacity:
@@ -99,12 +112,14 @@ class TrialEvidence:
         return max(below, default=None)
 
 
-def _range(low: float | None, high: float | None) -> str:
+def _range(low: float | None, high: float | None) -> tuple[str, ...]:
+    if low is None and high is None:
+        return ()
     if low is None:
-        return f"no more than {high:.4g}/s: rates below it were sustained once and failed once"
+        return (f"no more than {high:.4g}/s",)
     if high is None:
-        return f"at least {low:.4g}/s, which was sustained"
-    return f"between {low:.4g}/s, which was sustained, and {high:.4g}/s"
+        return (f"at least {low:.4g}/s, which was sustained",)
+    return (f"between {low:.4g}/s, which was sustained, and {high:.4g}/s",)
 
 
 def _without(notes: tuple[str, ...], beginning: str) -> tuple[str, ...]:

@@ -109,6 +109,12 @@ def _search(session: Session) -> Strategy:
         except RequestsRefused as error:
             refused = error.trial
     if (yield from ask(session, refused)):
+        session.tolerates_errors = True
+        if knee.refused is not None:  # these errors ended the ramp before the service was full
+            knee = yield from ramp(session)
+            if not knee.is_saturated:
+                return at_least(session.settings.ceiling_rps)
+            metered = _Meter(session, knee)
         found = yield from metered.without_errors()
         if found is not None:
             return found
@@ -153,7 +159,6 @@ class _Meter:
         None: they do, as the metering shows.
         """
         session = self._session
-        session.tolerates_errors = True
         session.evidence.forget()  # trials that failed by these errors say nothing of N without
         self._bracket = Bracket(session, self._depths)
         while session.left_s > self._lengths.chunk_s + session.drain_s and (

@@ -4,6 +4,8 @@ import math
 from collections.abc import Generator
 from dataclasses import dataclass, replace
 
+from loadstone.analysis.alarm import SETTLED_S, chance_of
+from loadstone.analysis.judge import ERROR_CHANCE, JUDGED_SHARE, MOST_UNNOTICED
 from loadstone.analysis.model import TICK_S, Trial, TrialState
 from loadstone.plan.load import ClosedLoad, OpenLoad
 from loadstone.search.confirmation import NEAREST, PATIENCE_S, SHARE, Known
@@ -92,7 +94,7 @@ def ramp(session: Session) -> Generator[TrialRequest, Trial, Knee]:
         if session.response_s:
             reached = _of_slow(session, trial, reached)
         rate_rps = reached.rate_rps
-        refuses = _refuses(trial)
+        refuses = _refuses(session, trial)
         # The load could not or must not be faster; fast refusals do not count as the ceiling.
         if not refuses and (trial.ceiling or rate_rps > NEAR_CEILING * ceiling_rps):
             return (yield from _at_ceiling(session, response_s))
@@ -115,8 +117,12 @@ def ramp(session: Session) -> Generator[TrialRequest, Trial, Knee]:
         before, workers = workers, more
 
 
-def _refuses(trial: Trial) -> bool:
-    return trial.stats.failed > REFUSALS * trial.stats.due
+def _refuses(session: Session, trial: Trial) -> bool:
+    """Return whether more fails than errors that are allowed, or come at any load, explain."""
+    stats = trial.stats
+    if session.tolerates_errors or stats.failed <= REFUSALS * stats.due:
+        return False
+    return chance_of(stats.failed, session.settings.error_share * stats.due) < ERROR_CHANCE
 
 
 def _least_rps(trial: Trial) -> float:
@@ -235,15 +241,20 @@ def _upper_rps(workers: int, response_s: float, before_rps: float) -> float:
 def _at_ceiling(session: Session, response_s: float) -> Generator[TrialRequest, Trial, Knee]:
     rate_rps = session.settings.ceiling_rps
     known = Known(rate_rps, 0.0, 1.0)
-    for longest_s in (CEILING_S, max(CEILING_S, CEILING_SHARE * session.settings.budget_s)):
+    # At a low rate, even a trial without any backlog must be this long to be judged.
+    judged_s = known.least_height_s / MOST_UNNOTICED / JUDGED_SHARE
+    least_s = max(CEILING_S, SETTLED_S + TICK_S + judged_s)
+    for longest_s in (least_s, max(least_s, CEILING_SHARE * session.settings.budget_s)):
         height_s = max(known.least_height_s, SHARE * NEAREST * longest_s)
         trial = yield from session.run_trial(
             OpenLoad(rate_rps, longest_s), "the ceiling", alarm_s=PATIENCE_S, rise_s=height_s
         )
+        if trial.verdict.state is TrialState.UNDECIDED and trial.planned_s < longest_s:
+            raise BudgetSpent  # the time that was left is too short for a verdict
         if trial.verdict.state is not TrialState.SUSTAINED:
             reached = throughput(trial, response_s)
             at_s = session.spent_s
             rate_rps = max(reached.rate_rps, _least_rps(trial))
-            refused = trial if _refuses(trial) else None
+            refused = trial if _refuses(session, trial) else None
             return Knee(rate_rps, response_s, math.inf, True, reached.completed, at_s, refused)
     return Knee(rate_rps, response_s, math.inf, is_saturated=False)

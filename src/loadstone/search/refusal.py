@@ -466,8 +466,15 @@ class _Refusal:
             one.rate_rps for one in self._tried if not self._is_bad(one) and self._is_enough(one)
         ]
         below = [rate for rate in good if lowest is None or rate < lowest]
-        bound = lowest if lowest is not None else self._session.settings.ceiling_rps
+        bound = lowest if lowest is not None else self._untried_rps
         return max(below, default=None), lowest, bound
+
+    @property
+    def _untried_rps(self) -> float:
+        """A rate above all that were tried, but not so far above that it would be a flood."""
+        ceiling_rps = self._session.settings.ceiling_rps
+        highest = max((one.rate_rps for one in self._tried), default=ceiling_rps)
+        return min(RAISE * highest, ceiling_rps)
 
     @property
     def _room(self) -> float:

@@ -2,21 +2,25 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
-from loadstone.search.model import Capacity
+from loadstone.analysis.model import Cause
+from loadstone.search.model import Capacity, CapacityKind
 
 CONFIDENCE = 0.95
 LEAST = 2
 
 
-def combined(searches: Sequence[Capacity]) -> Capacity:
-    """Return the geometric mean of their N, with an interval that covers the spread between them.
+def combined(searches: Sequence[Capacity], budget_s: float) -> Capacity:
+    """Combine searches of `budget_s` seconds each.
 
+    N is the geometric mean of their N, with an interval that covers the spread between them:
     Student's t over the logarithms of the N (errors are proportional), one value per search, with
     one degree of freedom less: noise slower than a search only shows between searches (Kalibera &
     Jones, "Rigorous benchmarking in reasonable time", ISMM 2013: the highest level that varies is
     the one to repeat). Never narrower than the combination of the searches' own intervals as
-    independent ones: few searches may agree by chance.
+    independent ones: few searches may agree by chance; and no surer than the least sure search. As
+    for a single search, N is only a number if its interval is narrow enough.
     """
     stated = [one.as_repeat for one in searches]
     known = [one for one in stated if None not in (one.rate_rps, one.low_rps, one.high_rps)]
@@ -24,6 +28,7 @@ def combined(searches: Sequence[Capacity]) -> Capacity:
         pairs = zip(searches, stated, strict=True)
         return _alone(searches, [one for one, as_repeat in pairs if as_repeat in known])
     from loadstone.analysis.interval import of_logs
+    from loadstone.search.fit import WIDEST_REFUSED, widest
 
     found = of_logs([math.log(one.rate_rps or 0.0) for one in known])
     downs = [math.log((one.rate_rps or 0.0) / (one.low_rps or 1e-9)) for one in known]
@@ -31,7 +36,13 @@ def combined(searches: Sequence[Capacity]) -> Capacity:
     low = min(found.low or found.mean, found.mean * math.exp(-_left(downs)))
     high = max(found.high or found.mean, found.mean * math.exp(_left(ups)))
     notes = (_spread(known), *_without(stated, known), *_shared_notes(known))
-    return Capacity(found.mean, low, high, CONFIDENCE, notes)
+    confidence = min(CONFIDENCE, *(one.confidence for one in known))
+    kind = _shared_kind(known)
+    reach = max(high / found.mean - 1, 1 - low / found.mean)
+    if reach <= (WIDEST_REFUSED if kind is CapacityKind.REFUSAL else widest(budget_s)):
+        return Capacity(found.mean, low, high, confidence, notes, kind)
+    wide = f"known to within {reach:.0%} only, which is too wide for a number: more searches tell"
+    return Capacity(None, low, high, confidence, (wide, *notes))
 
 
 def _left(halves: Sequence[float]) -> float:
@@ -62,14 +73,28 @@ def _shared_notes(known: Sequence[Capacity]) -> tuple[str, ...]:
     return tuple(f"{note} (of {', '.join(numbers)})" for note, numbers in numbers_by_note.items())
 
 
+def _shared_kind(searches: Sequence[Capacity]) -> CapacityKind | None:
+    """Return what limits the rate in each of the searches; None if it is not the same."""
+    kinds = {one.kind for one in searches}
+    return kinds.pop() if len(kinds) == 1 else None
+
+
+def _shared_causes(searches: Sequence[Capacity]) -> tuple[Cause, ...]:
+    """Return the causes that each of the searches has."""
+    first, *others = searches or (Capacity(None, None, None, 0.0),)
+    return tuple(cause for cause in first.causes if all(cause in one.causes for one in others))
+
+
 def _alone(searches: Sequence[Capacity], known: Sequence[Capacity]) -> Capacity:
     """Return the result if fewer than two searches have an interval."""
     rated = [one for one in searches if one.rate_rps is not None]
     if not rated and not known:
-        return Capacity(None, None, None, 0.0, _without(searches, ()))
+        notes = _without(searches, ())
+        return Capacity(None, None, None, 0.0, notes, causes=_shared_causes(searches))
     least = known[0] if known else min(rated, key=lambda one: one.rate_rps or 0.0)
     others = [one for one in searches if one is not least]
     notes = tuple(dict.fromkeys(one.words[0] for one in others if one.words))
     count = f"{len(known)} of {len(searches)} searches found an interval, so nothing is combined"
     all_notes = tuple(dict.fromkeys((*least.words, count, *notes)))
-    return Capacity(least.rate_rps, least.low_rps, least.high_rps, least.confidence, all_notes)
+    kind = _shared_kind([one for one in searches if one.rate_rps is not None] or [least])
+    return replace(least, words=all_notes, kind=kind, causes=_shared_causes(searches))

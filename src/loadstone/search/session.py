@@ -186,7 +186,7 @@ class Session:
                     users_share=refusals.users_share,
                 )
             trial = yield self._with_limits(request)
-            self.spent_s += trial.stats.load_s
+            self.spent_s += trial.spent_s
             self.trials.append(trial)
             self.ended_rps = max(self.ended_rps, self.rate_ended(trial))
             if trial.verdict.cause is Cause.CONNECTIONS:

@@ -6,7 +6,7 @@ from loadstone.analysis.model import Cause
 from loadstone.search.bracket import Bracket, Flag
 from loadstone.search.change import LevelChange
 from loadstone.search.depth import DEEP, LEVELS, SHALLOW, Depths
-from loadstone.search.guard import CHANGED, OF_EMPTY, OF_LATER, no_more_than
+from loadstone.search.guard import CHANGED, OF_EMPTY, OF_LATER, at_least, no_more_than
 from loadstone.search.model import Capacity, CapacityKind
 from loadstone.search.pool import ThroughputEstimate, estimate
 from loadstone.search.posterior import Posterior
@@ -40,7 +40,7 @@ def state(depths: Depths, bracket: Bracket, likely: Posterior | None = None) -> 
     found = estimate(depths.pool)
     steps = _steps(depths)
     if found is None:
-        return _changed(steps) if steps else _unmetered(depths, bracket)
+        return _changed(steps) if steps else _unmetered(bracket)
     notes = (*changes(steps), *_bucket_notes(depths), *_notes(depths, bracket, found))
     if bracket.flags & HARD:
         return _contradicted(depths, bracket, found, notes)
@@ -118,17 +118,23 @@ def _changed(steps: list[LevelChange]) -> Capacity:
     return Capacity(None, low, high, 0.0, notes, causes=(Cause.DRIFT,))
 
 
-def _unmetered(depths: Depths, bracket: Bracket) -> Capacity:
+def _unmetered(bracket: Bracket) -> Capacity:
     """Return the result of constant-rate trials, if saturation was too short to be metered."""
     notes = ("saturation was too short to be metered", *bracket.reasons)
     causes = (Cause.OBJECTIVE,) if Flag.OBJECTIVE in bracket.flags else ()
-    if bracket.low is None and bracket.high is None:
-        return Capacity(None, None, None, 0.0, (*bracket.estimate, *notes), causes=causes)
+    if bracket.high is None:
+        if bracket.is_at_ceiling:
+            return at_least(bracket.steady or 0.0)
+        held = bracket.held_rps
+        if held is None:
+            return Capacity(None, None, None, 0.0, (*bracket.estimate, *notes), causes=causes)
+        # No rate failed, so there is no upper bound.
+        notes = (f"at least {held:.4g}/s, which was sustained", *notes)
+        return Capacity(held, held, None, 0.0, notes, causes=causes)
     if bracket.low is None:
-        return no_more_than(bracket.high or depths.rate_rps, notes, causes)
-    high = bracket.high or max(bracket.low, depths.rate_rps)
-    rate = (bracket.low + high) / 2
-    return Capacity(rate, bracket.low, high, CONFIDENCE, notes, _kind(bracket))
+        return no_more_than(bracket.high, notes, causes)
+    rate = (bracket.low + bracket.high) / 2
+    return Capacity(rate, bracket.low, bracket.high, CONFIDENCE, notes, _kind(bracket))
 
 
 def _kind(bracket: Bracket) -> CapacityKind:

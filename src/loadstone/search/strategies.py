@@ -9,7 +9,7 @@ from loadstone.search.meter import meter
 from loadstone.search.model import Strategy
 from loadstone.search.published.closed_peak import closed_loop_peak
 from loadstone.search.published.isp_ras import SCRIPT, TEXT, isp_ras_2015
-from loadstone.search.published.mlrsearch import mlrsearch
+from loadstone.search.published.mlrsearch import LOWEST_RPS, mlrsearch
 from loadstone.search.published.step_concurrency import step_concurrency
 from loadstone.search.settings import SearchSettings
 
@@ -39,6 +39,11 @@ def strategy(name: str, settings: SearchSettings) -> Callable[[], Strategy]:
         raise InvalidInput(
             f"--method {name} ignores latency objectives; use "
             f"{' or '.join(JUDGE_OBJECTIVES)}, or leave --objective out"
+        )
+    if name == "mlrsearch" and settings.ceiling_rps <= LOWEST_RPS:
+        raise InvalidInput(
+            f"--max-rate {settings.ceiling_rps:g} is too low for --method mlrsearch, which begins "
+            f"at {LOWEST_RPS:g}/s; try --max-rate {2 * LOWEST_RPS:g}, or --method meter"
         )
     least_s = LEAST_BUDGET_S.get(name, 0.0)
     if settings.budget_s < least_s:

@@ -62,4 +62,5 @@ class Simulator:
         self.now_s += max(run.end_s, run.last_s) + PAUSE_S
         samples = run.samples(self._simulated.refused_with)
         health = replace(HEALTH, wall_s=run.last_s)
-        return assess(ask.spec(self._trials), samples, health, self._goal)
+        spec = replace(ask.spec(self._trials), alarmed=watch.cause)
+        return assess(spec, samples, health, self._goal)

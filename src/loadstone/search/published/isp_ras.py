@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from loadstone.analysis.model import Trial
 from loadstone.plan.load import OpenLoad
 from loadstone.search.guard import guarded
-from loadstone.search.model import Capacity, Strategy, TrialRequest
+from loadstone.search.model import Capacity, CapacityKind, Strategy, TrialRequest
 from loadstone.search.session import Session
 from loadstone.search.settings import SearchSettings
 
 SLOPE_LIMIT = 0.01  # s per s
 HIGHEST_RPS = 200
+LOWEST_CEILING_RPS = 2  # the first whole number between 0 and it is 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,15 +55,35 @@ def _search(session: Session, procedure: Procedure) -> Strategy:
         else:
             good = rate
     notes = tuple(slopes[rate] for rate in (good, bad) if rate in slopes)
+    if not slopes:
+        return Capacity(None, None, None, 0.0, (_untried(session, procedure),))
     if bad - good > 1:
         low = float(good) if good in slopes else None
         high = float(bad) if bad in slopes else None
         spent = f"the budget ended the search: each trial takes {procedure.trial_s:.0f} s"
         return Capacity(None, low, high, 0.0, (spent, *notes))
-    notes += yield from _confirm(session, procedure, good)
+    outcomes, more = yield from _confirm(session, procedure, good)
+    if bad not in slopes and not outcomes.get(bad, False):
+        # The search begins below the highest rate without having run it.
+        held = float(
+            max(good, *(rate for rate, is_degraded in outcomes.items() if not is_degraded))
+        )
+        bound = f"at least {held:g}/s: no rate up to the highest that the method tries was degraded"
+        return Capacity(held, held, None, 0.0, (bound, *notes), CapacityKind.CEILING)
+    notes += more
     if good == 0:
         return Capacity(None, None, 1.0, 0.0, ("no more than 1/s", *notes))
     return Capacity(float(good), float(good), float(good + 1), procedure.confidence, notes)
+
+
+def _untried(session: Session, procedure: Procedure) -> str:
+    ceiling_rps = session.settings.ceiling_rps
+    if ceiling_rps < LOWEST_CEILING_RPS:
+        return (
+            f"no rate was tried: the method tries whole numbers below the highest rate allowed, "
+            f"which is {ceiling_rps:.4g}/s"
+        )
+    return f"no rate was tried: each trial takes {procedure.trial_s:.0f} s"
 
 
 def _measure(
@@ -74,7 +95,9 @@ def _measure(
 
 def _confirm(
     session: Session, procedure: Procedure, found: int
-) -> Generator[TrialRequest, Trial, tuple[str, ...]]:
+) -> Generator[TrialRequest, Trial, tuple[dict[int, bool], tuple[str, ...]]]:
+    """Return whether each of these rates was degraded, and notes on those that contradict N."""
+    outcomes: dict[int, bool] = {}
     notes: tuple[str, ...] = ()
     rates = {found + offset for offset in procedure.offsets}
     if procedure.runs_double:
@@ -83,12 +106,13 @@ def _confirm(
         if not 1 <= rate <= session.settings.ceiling_rps:
             continue
         if session.left_s < procedure.trial_s:
-            return (*notes, f"not confirmed at {rate}/s: the budget ended")
+            return outcomes, (*notes, f"not confirmed at {rate}/s: the budget ended")
         trial = yield from _measure(session, procedure, rate)
-        if _is_degraded(trial) is not (rate > found):
+        outcomes[rate] = _is_degraded(trial)
+        if outcomes[rate] is not (rate > found):
             verdict = "not degraded" if rate > found else "degraded"
             notes += (f"its own confirmation contradicts it: {rate}/s was {verdict}",)
-    return notes
+    return outcomes, notes
 
 
 def _is_degraded(trial: Trial) -> bool:

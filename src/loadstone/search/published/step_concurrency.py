@@ -39,6 +39,11 @@ def _search(session: Session) -> Strategy:
         else:
             held, held_rps = concurrency, stats.ok / stats.load_s
             concurrency += STEP
+    if not held and most < STEP:
+        failed = (
+            f"no trial was made: the method begins with {STEP} at once, and --max-connections "
+            f"allows {most}"
+        )
     if not held:
         return Capacity(None, None, None, 0.0, (failed or "the budget was too small",))
     notes = (
