@@ -6,6 +6,7 @@ test has one outcome.
 
 import json
 import re
+from dataclasses import replace
 from math import log, prod
 from xml.etree import ElementTree as Xml
 
@@ -118,15 +119,27 @@ def test_repeated_searches_are_combined_and_agree_better(loadstone: VirtualComma
     failed = numbers = 0
     for _, one in searches(loadstone, [STEADY] * 3, "--repeat=3"):
         *single, combined = (found["capacity"] for found in one.data["measurements"])
+        assert one.code == 0
         rates = [capacity["rate_rps"] for capacity in single]
         if None not in rates:  # a single search may be too wide for a number
-            assert one.code == 0
             assert combined["rate_rps"] == pytest.approx(prod(rates) ** (1 / 3))
             numbers += 1
         assert combined["rate_rps"] == pytest.approx(50.0, rel=0.03)
         failed += missed(combined, 50.0)
     assert failed <= most_failures(3, MISSED)
     assert numbers >= 2
+
+
+@pytest.mark.parametrize("word", ["--objective=p99<1ms", "--objective=errors<0.5%"])
+def test_repeated_searches_fall_short_where_each_would(
+    loadstone: VirtualCommandLine, word: str
+) -> None:
+    service = replace(STEADY, error_share=0.02)
+    words = ("--budget=4m", word)
+    alone, repeated = (
+        loadstone(*SEARCH, *words, *more, service=service) for more in ((), ("--repeat=2",))
+    )
+    assert (alone.code, repeated.code) == (1, 1)
 
 
 def test_repeated_searches_are_judged_as_combined(loadstone: VirtualCommandLine) -> None:
