@@ -86,6 +86,8 @@ class Requests:
         located = with_look_ups(
             self.scenario, self.arguments, cloud, rally_requests=self.requests_as_rally
         )
+        # What is sent is the same; the measurement says how often connections are opened.
+        located = replace(located, connection=self.scenario.connection)
         prepared = prepare(located, actors, access, say, target.federation)
 
         def load(request: TrialRequest, terms: LoadTerms) -> Loaded:
