@@ -57,6 +57,13 @@ class Dispatcher:
         known = secrets_in([dict(self.plan.settings), dict(self.plan.arguments)])
         self.secrets = _long(known)
 
+    def begin(self) -> None:
+        """Start the load: times count from here on."""
+        self.start_ns = time.monotonic_ns()
+        # They became ready before. A time in the future would hide how late they start.
+        for worker in self.pool.workers:
+            worker.free_since_ns = 0
+
     def now_ns(self) -> int:
         """Return the time since the start."""
         return time.monotonic_ns() - self.start_ns

@@ -62,7 +62,7 @@ def _gather(dispatcher: Dispatcher, interrupts: Interrupts) -> bool:
             )
         for worker, message in dispatcher.pool.messages(TICK_S):
             dispatcher.handle(worker, message)
-    dispatcher.start_ns = time.monotonic_ns()
+    dispatcher.begin()
     return True
 
 
