@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from loadstone.engine.callables.dispatcher import SPARE, Dispatcher
+from loadstone.engine.callables.dispatcher import MOST_FAILED_STARTS, SPARE, Dispatcher
 from loadstone.engine.callables.model import MOST_WORKERS, Called, CallPlan, require_room
 from loadstone.engine.callables.pacer import SECOND_NS, Limited
 from loadstone.engine.callables.workers import Cost, WorkerPool, cores
@@ -170,10 +170,15 @@ def _health(dispatcher: Dispatcher, spent: Cost) -> Health:
         lag=Histogram.of(dispatcher.lags_ns),
     )
     health = judged(health, dispatcher.plan.load, dispatcher.plan.max_rate_rps)
-    if dispatcher.starved and health.limits:
-        message = (
+    limits = list(health.limits)
+    if dispatcher.starved and limits:
+        limits.append(
             f"{dispatcher.starved} iterations waited for a free worker process "
             f"(at most {MOST_WORKERS} at a time); ask for fewer per second"
         )
-        return replace(health, limits=(*health.limits, message))
-    return health
+    if dispatcher.ended_by:
+        limits.append(
+            f"the load ended early: {MOST_FAILED_STARTS} worker processes in a row could not "
+            f"start ({dispatcher.ended_by})"
+        )
+    return replace(health, limits=tuple(limits))
