@@ -258,6 +258,17 @@ def test_an_iteration_that_takes_too_long_ends_at_once_and_cleans_up(serve: Serv
     assert set(iterations(short).outcome) == {Outcome.FIRST_BYTE_TIMEOUT}
 
 
+def test_what_always_runs_is_sent_although_the_time_was_over_before_it(serve: Serve) -> None:
+    """Answers come after the time-out and before it ends the wait, which takes a millisecond."""
+    seen: list[str] = []
+    server = serve(answering(lambda method, _path: (200 if method == "GET" else 404, {}), seen))
+    limits = Limits(iteration_timeout_s=1e-9)
+    plan = server.plan(ClosedLoad(1, iterations=100), GET, DELETE_ANY, limits=limits)
+    samples = run(plan).samples
+    assert sum(line.startswith("DELETE") for line in seen) == 100
+    assert set(samples.outcome[samples.action == 1]) == {Outcome.OK}
+
+
 def test_a_pause_counts_in_the_time_that_an_iteration_may_take(serve: Serve) -> None:
     limits = Limits(iteration_timeout_s=1.0)
     server = serve(stalling(b"PATCH", []))

@@ -79,9 +79,13 @@ impl<'a> IterationRunner<'a> {
             if has_values && !self.state.has_next(step) || !has_values && self.state.has_failed() {
                 continue;
             }
+            // A response can arrive between the time-out and this check.
+            let is_late = sample.due_ns >= self.until_ns;
+            if is_late && step.always {
+                self.until_ns = i64::MAX;
+            }
             let mut response = match &step.kind {
-                // A response can arrive between the time-out and this check.
-                _ if sample.due_ns >= self.until_ns => {
+                _ if is_late && !step.always => {
                     Response::none(Some(Outcome::TimedOut), sample.due_ns)
                 }
                 _ if !has_values => Response::none(Some(Outcome::NoneFree), self.now_ns()),
