@@ -220,7 +220,9 @@ impl<'a> IterationRunner<'a> {
     async fn attempt_http2(&mut self, template: &Template, bytes: &[u8], until_ns: i64) -> Attempt {
         self.set_connect_deadline(until_ns);
         let connected = self.slot.deadline.within(pool::shared_connection(self.worker)).await;
-        let mut connection = match connected.unwrap_or(Err(Outcome::ConnectTimeout)) {
+        let connected =
+            connected.unwrap_or_else(|elapsed| Err(elapsed.outcome(Outcome::ConnectTimeout)));
+        let mut connection = match connected {
             Ok(connection) => connection,
             Err(failure) => {
                 return Attempt::Done(Response::none(Some(failure), self.clock.now_ns()));
@@ -269,7 +271,8 @@ impl<'a> IterationRunner<'a> {
         let connect_ns = worker.context.timeouts.connect_ns;
         let open = Connection::open(&worker.context.target, &worker.address, connect_ns);
         let opened = self.slot.deadline.within(open).await;
-        let connection = opened.unwrap_or(Err(Outcome::ConnectTimeout))?;
+        let connection =
+            opened.unwrap_or_else(|elapsed| Err(elapsed.outcome(Outcome::ConnectTimeout)))?;
         worker.count_connection();
         Ok(connection)
     }

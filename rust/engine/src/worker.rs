@@ -331,7 +331,7 @@ impl Worker {
     /// Stops, and aborts running iterations, too.
     pub(crate) fn abandon(&self, now_ns: i64) {
         self.stop(now_ns);
-        self.slots.borrow().iter().for_each(|slot| slot.deadline.abandon());
+        self.slots.borrow().iter().for_each(|slot| slot.deadline.abandon(now_ns));
     }
 
     /// Ends waits whose deadline has passed. Returns when to check again.
