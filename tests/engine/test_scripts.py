@@ -240,6 +240,22 @@ def test_scripts_of_a_mix_are_taken_by_weight_each_with_its_own_steps(serve: Ser
     assert taken[0] == taken[1]
 
 
+def test_what_is_never_sent_belongs_to_the_script_that_it_would_have_executed(
+    serve: Serve,
+) -> None:
+    steps, mix = mixed(((GET,), 1.0), ((DELETE_ANY,), 1.0))
+    server = serve(answering(lambda method, _path: (200 if method == "GET" else 404, {}), []))
+    sent = run(Plan(server.origin, steps, OpenLoad(200, 0.2), seed=3, mix=mix)).samples
+    busy = serve(stalling(b"", []))
+    limits = Limits(max_connections=1, drain_s=0.1)
+    plan = Plan(busy.origin, steps, OpenLoad(200, 0.2), seed=3, mix=mix, limits=limits)
+    cut_off = run(plan).samples
+    assert (cut_off.sent_ns < 0).sum() == 39
+    tables = (sent, cut_off)
+    taken = [dict(zip(one.iteration.tolist(), one.action.tolist(), strict=True)) for one in tables]
+    assert taken[0] == taken[1]
+
+
 def test_an_iteration_that_takes_too_long_ends_at_once_and_cleans_up(serve: Serve) -> None:
     """In the middle of a step; an own time-out of the step's comes first where it is shorter."""
     seen: list[str] = []

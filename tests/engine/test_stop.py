@@ -70,6 +70,19 @@ def test_what_waits_when_the_run_stops_is_not_sent_and_what_is_under_way_ends(
     assert sorted(samples.iteration) == list(range(len(samples)))
 
 
+def test_what_a_stop_cuts_off_is_counted_as_neither_failed_nor_in_flight(serve: Serve) -> None:
+    seen: list[Progress] = []
+
+    def watch(progress: Progress) -> bool:
+        seen.append(progress)
+        return progress.due < 20
+
+    limits = Limits(max_connections=2, drain_s=1.0)
+    run(serve(silent).plan(OpenLoad(200, 60.0), limits=limits), watch)
+    last = seen[-1]
+    assert (last.failed, last.cut_off, last.in_flight) == (0, last.due - 2, 2)
+
+
 def test_outstanding_requests_may_take_no_longer_than_the_drain(serve: Serve) -> None:
     """What is cut off by the end of the run is no failure of the service."""
     limits = Limits(max_connections=2, drain_s=0.2, request_timeout_s=3600.0)

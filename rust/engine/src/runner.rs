@@ -10,6 +10,7 @@ use crate::exchange::{Attempt, Request, Response, was_closed_before_read};
 use crate::outcome::Outcome;
 use crate::plan::{Http, Retries, Reuse};
 use crate::pool;
+use crate::progress::IterationEnd;
 use crate::samples::Sample;
 use crate::script::iteration::IterationState;
 use crate::script::{Pause, StepKind, Template};
@@ -41,9 +42,9 @@ async fn run_slot(worker: Rc<Worker>, slot: Rc<Slot>) {
     };
     let mut assignment = poll_fn(|cx| slot.poll_assigned(cx)).await;
     loop {
-        let (completed, is_ok) = runner.run(assignment).await;
+        let (completed, end) = runner.run(assignment).await;
         slot.deadline.clear();
-        worker.counters.ended(is_ok, completed.at_ns - assignment.arrival.due_ns);
+        worker.counters.ended(end, completed.at_ns - assignment.arrival.due_ns);
         assignment = match worker.next(&slot, completed) {
             Some(next) => next,
             None => poll_fn(|cx| slot.poll_assigned(cx)).await,
@@ -68,8 +69,8 @@ struct IterationRunner<'a> {
 }
 
 impl<'a> IterationRunner<'a> {
-    /// Runs the steps of an iteration. Returns whether all succeeded.
-    async fn run(&mut self, assignment: Assignment) -> (Completed, bool) {
+    /// Runs the steps of an iteration.
+    async fn run(&mut self, assignment: Assignment) -> (Completed, IterationEnd) {
         let (worker, arrival) = (self.worker, assignment.arrival);
         let mut sample = Sample::not_sent(arrival, self.slot.number);
         let mut was_sent = true;
@@ -111,7 +112,7 @@ impl<'a> IterationRunner<'a> {
             at_ns: sample.done_ns,
             pause_ns: if was_sent { 0 } else { REFUSED_PAUSE_NS },
         };
-        (completed, !self.state.has_failed())
+        (completed, self.state.iteration_end())
     }
 
     /// Resets the state. Returns false if a chain has no free value for the iteration.

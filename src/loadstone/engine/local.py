@@ -302,6 +302,7 @@ def _progress_callback(
                 latency_ms=latency_ns / fresh / 1e6 if fresh else 0.0,
                 latencies=tuple(run.latencies()),
                 lag_p99_ms=counts["lag_p99_ns"] / 1e6,
+                cut_off=counts["cut_off"],
             )
         )
 

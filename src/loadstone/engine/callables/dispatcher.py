@@ -47,6 +47,7 @@ class Dispatcher:
     due: int = 0
     ok: int = 0
     failed: int = 0
+    cut_off: int = 0  # never run, because the run ended
     latency_sum_ns: int = 0
     is_stopped: bool = False
     pending_replacements: int = (
@@ -116,6 +117,7 @@ class Dispatcher:
             self.recorder.row(
                 WAIT, SampleRow(arrival.iteration, 0, due_ns, -1, due_ns, Outcome.NOT_SENT)
             )
+        self.cut_off += len(self.waiting)
         self.waiting.clear()
 
     def abandon(self) -> None:

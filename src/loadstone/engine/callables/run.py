@@ -114,7 +114,7 @@ class _ProgressReporter:
     def may_continue(self) -> bool:
         """Report progress if due; return False if `on_progress` stops the run."""
         dispatcher, now_ns = self._dispatcher, self._dispatcher.now_ns()
-        if self._on_progress is None or now_ns < self._next_ns or dispatcher.is_stopped:
+        if self._on_progress is None or now_ns < self._next_ns:
             return True
         self._next_ns = now_ns + round(TICK_S * SECOND_NS)
         self._report_samples()
@@ -129,6 +129,7 @@ class _ProgressReporter:
                 ok=dispatcher.ok,
                 failed=dispatcher.failed,
                 latency_ms=latency_ns / fresh / 1e6 if fresh else 0.0,
+                cut_off=dispatcher.cut_off,
             )
         )
 
