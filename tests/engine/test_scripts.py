@@ -19,6 +19,7 @@ from loadstone.plan.script import (
     Captured,
     Iteration,
     JsonCapture,
+    OneTimeCode,
     Pause,
     StatusCondition,
     Step,
@@ -98,6 +99,19 @@ def test_a_hole_for_the_iterations_number_makes_names_unique(serve: Serve) -> No
     plan = Plan(server.origin, (step,), OpenLoad(400, 0.3), placement=Placement(threads=2))
     assert set(run(plan).samples.outcome) == {Outcome.OK}
     assert sorted(seen) == sorted(f'POST /p{i} {{"name": "run-{i}"}}' for i in range(120))
+
+
+def test_each_one_time_code_of_a_request_is_of_its_own_column(serve: Serve) -> None:
+    seen: list[str] = []
+    server = serve(answering(lambda _method, _path: (200, {}), seen))
+    columns = {"one": ("GEZDGNBVGY3TQOJQ",), "other": ("MFRGGZDFMZTWQ2LK",)}
+    one, other = OneTimeCode("one"), OneTimeCode("other")
+    step = Step("log_in", "POST", text("/"), body=(one, Text(" "), other, Text(" "), one))
+    run(Plan(server.origin, (step,), ClosedLoad(1, iterations=5), columns=columns))
+    codes = [line.split()[2:] for line in seen]
+    assert all(len(code) == 6 for line in codes for code in line)
+    # A new period may begin within a request.
+    assert any(first != second and first == third for first, second, third in codes)
 
 
 def test_a_step_is_done_only_after_the_status_that_it_hangs_on(serve: Serve) -> None:
