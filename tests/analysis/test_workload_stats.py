@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from loadstone.analysis.stats import compute_stats, iterations_of
+from loadstone.analysis.stats import compute_stats, ended, iterations_of
 from loadstone.engine.callables.model import ITERATION, PAUSE, WAIT
 from loadstone.engine.samples import Outcome, Samples
 
@@ -131,3 +131,11 @@ def test_a_pause_is_in_no_duration():
     assert stats.idle.median_s == pytest.approx(0.05)
     assert stats.load_s == pytest.approx(0.075)
     assert [row.name for row in stats.actions] == ["boot", "delete"]
+
+
+def test_a_pause_that_did_not_begin_takes_no_time():
+    """The iteration's time was over when its first answer came."""
+    samples = table((0, 0, 5000, 5000, 5100, OK, 200), (0, 1, 5100, -1, 5100, Outcome.TIMED_OUT, 0))
+    rows = ended(samples, ("boot", PAUSE))
+    assert rows.idle_s.tolist() == [0.0]
+    assert rows.duration_s.tolist() == pytest.approx([0.1])

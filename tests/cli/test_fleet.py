@@ -97,6 +97,15 @@ def test_a_fleet_is_started_shown_loaded_from_and_ended(home: Path) -> None:
     assert f"no Dask scheduler answers at {url}" in gone.stderr
 
 
+def test_a_fleet_listens_at_an_ipv6_address(home: Path) -> None:
+    url = f"tls://[::1]:{(port := reserve_port())}"
+    begun = loadstone(home, "fleet", "up", "--host=::1", "--workers=1", f"--port={port}")
+    assert begun.returncode == 0, begun.stderr
+    assert f"--fleet {url}" in begun.stdout
+    shown = loadstone(home, "fleet", "status", f"--fleet={url}", "--json=-")
+    assert len(json.loads(shown.stdout)["hosts"]) == 1
+
+
 def assert_strangers_get_nothing(home: Path, port: int) -> None:
     """A client has the fleet's certificate and speaks TLS, or is no client of it."""
     certificates.make(home / "others")

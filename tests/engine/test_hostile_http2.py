@@ -1,6 +1,7 @@
 """Servers of HTTP/2 that misbehave: each becomes an outcome."""
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from frames import (
@@ -57,6 +58,12 @@ def test_what_is_no_answer_becomes_an_outcome(
     serve: Serve, said: bytes | None, outcome: Outcome
 ) -> None:
     assert outcomes(asking(serve, lambda *_: said, POST)) == {outcome: 6}
+
+
+def test_what_the_end_of_the_run_cuts_off_is_no_outcome_of_the_service(serve: Serve) -> None:
+    plan = asking(serve, lambda *_: b"", POST, iterations=2)
+    limits = replace(LIMITS, request_timeout_s=60.0, drain_s=0.2)
+    assert outcomes(replace(plan, limits=limits)) == {Outcome.NOT_SENT: 2}
 
 
 def test_a_close_instead_of_an_answer_is_an_outcome(serve: Serve) -> None:

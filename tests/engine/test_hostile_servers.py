@@ -226,7 +226,16 @@ def unused_port() -> int:
     return port
 
 
-def test_a_server_that_does_not_accept_is_a_connect_timeout() -> None:
+@pytest.mark.parametrize(
+    ("limits", "outcome"),
+    [
+        (IMPATIENT, Outcome.CONNECT_TIMEOUT),
+        (Limits(connect_timeout_s=60.0, drain_s=0.2), Outcome.NOT_SENT),  # the run ends before
+    ],
+)
+def test_a_server_that_does_not_accept_is_a_connect_timeout(
+    limits: Limits, outcome: Outcome
+) -> None:
     with socket.socket() as listener, contextlib.ExitStack() as stack:
         listener.bind(("127.0.0.1", 0))
         listener.listen(0)
@@ -236,8 +245,8 @@ def test_a_server_that_does_not_accept_is_a_connect_timeout() -> None:
             filler.setblocking(False)
             filler.connect_ex(listener.getsockname())
         origin = Origin("http", "127.0.0.1", listener.getsockname()[1])
-        samples = run(Plan(origin, (POST,), ONCE, limits=IMPATIENT)).samples
-    assert [Outcome(code) for code in samples.outcome] == [Outcome.CONNECT_TIMEOUT]
+        samples = run(Plan(origin, (POST,), ONCE, limits=limits)).samples
+    assert [Outcome(code) for code in samples.outcome] == [outcome]
 
 
 def test_a_request_that_nobody_reads_is_a_write_timeout(serve: Serve) -> None:

@@ -19,6 +19,7 @@ from loadstone.plan.script import (
     Captured,
     Iteration,
     JsonCapture,
+    OneTimeCode,
     Pause,
     StatusCondition,
     Step,
@@ -98,6 +99,19 @@ def test_a_hole_for_the_iterations_number_makes_names_unique(serve: Serve) -> No
     plan = Plan(server.origin, (step,), OpenLoad(400, 0.3), placement=Placement(threads=2))
     assert set(run(plan).samples.outcome) == {Outcome.OK}
     assert sorted(seen) == sorted(f'POST /p{i} {{"name": "run-{i}"}}' for i in range(120))
+
+
+def test_each_one_time_code_of_a_request_is_of_its_own_column(serve: Serve) -> None:
+    seen: list[str] = []
+    server = serve(answering(lambda _method, _path: (200, {}), seen))
+    columns = {"one": ("GEZDGNBVGY3TQOJQ",), "other": ("MFRGGZDFMZTWQ2LK",)}
+    one, other = OneTimeCode("one"), OneTimeCode("other")
+    step = Step("log_in", "POST", text("/"), body=(one, Text(" "), other, Text(" "), one))
+    run(Plan(server.origin, (step,), ClosedLoad(1, iterations=5), columns=columns))
+    codes = [line.split()[2:] for line in seen]
+    assert all(len(code) == 6 for line in codes for code in line)
+    # A new period may begin within a request.
+    assert any(first != second and first == third for first, second, third in codes)
 
 
 def test_a_step_is_done_only_after_the_status_that_it_hangs_on(serve: Serve) -> None:
@@ -240,6 +254,22 @@ def test_scripts_of_a_mix_are_taken_by_weight_each_with_its_own_steps(serve: Ser
     assert taken[0] == taken[1]
 
 
+def test_what_is_never_sent_belongs_to_the_script_that_it_would_have_executed(
+    serve: Serve,
+) -> None:
+    steps, mix = mixed(((GET,), 1.0), ((DELETE_ANY,), 1.0))
+    server = serve(answering(lambda method, _path: (200 if method == "GET" else 404, {}), []))
+    sent = run(Plan(server.origin, steps, OpenLoad(200, 0.2), seed=3, mix=mix)).samples
+    busy = serve(stalling(b"", []))
+    limits = Limits(max_connections=1, drain_s=0.1)
+    plan = Plan(busy.origin, steps, OpenLoad(200, 0.2), seed=3, mix=mix, limits=limits)
+    cut_off = run(plan).samples
+    assert (cut_off.sent_ns < 0).sum() == 39
+    tables = (sent, cut_off)
+    taken = [dict(zip(one.iteration.tolist(), one.action.tolist(), strict=True)) for one in tables]
+    assert taken[0] == taken[1]
+
+
 def test_an_iteration_that_takes_too_long_ends_at_once_and_cleans_up(serve: Serve) -> None:
     """In the middle of a step; an own time-out of the step's comes first where it is shorter."""
     seen: list[str] = []
@@ -256,6 +286,17 @@ def test_an_iteration_that_takes_too_long_ends_at_once_and_cleans_up(serve: Serv
     assert (lasted_s < limits.request_timeout_s).all()
     short = run(replace(plan, limits=replace(limits, request_timeout_s=0.1))).samples
     assert set(iterations(short).outcome) == {Outcome.FIRST_BYTE_TIMEOUT}
+
+
+def test_what_always_runs_is_sent_although_the_time_was_over_before_it(serve: Serve) -> None:
+    """Answers come after the time-out and before it ends the wait, which takes a millisecond."""
+    seen: list[str] = []
+    server = serve(answering(lambda method, _path: (200 if method == "GET" else 404, {}), seen))
+    limits = Limits(iteration_timeout_s=1e-9)
+    plan = server.plan(ClosedLoad(1, iterations=100), GET, DELETE_ANY, limits=limits)
+    samples = run(plan).samples
+    assert sum(line.startswith("DELETE") for line in seen) == 100
+    assert set(samples.outcome[samples.action == 1]) == {Outcome.OK}
 
 
 def test_a_pause_counts_in_the_time_that_an_iteration_may_take(serve: Serve) -> None:

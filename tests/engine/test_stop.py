@@ -70,12 +70,38 @@ def test_what_waits_when_the_run_stops_is_not_sent_and_what_is_under_way_ends(
     assert sorted(samples.iteration) == list(range(len(samples)))
 
 
+def test_what_a_stop_cuts_off_is_counted_as_neither_failed_nor_in_flight(serve: Serve) -> None:
+    seen: list[Progress] = []
+
+    def watch(progress: Progress) -> bool:
+        seen.append(progress)
+        return progress.due < 20
+
+    limits = Limits(max_connections=2, drain_s=1.0)
+    run(serve(silent).plan(OpenLoad(200, 60.0), limits=limits), watch)
+    last = seen[-1]
+    assert (last.failed, last.cut_off, last.in_flight) == (0, last.due - 2, 2)
+
+
 def test_outstanding_requests_may_take_no_longer_than_the_drain(serve: Serve) -> None:
+    """What is cut off by the end of the run is no failure of the service."""
     limits = Limits(max_connections=2, drain_s=0.2, request_timeout_s=3600.0)
     samples = run(serve(silent).plan(OpenLoad(50, 0.2), limits=limits)).samples
-    counts = Counter(Outcome(code) for code in samples.outcome)
-    assert counts == {Outcome.FIRST_BYTE_TIMEOUT: 2, Outcome.NOT_SENT: 8}
+    assert [Outcome(code) for code in samples.outcome] == [Outcome.NOT_SENT] * 10
+    assert (samples.sent_ns >= 0).sum() == 2
     assert (samples.done_ns >= 400_000_000).all()
+
+
+def test_a_request_that_takes_longer_than_its_time_out_fails_also_in_the_drain(
+    serve: Serve,
+) -> None:
+    limits = Limits(max_connections=2, drain_s=0.5, request_timeout_s=0.3)
+    samples = run(serve(silent).plan(OpenLoad(50, 0.2), limits=limits)).samples
+    late = samples.outcome == Outcome.FIRST_BYTE_TIMEOUT
+    assert late.sum() >= 2
+    assert (samples.done_ns - samples.sent_ns >= 300_000_000)[late].all()
+    assert set(samples.outcome[~late]) == {Outcome.NOT_SENT}
+    assert (samples.done_ns - samples.sent_ns < 300_000_000)[~late & (samples.sent_ns >= 0)].all()
 
 
 def test_an_exception_of_the_watch_ends_the_run_and_is_raised(serve: Serve) -> None:
@@ -106,7 +132,7 @@ def test_ctrl_c_twice_gives_up_what_is_under_way(serve: Serve) -> None:
     limits = Limits(drain_s=3600.0, request_timeout_s=3600.0)
     measured = run(serve(silent).plan(ClosedLoad(2, duration_s=3600.0), limits=limits), watch)
     assert measured.interrupted
-    assert set(measured.samples.outcome) == {Outcome.FIRST_BYTE_TIMEOUT}
+    assert set(measured.samples.outcome) == {Outcome.NOT_SENT}
 
 
 def test_the_interpreter_is_free_while_the_engine_runs(serve: Serve) -> None:

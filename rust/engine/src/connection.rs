@@ -12,7 +12,6 @@ use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls::{self, CertificateError};
 
 use crate::capture::CaptureSink;
-use crate::deadline::Elapsed;
 use crate::dial::dial;
 use crate::exchange::{Request, Response};
 use crate::outcome::Outcome;
@@ -262,10 +261,10 @@ impl Connection {
             // TLS closed without close_notify.
             Ok(Err(error)) if error.kind() == ErrorKind::UnexpectedEof => Ok(0),
             Ok(Err(error)) => Err(io_failure(error.kind())),
-            Err(Elapsed) if timeout == Outcome::FirstByteTimeout && sending.is_pending() => {
-                Err(Outcome::WriteTimeout)
+            Err(elapsed) if timeout == Outcome::FirstByteTimeout && sending.is_pending() => {
+                Err(elapsed.outcome(Outcome::WriteTimeout))
             }
-            Err(Elapsed) => Err(timeout),
+            Err(elapsed) => Err(elapsed.outcome(timeout)),
         }
     }
 }

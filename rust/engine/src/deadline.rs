@@ -5,15 +5,32 @@ use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-/// Error of a wait whose deadline has passed.
+use crate::outcome::Outcome;
+
+/// Error of a wait that ended before what it waited for.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Elapsed;
+pub(crate) enum Elapsed {
+    /// Its deadline has passed.
+    TimedOut,
+    /// The run ended.
+    Abandoned,
+}
+
+impl Elapsed {
+    /// Returns the outcome of the request: `timeout`, unless the run ended before its time-out.
+    pub(crate) fn outcome(self, timeout: Outcome) -> Outcome {
+        match self {
+            Self::TimedOut => timeout,
+            Self::Abandoned => Outcome::NotSent,
+        }
+    }
+}
 
 /// Deadline of a slot's task.
 #[derive(Debug)]
 pub(crate) struct Deadline {
     at_ns: Cell<i64>,
-    passed: Cell<bool>,
+    elapsed: Cell<Option<Elapsed>>,
     /// All later waits end at once, too.
     abandoned: Cell<bool>,
     waker: RefCell<Option<Waker>>,
@@ -25,7 +42,7 @@ impl Deadline {
     pub(crate) fn new() -> Self {
         Self {
             at_ns: Cell::new(NEVER),
-            passed: Cell::new(false),
+            elapsed: Cell::new(None),
             abandoned: Cell::new(false),
             waker: RefCell::new(None),
         }
@@ -33,7 +50,7 @@ impl Deadline {
 
     pub(crate) fn set(&self, at_ns: i64) {
         self.at_ns.set(at_ns);
-        self.passed.set(self.abandoned.get());
+        self.elapsed.set(self.abandoned.get().then_some(Elapsed::Abandoned));
     }
 
     pub(crate) fn clear(&self) {
@@ -44,19 +61,20 @@ impl Deadline {
     pub(crate) fn check(&self, now_ns: i64) -> i64 {
         if self.at_ns.get() <= now_ns {
             self.clear();
-            self.pass();
+            self.end(Elapsed::TimedOut);
         }
         self.at_ns.get()
     }
 
-    /// Ends this wait and all later ones.
-    pub(crate) fn abandon(&self) {
+    /// Ends this wait and all later ones. A wait whose deadline has passed has timed out.
+    pub(crate) fn abandon(&self, now_ns: i64) {
+        self.check(now_ns);
         self.abandoned.set(true);
-        self.pass();
+        self.end(Elapsed::Abandoned);
     }
 
-    fn pass(&self) {
-        self.passed.set(true);
+    fn end(&self, elapsed: Elapsed) {
+        self.elapsed.set(self.elapsed.get().or(Some(elapsed)));
         if let Some(waker) = self.waker.take() {
             waker.wake();
         }
@@ -68,8 +86,8 @@ impl Deadline {
         cx: &mut Context<'_>,
         io: impl FnOnce(&mut Context<'_>) -> Poll<T>,
     ) -> Poll<Result<T, Elapsed>> {
-        if self.passed.get() {
-            return Poll::Ready(Err(Elapsed));
+        if let Some(elapsed) = self.elapsed.get() {
+            return Poll::Ready(Err(elapsed));
         }
         if let Poll::Ready(value) = io(cx) {
             return Poll::Ready(Ok(value));

@@ -28,7 +28,7 @@ pub enum Outcome {
     ClosedEarly = 10,
     /// Response that is not valid HTTP, or exceeds the limits of the parser.
     BadHttp = 11,
-    /// Due, but the run was stopped before it was sent.
+    /// Due, but the run ended before it could be sent, or answered.
     NotSent = 12,
     /// No local port left for a connection (`EADDRNOTAVAIL`).
     NoPort = 13,

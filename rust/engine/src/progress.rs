@@ -15,11 +15,22 @@ pub struct Progress {
     pub ok: u64,
     /// Failed iterations.
     pub failed: u64,
+    /// Iterations that the end of the run cut off.
+    pub cut_off: u64,
     /// Sum of latencies of iterations, from their due times.
     pub latency_sum_ns: u64,
     /// 99th percentile of the send lag of iterations that ended, rounded up to the end of its
     /// bucket.
     pub lag_p99_ns: u64,
+}
+
+/// Result of an iteration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum IterationEnd {
+    Ok,
+    Failed,
+    /// The end of the run cut it off.
+    CutOff,
 }
 
 /// Number of buckets of the histograms in `Counters`: up to 2^30 microseconds, 18 minutes.
@@ -62,6 +73,7 @@ pub(crate) struct Counters {
     sent: AtomicU64,
     ok: AtomicU64,
     failed: AtomicU64,
+    cut_off: AtomicU64,
     latency_sum_ns: AtomicU64,
     /// Histogram of latencies of successful iterations.
     latencies: [AtomicU64; LATENCY_BUCKETS],
@@ -76,6 +88,7 @@ impl Default for Counters {
             sent: AtomicU64::default(),
             ok: AtomicU64::default(),
             failed: AtomicU64::default(),
+            cut_off: AtomicU64::default(),
             latency_sum_ns: AtomicU64::default(),
             latencies: [const { AtomicU64::new(0) }; LATENCY_BUCKETS],
             lags: [const { AtomicU64::new(0) }; LATENCY_BUCKETS],
@@ -106,13 +119,20 @@ impl Counters {
         add(&self.lags[bucket(lag_ns.max(0).unsigned_abs())], 1);
     }
 
-    pub(crate) fn ended(&self, is_ok: bool, latency_ns: i64) {
+    pub(crate) fn ended(&self, end: IterationEnd, latency_ns: i64) {
         let latency_ns = latency_ns.max(0).unsigned_abs();
-        add(if is_ok { &self.ok } else { &self.failed }, 1);
-        add(&self.latency_sum_ns, latency_ns);
-        if is_ok {
-            add(&self.latencies[bucket(latency_ns)], 1);
+        match end {
+            IterationEnd::Ok => {
+                add(&self.ok, 1);
+                add(&self.latencies[bucket(latency_ns)], 1);
+            }
+            IterationEnd::Failed => add(&self.failed, 1),
+            IterationEnd::CutOff => {
+                add(&self.cut_off, 1);
+                return;
+            }
         }
+        add(&self.latency_sum_ns, latency_ns);
     }
 
     pub(crate) fn add_to(&self, progress: &mut Progress) {
@@ -120,6 +140,7 @@ impl Counters {
         progress.sent += self.sent.load(Ordering::Relaxed);
         progress.ok += self.ok.load(Ordering::Relaxed);
         progress.failed += self.failed.load(Ordering::Relaxed);
+        progress.cut_off += self.cut_off.load(Ordering::Relaxed);
         progress.latency_sum_ns += self.latency_sum_ns.load(Ordering::Relaxed);
     }
 
@@ -173,12 +194,17 @@ mod tests {
     #[test]
     fn only_successful_iterations_have_a_latency() {
         let counters = Counters::default();
-        counters.ended(true, 5_000);
-        counters.ended(true, -1);
-        counters.ended(false, 5_000);
+        counters.ended(IterationEnd::Ok, 5_000);
+        counters.ended(IterationEnd::Ok, -1);
+        counters.ended(IterationEnd::Failed, 5_000);
+        counters.ended(IterationEnd::CutOff, 5_000);
         let mut counts = vec![0; LATENCY_BUCKETS];
         counters.add_latencies_to(&mut counts);
         counters.add_latencies_to(&mut counts);
         assert_eq!((counts[0], counts[5], counts.iter().sum::<u64>()), (2, 2, 4));
+        let mut progress = Progress::default();
+        counters.add_to(&mut progress);
+        assert_eq!((progress.ok, progress.failed, progress.cut_off), (2, 1, 1));
+        assert_eq!(progress.latency_sum_ns, 10_000);
     }
 }

@@ -10,6 +10,7 @@ use crate::exchange::{Attempt, Request, Response, was_closed_before_read};
 use crate::outcome::Outcome;
 use crate::plan::{Http, Retries, Reuse};
 use crate::pool;
+use crate::progress::IterationEnd;
 use crate::samples::Sample;
 use crate::script::iteration::IterationState;
 use crate::script::{Pause, StepKind, Template};
@@ -41,9 +42,9 @@ async fn run_slot(worker: Rc<Worker>, slot: Rc<Slot>) {
     };
     let mut assignment = poll_fn(|cx| slot.poll_assigned(cx)).await;
     loop {
-        let (completed, is_ok) = runner.run(assignment).await;
+        let (completed, end) = runner.run(assignment).await;
         slot.deadline.clear();
-        worker.counters.ended(is_ok, completed.at_ns - assignment.arrival.due_ns);
+        worker.counters.ended(end, completed.at_ns - assignment.arrival.due_ns);
         assignment = match worker.next(&slot, completed) {
             Some(next) => next,
             None => poll_fn(|cx| slot.poll_assigned(cx)).await,
@@ -68,8 +69,8 @@ struct IterationRunner<'a> {
 }
 
 impl<'a> IterationRunner<'a> {
-    /// Runs the steps of an iteration. Returns whether all succeeded.
-    async fn run(&mut self, assignment: Assignment) -> (Completed, bool) {
+    /// Runs the steps of an iteration.
+    async fn run(&mut self, assignment: Assignment) -> (Completed, IterationEnd) {
         let (worker, arrival) = (self.worker, assignment.arrival);
         let mut sample = Sample::not_sent(arrival, self.slot.number);
         let mut was_sent = true;
@@ -79,9 +80,13 @@ impl<'a> IterationRunner<'a> {
             if has_values && !self.state.has_next(step) || !has_values && self.state.has_failed() {
                 continue;
             }
+            // A response can arrive between the time-out and this check.
+            let is_late = sample.due_ns >= self.until_ns;
+            if is_late && step.always {
+                self.until_ns = i64::MAX;
+            }
             let mut response = match &step.kind {
-                // A response can arrive between the time-out and this check.
-                _ if sample.due_ns >= self.until_ns => {
+                _ if is_late && !step.always => {
                     Response::none(Some(Outcome::TimedOut), sample.due_ns)
                 }
                 _ if !has_values => Response::none(Some(Outcome::NoneFree), self.now_ns()),
@@ -107,7 +112,7 @@ impl<'a> IterationRunner<'a> {
             at_ns: sample.done_ns,
             pause_ns: if was_sent { 0 } else { REFUSED_PAUSE_NS },
         };
-        (completed, !self.state.has_failed())
+        (completed, self.state.iteration_end())
     }
 
     /// Resets the state. Returns false if a chain has no free value for the iteration.
@@ -216,7 +221,9 @@ impl<'a> IterationRunner<'a> {
     async fn attempt_http2(&mut self, template: &Template, bytes: &[u8], until_ns: i64) -> Attempt {
         self.set_connect_deadline(until_ns);
         let connected = self.slot.deadline.within(pool::shared_connection(self.worker)).await;
-        let mut connection = match connected.unwrap_or(Err(Outcome::ConnectTimeout)) {
+        let connected =
+            connected.unwrap_or_else(|elapsed| Err(elapsed.outcome(Outcome::ConnectTimeout)));
+        let mut connection = match connected {
             Ok(connection) => connection,
             Err(failure) => {
                 return Attempt::Done(Response::none(Some(failure), self.clock.now_ns()));
@@ -265,7 +272,8 @@ impl<'a> IterationRunner<'a> {
         let connect_ns = worker.context.timeouts.connect_ns;
         let open = Connection::open(&worker.context.target, &worker.address, connect_ns);
         let opened = self.slot.deadline.within(open).await;
-        let connection = opened.unwrap_or(Err(Outcome::ConnectTimeout))?;
+        let connection =
+            opened.unwrap_or_else(|elapsed| Err(elapsed.outcome(Outcome::ConnectTimeout)))?;
         worker.count_connection();
         Ok(connection)
     }

@@ -168,15 +168,10 @@ impl Script {
         request.has_fixed_head && self.trace_header(request, iteration).is_none()
     }
 
-    /// Returns the one-time code of this moment, if a request has one.
-    fn code(&self, request: &Template, iteration: u32) -> Option<Code> {
-        let mut pieces = request.head.iter().chain(&request.body);
-        let codes = pieces.find_map(|piece| match piece {
-            &Piece::OneTimeCode(codes) => Some(codes),
-            _ => None,
-        })?;
+    /// Returns the one-time code of this moment for an iteration's row of a column.
+    fn code(&self, codes: usize, iteration: u32) -> Code {
         let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Some(self.codes[codes].at(iteration, since_1970.as_secs()))
+        self.codes[codes].at(iteration, since_1970.as_secs())
     }
 
     /// Renders a request into `out`, unless it is the same in every iteration.
@@ -200,21 +195,25 @@ impl Script {
         }
         let mut digits = DecimalBuffer::default();
         let number = digits.format(iteration as usize);
-        let code = self.code(request, iteration);
         let value = |piece| -> Option<&[u8]> {
             match piece {
                 &Piece::Column(column) => Some(self.columns[column].row(iteration)),
                 Piece::Bytes(bytes) => Some(bytes),
                 Piece::Capture(capture) => Some(&captured[*capture]),
                 Piece::Iteration => Some(number),
-                Piece::OneTimeCode(_) => code.as_ref().map(Code::as_slice),
-                Piece::BodyLength | Piece::Cookies | Piece::Trace => None,
+                Piece::OneTimeCode(_) | Piece::BodyLength | Piece::Cookies | Piece::Trace => None,
             }
+        };
+        let length = |piece: &'a Piece| match piece {
+            Piece::OneTimeCode(_) => size_of::<Code>(),
+            _ => value(piece).map_or(0, <[u8]>::len),
         };
         out.clear();
         for piece in request.head.iter().chain(&request.body) {
             if let Some(bytes) = value(piece) {
                 out.extend_from_slice(bytes);
+            } else if let Piece::OneTimeCode(codes) = piece {
+                out.extend_from_slice(&self.code(*codes, iteration));
             } else if let Piece::Cookies = piece {
                 if let Some(jar) = jar {
                     let path = path_of(out).to_vec();
@@ -223,8 +222,8 @@ impl Script {
             } else if let Piece::Trace = piece {
                 out.extend(trace.iter().flatten());
             } else {
-                let length = request.body.iter().filter_map(value).map(<[u8]>::len).sum();
-                out.extend_from_slice(DecimalBuffer::default().format(length));
+                let body_length = request.body.iter().map(length).sum();
+                out.extend_from_slice(DecimalBuffer::default().format(body_length));
             }
         }
         out

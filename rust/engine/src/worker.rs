@@ -15,7 +15,7 @@ use crate::notify::LocalNotify;
 use crate::outcome::Outcome;
 use crate::pacer::{Arrival, Pacer, Partition, Throttled};
 use crate::plan::{Http, Retries, Reuse};
-use crate::progress::Counters;
+use crate::progress::{Counters, IterationEnd};
 use crate::recorder::Recorder;
 use crate::samples::Sample;
 use crate::script::Script;
@@ -303,11 +303,13 @@ impl Worker {
         while let Some(queued) = state.queue.pop_front() {
             let arrival = queued.arrival;
             state.result.record_start(queued.assignment(now_ns), now_ns, &self.counters);
-            let sample = Sample { done_ns: now_ns, ..Sample::not_sent(arrival, 0) };
+            let first = self.context.script.steps_for(arrival.iteration).start;
+            let action = u8::try_from(first).unwrap_or(u8::MAX);
+            let sample = Sample { done_ns: now_ns, action, ..Sample::not_sent(arrival, 0) };
             debug_assert_eq!(sample.outcome, Outcome::NotSent);
             state.result.recorder.push(&sample);
             state.result.recorder.iteration_ended(arrival.iteration);
-            self.counters.ended(false, now_ns - arrival.due_ns);
+            self.counters.ended(IterationEnd::CutOff, now_ns - arrival.due_ns);
         }
     }
 
@@ -331,7 +333,7 @@ impl Worker {
     /// Stops, and aborts running iterations, too.
     pub(crate) fn abandon(&self, now_ns: i64) {
         self.stop(now_ns);
-        self.slots.borrow().iter().for_each(|slot| slot.deadline.abandon());
+        self.slots.borrow().iter().for_each(|slot| slot.deadline.abandon(now_ns));
     }
 
     /// Ends waits whose deadline has passed. Returns when to check again.

@@ -206,6 +206,7 @@ fn counts<'py>(py: Python<'py>, progress: &Progress) -> PyResult<Bound<'py, PyDi
     counts.set_item("sent", progress.sent)?;
     counts.set_item("ok", progress.ok)?;
     counts.set_item("failed", progress.failed)?;
+    counts.set_item("cut_off", progress.cut_off)?;
     counts.set_item("latency_sum_ns", progress.latency_sum_ns)?;
     counts.set_item("lag_p99_ns", progress.lag_p99_ns)?;
     Ok(counts)

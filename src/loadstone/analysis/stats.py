@@ -196,7 +196,9 @@ def _ended(
     if not pauses:
         return found
     at, chosen = found.places(samples, pauses)
-    paused = samples.done_ns[chosen] - samples.sent_ns[chosen]
+    sent_ns = samples.sent_ns[chosen]
+    # A pause that did not begin, because the iteration's time was over.
+    paused = np.where(sent_ns < 0, 0, samples.done_ns[chosen] - sent_ns)
     idle_s = np.bincount(at, paused, len(order)).astype(np.float64) / 1e9
     return replace(
         found,

@@ -86,8 +86,7 @@ def up(
         address.require_own(host, f"--host {host}")
         if not (folder / address.KEY).exists():
             pem.make(folder)
-        daemons.start_scheduler(folder, host, port)
-        url = f"tls://{host}:{port}"
+        url = daemons.start_scheduler(folder, host, port)
     daemons.start_workers(address.SchedulerAddress(url, folder), workers, role=role)
     uses = "lab up NAME --on HOST" if role == LAB else "capacity"
     click.echo(f"loadstone {uses} --fleet {url}")

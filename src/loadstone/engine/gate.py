@@ -29,7 +29,6 @@ __all__ = [
     "fleet_status",
     "pair",
     "prepare",
-    "prepare_to_file",
     "run",
     "run_to_file",
 ]
@@ -119,16 +118,6 @@ def run(
 def prepare(plan: "Plan", allowance: Allowance) -> PreparedRun[LoadResult]:
     """Prepare a plan as `engine.local.prepare` does, within the allowance."""
     return local.prepare(_limited(plan, allowance))
-
-
-def prepare_to_file(
-    plan: "Plan",
-    path: Path,
-    allowance: Allowance,
-    on_samples: "Callable[[Samples], None] | None" = None,
-) -> PreparedRun[Spilled]:
-    """Prepare a plan as `engine.local.prepare_to_file` does, within the allowance."""
-    return local.prepare_to_file(_limited(plan, allowance), path, on_samples)
 
 
 def run_to_file(

@@ -131,13 +131,6 @@ def prepare_streamed(plan: Plan, sink: RowSink) -> PreparedRun[LoadResult]:
     return PreparedRun(prepared, measured, sink)
 
 
-def prepare_to_file(
-    plan: Plan, path: Path, on_samples: Callable[[Samples], None] | None = None
-) -> PreparedRun[Spilled]:
-    """Prepare a run as `prepare` does; its samples go to a file as in `run_to_file`."""
-    return _prepared_to_file(plan, path, on_samples, connect=True)
-
-
 def run(plan: Plan, on_progress: OnProgress | None = None) -> LoadResult:
     """Run a plan to its end, or until `on_progress` or Ctrl-C stops it.
 
@@ -162,7 +155,7 @@ def run_to_file(
     Until the file is complete, samples are in files beside it, which `parquet.SampleFile` reads. A
     full disk ends the run; a slow one makes the generator late, which `Health` reports.
     """
-    with _prepared_to_file(plan, path, on_samples, connect=False) as prepared:
+    with _prepared_to_file(plan, path, on_samples) as prepared:
         prepared.start()
         return prepared.finish(on_progress)
 
@@ -219,14 +212,14 @@ def _prepared(plan: Plan, *, connect: bool) -> PreparedRun[LoadResult]:
 
 
 def _prepared_to_file(
-    plan: Plan, path: Path, on_samples: Callable[[Samples], None] | None, *, connect: bool
+    plan: Plan, path: Path, on_samples: Callable[[Samples], None] | None
 ) -> PreparedRun[Spilled]:
     def measured(_: "_Columns | int", figures: "_Health") -> Spilled:
         return Spilled(SampleFile(path), _health(figures, plan), figures["interrupted"])
 
     live = on_samples is not None
     with map_engine_errors():
-        prepared = prepare_in_rust(plan.to_json(), path, live=live, connect=connect)
+        prepared = prepare_in_rust(plan.to_json(), path, live=live, connect=False)
     return PreparedRun(
         prepared, measured, None if on_samples is None else _whole_iterations(on_samples)
     )
@@ -302,6 +295,7 @@ def _progress_callback(
                 latency_ms=latency_ns / fresh / 1e6 if fresh else 0.0,
                 latencies=tuple(run.latencies()),
                 lag_p99_ms=counts["lag_p99_ns"] / 1e6,
+                cut_off=counts["cut_off"],
             )
         )
 

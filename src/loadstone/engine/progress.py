@@ -23,11 +23,12 @@ class HostProgress:
     cpu_s: float = 0.0  # user + system CPU of its process
     lag_p99_ms: float | None = None  # as `Progress.lag_p99_ms`
     lost: str = ""  # why it can no longer send load
+    cut_off: int = 0  # as `Progress.cut_off`
 
     @property
     def in_flight(self) -> int:
         """Iterations that are due and have not ended."""
-        return self.due - self.ok - self.failed
+        return self.due - self.ok - self.failed - self.cut_off
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +47,12 @@ class Progress:
     # eighth at most; of a fleet, that of its latest host. None: not measured meanwhile.
     lag_p99_ms: float | None = None
     hosts: tuple[HostProgress, ...] = ()  # of a fleet that send the load
+    cut_off: int = 0  # iterations that the end of the run cut off; they have not failed
 
     @property
     def in_flight(self) -> int:
         """Iterations that are due and have not ended: the backlog."""
-        return self.due - self.ok - self.failed
+        return self.due - self.ok - self.failed - self.cut_off
 
 
 # Called a few times a second from the calling thread; False stops the run.

@@ -76,7 +76,15 @@ def compile_elsewhere(
     """Return the plan of a scenario with an origin of its own, which needs no cloud."""
     if scenario.origin is None or scenario.columns:
         raise AssertionError(f"{scenario.name} needs a cloud")
-    return Plan(scenario.origin, scenario.steps, load, scenario.values, limits, mix=scenario.mix)
+    return Plan(
+        scenario.origin,
+        scenario.steps,
+        load,
+        scenario.values,
+        limits,
+        connection=scenario.connection,
+        mix=scenario.mix,
+    )
 
 
 def _below(path: str, step: Step | Pause) -> Step | Pause:

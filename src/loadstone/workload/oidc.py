@@ -77,7 +77,7 @@ class OidcRequests:
                 retries=self.sending.retries,
                 connection="iteration" if self.sending.opens_connections else "kept",
             )
-            return send(plan, fresh.actions, limits, request, terms)
+            return send(plan, fresh.actions, terms)
 
         yield load
 

@@ -4,11 +4,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-import numpy as np
-
 from loadstone.engine import gate
 from loadstone.engine.gate import Allowance
-from loadstone.engine.samples import Outcome, Samples
 from loadstone.errors import InvalidInput
 from loadstone.keystone.compile import origin
 from loadstone.keystone.contexts.workload import Actors
@@ -26,8 +23,6 @@ from loadstone.rally.scenarios import with_look_ups
 from loadstone.search.model import TrialRequest
 from loadstone.target.target import Target
 from loadstone.workload.generator import GeneratorPreview, Load, Loaded, LoadTerms, Say
-
-LATE = (Outcome.WRITE_TIMEOUT, Outcome.FIRST_BYTE_TIMEOUT, Outcome.BODY_TIMEOUT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +81,8 @@ class Requests:
         located = with_look_ups(
             self.scenario, self.arguments, cloud, rally_requests=self.requests_as_rally
         )
+        # What is sent is the same; the measurement says how often connections are opened.
+        located = replace(located, connection=self.scenario.connection)
         prepared = prepare(located, actors, access, say, target.federation)
 
         def load(request: TrialRequest, terms: LoadTerms) -> Loaded:
@@ -94,14 +91,12 @@ class Requests:
             if request.users_share < 1:
                 fresh = fresh.of_fewer_users(request.users_share)
             plan = fresh.plan(access, request.load, limits, self.placement)
-            return send(replace(plan, retries=self.retries), fresh.actions, limits, request, terms)
+            return send(replace(plan, retries=self.retries), fresh.actions, terms)
 
         yield load
 
 
-def send(
-    plan: Plan, actions: tuple[str, ...], limits: Limits, request: TrialRequest, terms: LoadTerms
-) -> Loaded:
+def send(plan: Plan, actions: tuple[str, ...], terms: LoadTerms) -> Loaded:
     """Send a plan, to the file of the terms if they have one."""
     trace = terms.trace
     if trace is not None and _has_own_traces(plan):
@@ -111,8 +106,7 @@ def send(
     terms.on_begin()
     if terms.file is None:
         done = gate.run(plan, terms.allowance, terms.on_progress, terms.engine)
-        samples = mark_abandoned(done.samples, limits) if request.time_left else done.samples
-        return Loaded(samples, done.health, done.interrupted, actions, trace=trace)
+        return Loaded(done.samples, done.health, done.interrupted, actions, trace=trace)
     on_samples = terms.on_samples
     rows_callback = None if on_samples is None else (lambda rows: on_samples(rows, actions))
     spilled = gate.run_to_file(
@@ -134,11 +128,3 @@ def limits_of_trial(limits: Limits, request: TrialRequest) -> Limits:
         rest_s = max(0.0, request.time_left.most_s - request.load.duration_s)
         limits = replace(limits, drain_s=min(limits.drain_s, rest_s))
     return limits
-
-
-def mark_abandoned(samples: Samples, limits: Limits) -> Samples:
-    """Return the samples; a request that was abandoned before its time-out is no failure."""
-    took_s = (samples.done_ns - samples.sent_ns) / 1e9
-    is_abandoned = np.isin(samples.outcome, LATE) & (took_s < limits.request_timeout_s)
-    outcome = np.where(is_abandoned, np.uint8(Outcome.NOT_SENT), samples.outcome)
-    return replace(samples, outcome=outcome)

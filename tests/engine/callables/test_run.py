@@ -130,6 +130,45 @@ def test_a_worker_that_crashes_is_replaced_and_its_iteration_failed():
     assert "signal 11" in failure.cause
 
 
+PERISHABLE = """
+import os, signal
+from pathlib import Path
+left = Path({left!r})  # a byte for each start that fails
+if left.exists() and left.read_bytes():
+    left.write_bytes(left.read_bytes()[1:])
+    os._exit(3) if {dies} else missing
+
+def perishable(context):
+    if context.iteration == 2:
+        left.write_bytes(b"x" * {count})
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def perishing(tmp_path: Path, count: int, *, dies: bool) -> Called:
+    """Run a function whose worker ends in the second iteration, and `count` replacements, too."""
+    place = tmp_path / "perishable.py"
+    place.write_text(PERISHABLE.format(left=str(tmp_path / "left"), count=count, dies=dies))
+    return run(CallPlan(Function(str(place), "perishable"), ClosedLoad(1, iterations=4)))
+
+
+@pytest.mark.parametrize("dies", [True, False])
+def test_a_replacement_that_does_not_start_is_replaced(tmp_path: Path, dies: bool) -> None:
+    called = perishing(tmp_path, 2, dies=dies)
+    assert rows_of(called, ITERATION)["outcome"].tolist() == [0, Outcome.WORKER_DIED, 0, 0]
+
+
+@pytest.mark.parametrize(("dies", "why"), [(True, "exit code 3"), (False, "NameError")])
+def test_what_was_measured_stays_if_no_replacement_starts(
+    tmp_path: Path, dies: bool, why: str
+) -> None:
+    called = perishing(tmp_path, 100, dies=dies)
+    assert rows_of(called, ITERATION)["outcome"].tolist() == [0, Outcome.WORKER_DIED]
+    limit = called.measured.health.limits[-1]
+    assert limit.startswith("the load ended early: 5 worker processes in a row could not start")
+    assert why in limit
+
+
 def test_secrets_are_struck_out_of_causes():
     called = call(
         "telling",

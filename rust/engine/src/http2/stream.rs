@@ -14,7 +14,6 @@ use h2::{Reason, RecvStream, SendStream};
 use super::head::{self, HeadCache};
 use crate::capture::CaptureSink;
 use crate::connection::io_failure;
-use crate::deadline::Elapsed;
 use crate::exchange::{Request, Response};
 use crate::outcome::Outcome;
 use crate::plan::Scheme;
@@ -116,7 +115,7 @@ impl Connection {
         let (mut incoming, stream) = self.requests.send_request(head, body.is_empty())?;
         // If the server allows no further stream, the request waits for one to end.
         let ready = poll_fn(|cx| request.deadline.poll(cx, |cx| self.requests.poll_ready(cx)));
-        ready.await.map_err(|_: Elapsed| Outcome::WriteTimeout)??;
+        ready.await.map_err(|elapsed| elapsed.outcome(Outcome::WriteTimeout))??;
         response.sent_ns = request.clock.now_ns();
         let early = if body.is_empty() {
             None
@@ -129,7 +128,7 @@ impl Connection {
                 .deadline
                 .within(incoming)
                 .await
-                .map_err(|_: Elapsed| Outcome::FirstByteTimeout)??,
+                .map_err(|elapsed| elapsed.outcome(Outcome::FirstByteTimeout))??,
         };
         let body = read_head(request, incoming, response, sink)?;
         read_body(request, body, response, sink).await
@@ -164,7 +163,7 @@ async fn send_body(
                 }
             })
         });
-        match event.await.map_err(|_: Elapsed| Outcome::WriteTimeout)? {
+        match event.await.map_err(|elapsed| elapsed.outcome(Outcome::WriteTimeout))? {
             Event::Window(Some(window)) => {
                 let chunk = body.split_to(window.min(body.len()));
                 stream.send_data(chunk, body.is_empty())?;
@@ -204,7 +203,7 @@ async fn read_body(
 ) -> Result<(), Failure> {
     while !body.is_end_stream() {
         let chunk = poll_fn(|cx| request.deadline.poll(cx, |cx| body.poll_data(cx))).await;
-        let chunk = chunk.map_err(|_: Elapsed| Outcome::BodyTimeout)?;
+        let chunk = chunk.map_err(|elapsed| elapsed.outcome(Outcome::BodyTimeout))?;
         response.done_ns = request.clock.now_ns();
         let Some(chunk) = chunk.transpose()? else { break };
         sink.body(&chunk);

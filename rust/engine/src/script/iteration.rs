@@ -5,6 +5,7 @@ use crate::capture::{CaptureSink, Captures};
 use crate::cookies::CookieJar;
 use crate::exchange::Response;
 use crate::outcome::Outcome;
+use crate::progress::IterationEnd;
 
 /// State of an iteration; reused for the next one.
 pub(crate) struct IterationState {
@@ -12,6 +13,8 @@ pub(crate) struct IterationState {
     /// Status of each step; 0 if it was skipped, or without a response.
     statuses: Vec<u16>,
     has_failed: bool,
+    /// The first failure is that the run ended.
+    is_cut_off: bool,
     /// Values that were taken from chains.
     held: Vec<Held>,
     /// The service did not process the last request: it was overloaded, or nothing was sent.
@@ -31,6 +34,7 @@ impl IterationState {
             captures: Captures::new(script.positions.len(), script.has_cookies),
             statuses: vec![0; script.steps.len()],
             has_failed: false,
+            is_cut_off: false,
             held: Vec::new(),
             is_unused: false,
         }
@@ -40,7 +44,7 @@ impl IterationState {
     pub(crate) fn begin(&mut self, script: &Script, iteration: u32) -> bool {
         self.captures.clear();
         self.statuses.fill(0);
-        (self.has_failed, self.is_unused) = (false, false);
+        (self.has_failed, self.is_cut_off, self.is_unused) = (false, false, false);
         if script.chains.is_empty() {
             return true;
         }
@@ -117,12 +121,21 @@ impl IterationState {
             }
             (StepKind::Pause(_), failure) => failure.unwrap_or(Outcome::Ok),
         };
+        self.is_cut_off |= outcome == Outcome::NotSent && !self.has_failed;
         self.has_failed |= outcome != Outcome::Ok;
         outcome
     }
 
     pub(crate) fn has_failed(&self) -> bool {
         self.has_failed
+    }
+
+    pub(crate) fn iteration_end(&self) -> IterationEnd {
+        match (self.has_failed, self.is_cut_off) {
+            (false, _) => IterationEnd::Ok,
+            (true, false) => IterationEnd::Failed,
+            (true, true) => IterationEnd::CutOff,
+        }
     }
 }
 

@@ -16,6 +16,9 @@ from loadstone.plan.load import ClosedLoad, OpenLoop
 from loadstone.system.redaction import LEAST_CHARACTERS, is_secret, secrets_in
 
 SPARE = 4  # idle workers that an open loop keeps ready
+# Workers that end in a row before they are ready, during the load: one that dies for lack of memory
+# is replaced; a function that cannot be loaded any more ends the load.
+MOST_FAILED_STARTS = 5
 
 
 @dataclass(slots=True)
@@ -44,6 +47,7 @@ class Dispatcher:
     due: int = 0
     ok: int = 0
     failed: int = 0
+    cut_off: int = 0  # never run, because the run ended
     latency_sum_ns: int = 0
     is_stopped: bool = False
     pending_replacements: int = (
@@ -52,10 +56,21 @@ class Dispatcher:
     is_cut_short: bool = False  # by the limit on the load's time
     secrets: list[str] = field(init=False, repr=False)  # of the settings and arguments
     starved: int = 0  # arrivals that waited although the user set no limit
+    has_begun: bool = False
+    failed_starts: int = 0  # in a row, during the load
+    ended_by: str = ""  # the last failed start, if these ended the load
 
     def __post_init__(self) -> None:
         known = secrets_in([dict(self.plan.settings), dict(self.plan.arguments)])
         self.secrets = _long(known)
+
+    def begin(self) -> None:
+        """Start the load: times count from here on."""
+        self.start_ns = time.monotonic_ns()
+        self.has_begun = True
+        # They became ready before. A time in the future would hide how late they start.
+        for worker in self.pool.workers:
+            worker.free_since_ns = 0
 
     def now_ns(self) -> int:
         """Return the time since the start."""
@@ -102,6 +117,7 @@ class Dispatcher:
             self.recorder.row(
                 WAIT, SampleRow(arrival.iteration, 0, due_ns, -1, due_ns, Outcome.NOT_SENT)
             )
+        self.cut_off += len(self.waiting)
         self.waiting.clear()
 
     def abandon(self) -> None:
@@ -143,7 +159,8 @@ class Dispatcher:
             case ("ready",):
                 self._ready(worker)
             case ("refused", str(why)):
-                raise refused(self.plan, why)
+                self.pool.drop(worker)
+                self._failed_start(why)
             case ("beyond", str(address)):
                 raise beyond(self.plan, address)
             case _:
@@ -190,7 +207,17 @@ class Dispatcher:
         if missing > 0:
             self.pool.start(min(missing, 2))
 
+    def _failed_start(self, cause: str) -> None:
+        """Refuse a function that cannot be loaded; during the load, keep what was measured."""
+        if not self.has_begun:
+            raise refused(self.plan, cause)
+        self.failed_starts += 1
+        if self.failed_starts == MOST_FAILED_STARTS:
+            self.ended_by = without(self.secrets, cause)
+            self.stop()
+
     def _ready(self, worker: Worker) -> None:
+        self.failed_starts = 0
         if isinstance(self.plan.load, OpenLoop):
             # It counts as free from the start: a late start is the generator's fault.
             self.pool.ready(worker, 0)
@@ -280,8 +307,8 @@ class Dispatcher:
         how = why or IterationEnd(
             Outcome.WORKER_DIED, 0, f"the worker process ended ({_word(code)})"
         )
-        if not was_ready and why is None:
-            raise refused(self.plan, how.cause)
+        if not was_ready:
+            self._failed_start(how.cause)
         if job is None:
             return
         now_ns = self.now_ns()

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from loadstone.engine.callables.dispatcher import SPARE, Dispatcher
+from loadstone.engine.callables.dispatcher import MOST_FAILED_STARTS, SPARE, Dispatcher
 from loadstone.engine.callables.model import MOST_WORKERS, Called, CallPlan, require_room
 from loadstone.engine.callables.pacer import SECOND_NS, Limited
 from loadstone.engine.callables.workers import Cost, WorkerPool, cores
@@ -62,7 +62,7 @@ def _gather(dispatcher: Dispatcher, interrupts: Interrupts) -> bool:
             )
         for worker, message in dispatcher.pool.messages(TICK_S):
             dispatcher.handle(worker, message)
-    dispatcher.start_ns = time.monotonic_ns()
+    dispatcher.begin()
     return True
 
 
@@ -114,7 +114,7 @@ class _ProgressReporter:
     def may_continue(self) -> bool:
         """Report progress if due; return False if `on_progress` stops the run."""
         dispatcher, now_ns = self._dispatcher, self._dispatcher.now_ns()
-        if self._on_progress is None or now_ns < self._next_ns or dispatcher.is_stopped:
+        if self._on_progress is None or now_ns < self._next_ns:
             return True
         self._next_ns = now_ns + round(TICK_S * SECOND_NS)
         self._report_samples()
@@ -129,6 +129,7 @@ class _ProgressReporter:
                 ok=dispatcher.ok,
                 failed=dispatcher.failed,
                 latency_ms=latency_ns / fresh / 1e6 if fresh else 0.0,
+                cut_off=dispatcher.cut_off,
             )
         )
 
@@ -170,10 +171,15 @@ def _health(dispatcher: Dispatcher, spent: Cost) -> Health:
         lag=Histogram.of(dispatcher.lags_ns),
     )
     health = judged(health, dispatcher.plan.load, dispatcher.plan.max_rate_rps)
-    if dispatcher.starved and health.limits:
-        message = (
+    limits = list(health.limits)
+    if dispatcher.starved and limits:
+        limits.append(
             f"{dispatcher.starved} iterations waited for a free worker process "
             f"(at most {MOST_WORKERS} at a time); ask for fewer per second"
         )
-        return replace(health, limits=(*health.limits, message))
-    return health
+    if dispatcher.ended_by:
+        limits.append(
+            f"the load ended early: {MOST_FAILED_STARTS} worker processes in a row could not "
+            f"start ({dispatcher.ended_by})"
+        )
+    return replace(health, limits=tuple(limits))

@@ -63,9 +63,13 @@ def running(folder: Path) -> tuple[Daemon, ...]:
     )
 
 
-def start_scheduler(folder: Path, host: str, port: int) -> None:
-    """Start a scheduler that speaks TLS only; raise EnvironmentUnusable if it does not come up."""
-    listen = ("--host", host, "--port", str(port), "--protocol", "tls")
+def start_scheduler(folder: Path, host: str, port: int) -> str:
+    """Start a scheduler that speaks TLS only, and return its URL.
+
+    Raises EnvironmentUnusable if it does not come up.
+    """
+    in_url = f"[{host}]" if ":" in host else host
+    listen = ("--host", in_url, "--port", str(port), "--protocol", "tls")
     no_pages = ("--no-dashboard", "--dashboard-address", dask_settings.HTTP_ADDRESS)
     tls = (
         *("--tls-ca-file", str(folder / CA)),
@@ -75,6 +79,7 @@ def start_scheduler(folder: Path, host: str, port: int) -> None:
     program = (sys.executable, "-P", "-m", "distributed.cli.dask_scheduler")
     process, log = _start(folder, SCHEDULER, (*program, *listen, *no_pages, *tls))
     _await_scheduler(process, host, port, log)
+    return f"tls://{in_url}:{port}"
 
 
 def start_workers(
@@ -154,9 +159,10 @@ def _await_scheduler(process: psutil.Process, host: str, port: int, log: Path) -
     while time.monotonic() < until_s:
         if _has_ended(process):
             raise EnvironmentUnusable(f"the scheduler ended at once: {_tail(log)} ({log})")
-        with socket.socket() as probe:
-            probe.settimeout(POLL_S)
-            if probe.connect_ex((host, port)) == 0:
-                return
-        time.sleep(POLL_S)
+        try:
+            socket.create_connection((host, port), POLL_S).close()
+        except OSError:
+            time.sleep(POLL_S)
+        else:
+            return
     raise EnvironmentUnusable(f"the scheduler does not listen on {host}:{port}; see {log}")

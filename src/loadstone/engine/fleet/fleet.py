@@ -387,6 +387,7 @@ class _Sums:
             latencies=reduce(added, (one.latencies for one in each)),
             lag_p99_ms=max(one.lag_p99_ms or 0.0 for one in each),
             hosts=tuple(map(_host_progress, parts)),
+            cut_off=sum(one.cut_off for one in each),
         )
 
 
@@ -402,6 +403,7 @@ def _host_progress(part: _SentPart) -> HostProgress:
         part.update.cpu_s,
         progress.lag_p99_ms,
         lost,
+        progress.cut_off,
     )
 
 

@@ -1,0 +1,35 @@
+"""What the dispatcher records of its workers, without worker processes."""
+
+import multiprocessing
+import time
+from types import SimpleNamespace
+from typing import Any, cast
+
+from loadstone.engine.callables.dispatcher import Dispatcher
+from loadstone.engine.callables.model import CallPlan, Function
+from loadstone.engine.callables.pacer import SECOND_NS, Limited
+from loadstone.engine.callables.workers import Worker, WorkerPool
+from loadstone.plan.load import ClosedLoad
+
+PLAN = CallPlan(Function("a", "scenario"), ClosedLoad(1, iterations=1))
+
+
+def ready_before_the_load(dispatcher: Dispatcher) -> Worker:
+    """Add a worker that became ready a second before the load begins."""
+    ours, theirs = multiprocessing.Pipe()
+    process = SimpleNamespace(pid=None, theirs=theirs)
+    worker = Worker(0, cast("Any", process), ours)
+    dispatcher.pool.workers.append(worker)
+    dispatcher.start_ns = time.monotonic_ns() - SECOND_NS
+    dispatcher.handle(worker, ("ready",))
+    return worker
+
+
+def test_a_late_first_iteration_of_a_closed_loop_counts_as_lag() -> None:
+    dispatcher = Dispatcher(PLAN, WorkerPool(PLAN), Limited.of(PLAN), 0)
+    worker = ready_before_the_load(dispatcher)
+    dispatcher.begin()
+    dispatcher.dispatch()
+    late_ns = 250_000_000
+    dispatcher.handle(worker, ("took", dispatcher.start_ns + late_ns))
+    assert dispatcher.lags_ns.tolist() == [late_ns]
