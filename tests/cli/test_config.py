@@ -145,6 +145,19 @@ def test_a_file_of_the_folder_permits_nothing_runs_nothing_and_stores_only_below
     assert refused().startswith(str(of_folder))
 
 
+def test_a_file_of_the_folder_sets_figures_of_commands_of_a_group(of_folder) -> None:
+    of_folder.write_text("[study.run]\nseed = 7\n")
+    rows = json.loads(invoke("config", "--json", "-").stdout)["defaults"]
+    assert ("study.run.seed", "7") in [(row["name"], row["value"]) for row in rows]
+
+
+@pytest.mark.parametrize("value", ["0", "1"])
+def test_a_switch_is_also_a_variable(monkeypatch, value: str) -> None:
+    monkeypatch.setenv("LOADSTONE_HIT_HTTP2", value)
+    done = invoke("hit", "http://127.0.0.1:9/", "--dry-run")
+    assert done.exception is None
+
+
 def test_a_target_of_the_folder_is_not_loaded_on_another_machine(of_folder, own) -> None:
     of_folder.write_text('[target]\ncloud = "far"\n')
     assert planned()["targets"][0]["lacks_permission"] is True

@@ -57,6 +57,13 @@ def test_an_internal_error_is_data_where_data_was_asked_for(at_once):
     assert found["error"] in ended.stderr
 
 
+def test_wrong_usage_is_data_where_data_was_asked_for(at_once):
+    ended = at_once("results", "list", "--bogus", "--json", "-")
+    found = json.loads(ended.stdout)
+    assert ended.returncode == found["exit_code"] == 2
+    assert found["error"] in ended.stderr
+
+
 @pytest.mark.usefixtures("broken")
 def test_a_crash_file_goes_elsewhere_if_the_home_cannot_hold_it(at_once, tmp_path):
     (tmp_path / "crashes").write_text("a file where the folder belongs")

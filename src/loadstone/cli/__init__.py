@@ -141,6 +141,7 @@ def _run(backend: "Backend | None") -> int:
         code = loadstone.main(standalone_mode=False, obj=backend)
     except click.ClickException as refused:
         refused.show()
+        show_failure(refused.format_message(), refused.exit_code)
         return refused.exit_code
     except LoadstoneError as stopped:
         click.echo(f"loadstone: {stopped}", err=True)

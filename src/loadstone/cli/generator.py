@@ -67,8 +67,8 @@ _CORES = click.option(
 _HTTP2 = click.option(
     "--http2",
     "http",
-    flag_value="2",
-    default="1.1",
+    is_flag=True,
+    callback=lambda _ctx, _param, is_on: "2" if is_on else "1.1",
     help="Send load over HTTP/2, with one connection per thread. Exit code 3 if the target does "
     "not offer it.",
 )

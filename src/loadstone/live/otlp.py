@@ -49,7 +49,7 @@ def require_opentelemetry() -> None:
     except ImportError:
         raise EnvironmentUnusable(
             f"{OPTION} needs OpenTelemetry's exporter, which is not installed: "
-            "pip install 'loadstone[otlp]'"
+            "pip install opentelemetry-sdk opentelemetry-exporter-otlp-proto-http"
         ) from None
 
 

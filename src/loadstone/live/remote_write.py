@@ -37,7 +37,7 @@ def require_messages() -> None:
     except ImportError:
         raise EnvironmentUnusable(
             f"{OPTION} needs OpenTelemetry's exporter for it, which is not installed: "
-            "pip install 'loadstone[remote-write]'"
+            "pip install opentelemetry-exporter-prometheus-remote-write"
         ) from None
 
 

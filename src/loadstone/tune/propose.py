@@ -25,7 +25,7 @@ def require_optuna() -> None:
         import optuna  # noqa: F401
     except ImportError:
         raise EnvironmentUnusable(
-            "loadstone tune needs Optuna, which is not installed: pip install 'loadstone[tune]'"
+            "loadstone tune needs Optuna, which is not installed: pip install 'optuna>=4'"
         ) from None
 
 
