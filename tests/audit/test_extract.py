@@ -202,7 +202,7 @@ def judged_rule(rule, changes):
 )
 def test_the_limits_of_a_container_count_for_its_processors(quota, cpus, logins_per_s):
     changes = {
-        "cpu": {"cpus": 64, "allowed": 64, "quota": quota},
+        "cpu": {"cpus": 64, "allowed": "0-63", "quota": quota},
         "service": {"password": {"verify_ms": 200.0}},
     }
     facts = extract("a", document(changes), CONTEXT).facts
@@ -211,8 +211,10 @@ def test_the_limits_of_a_container_count_for_its_processors(quota, cpus, logins_
 
 
 def test_processors_outside_a_cpuset_do_not_count():
-    facts = extract("a", document({"cpu": {"cpus": 64, "allowed": 4}}), CONTEXT).facts
+    facts = extract("a", document({"cpu": {"cpus": 64, "allowed": "0-2,8"}}), CONTEXT).facts
     assert facts.values["host.cpus"] == 4
+    facts = extract("a", document({"cpu": {"cpus": 64, "allowed": ""}}), CONTEXT).facts
+    assert facts.values["host.cpus"] == 64
 
 
 def test_the_limit_of_a_container_counts_for_its_memory():

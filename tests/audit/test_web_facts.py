@@ -126,3 +126,16 @@ def test_the_mode_is_that_of_keystone_and_no_other_application(keystone, mode):
     assert host.facts.values["apache.mode"] == mode
     expected = {"daemon": 4}.get(mode)
     assert host.facts.values.get("web.processes") == expected
+
+
+def test_a_file_that_is_no_settings_hides_none():
+    words = ("--ini", INI, "--touch-reload", "/etc/keystone/policy.yaml", "--env", "P=/p.json")
+    host = facts_of(uwsgi_with(4, *words), f"@ {INI}\n1\t[uwsgi]\n2\tprocesses = 4\n")
+    assert host.facts.values["uwsgi.listen"] == 100
+    assert host.facts.values["web.threads"] == 1
+
+
+def test_a_uwsgi_without_settings_has_its_defaults():
+    words = ("--http-socket", ":5000", "--wsgi-file", "/usr/bin/keystone-wsgi-public")
+    facts = facts_of(uwsgi_with(1, *words), "").facts
+    assert (facts.values["web.processes"], facts.values["uwsgi.master"]) == (1, False)

@@ -98,7 +98,8 @@ cpu() {
     for file in /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor; do
         [ -r "$file" ] && echo "governor=$(cat "$file")"
     done
-    echo "allowed=$(nproc)"
+    # In a container, the first process has its CPUs; this one may have others, or fewer.
+    [ -r /proc/1/status ] && sed -n 's/^Cpus_allowed_list:[[:space:]]*/allowed=/p' /proc/1/status
     group=$cgroups/cpu
     if [ -r "$cgroups/cpu.max" ]; then echo "quota=$(cat "$cgroups/cpu.max")"
     elif [ -r "$group/cpu.cfs_quota_us" ]; then echo "quota=$(cat "$group/cpu.cfs_quota_us" "$group/cpu.cfs_period_us" | tr '\n' ' ')"; fi

@@ -86,8 +86,8 @@ def up(name: str, **options: Unpack[UpOptions]) -> None:
     crowd = settings.read_population(population) if population is not None else ()
     from_with = (settings.split(pair) for pair in options["pairs"])
     pairs = (*from_file, *from_with, *crowd, *from_options)
-    settings.read(pairs)  # refuses mistakes before any host is asked
     if options["host"] is not None:
+        settings.read(pairs)  # refuses mistakes before the host is asked
         click.echo(_up_there(name, options["host"], pairs, options))
         return
     if options["fleet"] is not None:

@@ -144,7 +144,7 @@ def _remove_all(
         for many in record.remaining:
             if many.kind is kind and many.is_many:
                 failed |= _sweep(identity, journal.run_id, many, say)
-    failed |= _remove_security_groups(identity, record, journal)
+    failed |= _remove_security_groups(identity, record, journal, say)
     return failed | _remove_domain(identity, journal, say)
 
 
@@ -170,21 +170,25 @@ def _sweep(identity: Identity, run_id: str, many: Resource, say: Say) -> dict[st
 
 
 def _remove_security_groups(
-    identity: Identity, record: JournalContents, journal: Journal
+    identity: Identity, record: JournalContents, journal: Journal, say: Say
 ) -> dict[str, str]:
     """Remove the security groups `default` of the run's projects."""
     noted = [one for one in record.remaining if one.kind is ResourceKind.SECURITY_GROUP]
     if not noted:
         return {}
     networks = Networks(identity)
-    failed: dict[str, str] = {}
     try:
         by_project = networks.default_groups()
     except (EnvironmentUnusable, InvalidInput) as error:  # as in `_sweep`
         return {group.name: str(error) for group in noted}
+    groups = [
+        replace(group, id=group_id)
+        for group in noted
+        for group_id in by_project.get(str(group.id), ())
+    ]
+    refusals = each(partial(_try_remove, networks), groups, _WORKERS, say, waits=False)
+    failed = {name: why for refusal in refusals for name, why in refusal.items()}
     for group in noted:
-        for group_id in by_project.get(str(group.id), ()):
-            failed |= _try_remove(networks, replace(group, id=group_id))
         if group.name not in failed:
             _note(journal, group)
     return failed

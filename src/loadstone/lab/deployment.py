@@ -86,12 +86,15 @@ def require_same(name: str, settings: LabSettings) -> None:
     before = state.read(folder_of(name))
     if before is None:
         return
-    has = settings_.read(before.settings)
+    remove = f"remove it with its data: loadstone lab down {name} --purge"
+    try:
+        has = settings_.read(before.settings)
+    except InvalidInput as unknown:  # of another release of Loadstone
+        raise InvalidInput(f"lab {name} exists: {unknown}; {remove}") from None
     if settings != replace(has, port=settings.port):
         raise InvalidInput(
-            f"lab {name} exists with other settings ({_difference(has, settings)}); remove it with "
-            f"its data: loadstone lab down {name} --purge; or measure it: loadstone lab up {name}, "
-            f"then loadstone capacity --lab {name}"
+            f"lab {name} exists with other settings ({_difference(has, settings)}); {remove}; or "
+            f"measure it: loadstone lab up {name}, then loadstone capacity --lab {name}"
         )
 
 

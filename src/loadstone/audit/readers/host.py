@@ -19,7 +19,7 @@ def read(document: Document) -> Facts:
     }
     quota = _quota(cpu.get("quota", ""))
     _put(values, "host.cpu_quota", quota)
-    counts = [number(cpu.get("cpus")), number(cpu.get("allowed"))]
+    counts = [number(cpu.get("cpus")), _count(cpu.get("allowed", ""))]
     counts += [ceil(quota)] if quota is not None else []
     _put(values, "host.cpus", min((one for one in counts if one is not None), default=None))
     governors = [line[9:] for line in document.text("cpu").splitlines() if line[:9] == "governor="]
@@ -29,6 +29,18 @@ def read(document: Document) -> Facts:
     return Facts(
         values, {"host.clock_is_synchronised": "neither chrony, systemd nor the kernel tells"}
     )
+
+
+def _count(text: str) -> float | None:
+    """Return how many CPUs a list of the kernel names, such as `0-3,8`; None: it names none."""
+    total = 0.0
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        ends = number(first), number(last or first)
+        if ends[0] is None or ends[1] is None:
+            return None
+        total += ends[1] - ends[0] + 1
+    return total
 
 
 def _quota(text: str) -> float | None:

@@ -1,6 +1,7 @@
 """Facts of the web server that runs Keystone."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 from loadstone.audit.document import Document
 from loadstone.audit.facts import Facts, SettingOrigin, Value
@@ -59,8 +60,8 @@ def _uwsgi(
     # A server that names no file may have changed its title, and with it its arguments.
     chosen = own if own or other else uwsgi_files
     settings = _with_arguments(sections.settings(chosen), master)
-    unread = other or _unread(chosen, settings)
     children = tuple(p for p in servers if p.parent == master.pid)
+    unread = other or _unread(chosen, settings, master, len(children))
     file = own[0].path if own and unread is None else ""
     values: dict[str, Value] = {"web.server": "uwsgi", **_footprint((master, *children))}
     missing = {"apache.": "Keystone runs under uWSGI"}
@@ -149,18 +150,25 @@ def _uwsgi_origins(settings: IniSettings, file: str) -> dict[str, SettingOrigin]
 
 def _other_format(master: SeenProcess) -> str | None:
     """Return why settings in another form than INI are unknown, or None if none are named."""
-    for argument in master.arguments:
-        if argument.partition("=")[0] in OTHER_FORMATS or argument.endswith(OTHER_ENDINGS):
+    for before, argument in pairwise(("", *master.arguments)):
+        is_file = not before.startswith("-") and "=" not in argument
+        if argument.partition("=")[0] in OTHER_FORMATS or (
+            is_file and argument.endswith(OTHER_ENDINGS)
+        ):
             return f"uWSGI reads {argument}, and the audit reads only settings in INI form"
     return None
 
 
-def _unread(found: tuple[File, ...], settings: IniSettings) -> str | None:
+def _unread(
+    found: tuple[File, ...], settings: IniSettings, master: SeenProcess, workers: int
+) -> str | None:
     """Return why settings of a uWSGI may be missing, or None if all of them were read."""
     problem = sections.problem(found)
     if problem is not None:
         return problem
-    if not any(section == "uwsgi" for section, _ in settings.values):
+    # Its title may hide its arguments, and its environment may have settings, too.
+    is_by_default = workers <= 1 and any(one.startswith("--") for one in master.arguments)
+    if not is_by_default and not any(section == "uwsgi" for section, _ in settings.values):
         return "neither uWSGI's arguments nor a file of the host show its settings"
     return None
 

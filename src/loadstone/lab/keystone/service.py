@@ -173,7 +173,8 @@ def hash_in_words(algorithm: str, cost: str) -> str:
 def set_keys(repository: Path, count: int) -> None:
     """Add or remove Fernet keys until there are `count`, or two; the newest one encrypts."""
     present = _keys(repository)
-    for number in range(present[-1] + 1, present[-1] + 1 + count - len(present)):
+    newest = max(present, default=0)
+    for number in range(newest + 1, newest + 1 + count - len(present)):
         path = repository / str(number)
         path.touch(mode=0o600)
         path.write_bytes(base64.urlsafe_b64encode(os.urandom(32)))
