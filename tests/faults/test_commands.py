@@ -3,9 +3,11 @@
 import json
 import os
 import signal
+import subprocess
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from command_line import CommandLine
@@ -78,6 +80,23 @@ def test_an_interrupted_command_ends_before_its_undo(tmp_path: Path) -> None:
     assert not list(processes.with_variable("BEGUN_BY", str(tmp_path)))
     assert not done.exists()
     assert not (tmp_path / "journal.json").exists()
+
+
+@pytest.mark.processes
+def test_a_command_that_is_interrupted_in_its_start_ends_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start, started = subprocess.Popen, []
+
+    def interrupted(*words: Any, **how: Any) -> None:
+        started.append(start(*words, **how))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(subprocess, "Popen", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        carry_out_here(journal_in(tmp_path), Owner.this(), "sleep 60", {"BEGUN_BY": str(tmp_path)})
+    started[0].wait()
+    assert not list(processes.with_variable("BEGUN_BY", str(tmp_path)))
 
 
 @pytest.mark.processes

@@ -131,3 +131,26 @@ def test_n_without_the_errors_is_that_of_a_full_service_however_the_ramp_ended()
         missed += not float(bounds[1]) <= 100.0 <= float(bounds[2])
         assert float(bounds[2]) > 90.0  # and not the little that one worker completes
     assert missed <= most_failures(8, 0.05)
+
+
+@pytest.mark.parametrize(
+    "limit",
+    [
+        {"limiter": Limiter(90.0)},
+        {"queue_limit": 4.0},
+        {"queue_timeout_s": 0.1},
+        {"connections": 10.0},
+    ],
+    ids=["limiter", "short queue", "queue time-out", "connections"],
+)
+def test_errors_at_any_rate_stay_the_answer_beside_a_limit_that_refuses(
+    limit: dict[str, object],
+) -> None:
+    for seed in range(4):
+        service = Service(workers=8, capacity_rps=100.0, error_share=0.12, **limit)
+        settings = SearchSettings(budget_s=120.0, error_share=0.001)
+        simulator = Simulator(service, seed, Goal(error_share=0.001))
+        capacity, _ = search(STRATEGIES["meter"](settings), simulator.measure)
+        assert capacity.rate_rps is None
+        assert capacity.causes == (Cause.ERRORS,)
+        assert "errors" in capacity.words[0]

@@ -109,6 +109,7 @@ def carry_out(
     """
     argv = ("sh", "-c", command) if host == HERE else (*SSH, host, command)
     # A file, not a pipe: what the command leaves in the background may keep its output open.
+    process: subprocess.Popen[bytes] | None = None
     with tempfile.TemporaryFile() as output:
         try:
             process = subprocess.Popen(
@@ -120,26 +121,32 @@ def carry_out(
                 cwd=directory if host == HERE else None,
                 start_new_session=True,  # Ctrl-C must not end what undoes a fault
             )
+            code = _exit_code(process, f"{host}: {masked(command)}")
         except OSError as problem:
             raise EnvironmentUnusable(f"{host}: {masked(command)}: {problem}") from None
-        with process:
-            try:
-                code = process.wait(PATIENCE_S)
-            except (KeyboardInterrupt, SystemExit):
-                if interrupted is not None:
-                    interrupted()
-                    process.poll()  # it has ended: no zombie stays
-                raise
-            except subprocess.TimeoutExpired:
-                with suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
-                raise EnvironmentUnusable(
-                    f"{host}: {masked(command)}: did not end within {PATIENCE_S:.0f} s and was "
-                    "killed"
-                ) from None
+        except (KeyboardInterrupt, SystemExit):
+            # Also if it had just started, before Popen returned.
+            if interrupted is not None:
+                interrupted()
+            if process is not None:
+                process.poll()  # it has ended: no zombie stays
+            raise
         if code != 0:
             why = _last_line(output) or "nothing was said"
             raise EnvironmentUnusable(f"{host}: {masked(command)} ended with {code}: {why}")
+
+
+def _exit_code(process: subprocess.Popen[bytes], words: str) -> int:
+    """Wait for a process; one that takes too long is killed."""
+    with process:
+        try:
+            return process.wait(PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            raise EnvironmentUnusable(
+                f"{words}: did not end within {PATIENCE_S:.0f} s and was killed"
+            ) from None
 
 
 def _last_line(output: IO[bytes]) -> str:

@@ -14,6 +14,7 @@ from loadstone.lab import processes, state
 from loadstone.lab.state import Phase
 
 GRACE_S = 5.0  # for a fault's process to end after SIGTERM
+MOST_GENERATIONS = 10  # of processes that a command starts while it is ended
 FAULT = "LOADSTONE_FAULT"  # environment variable of the processes that a fault starts
 # Between the attempts to undo what has failed: a host that restarts a service needs seconds.
 PAUSES_S = (0.5, 1.0, 2.0)
@@ -82,7 +83,12 @@ def undo(step: UndoStep, lab: Path | None) -> None:
 
 def end_marked(mark: str) -> None:
     """End the processes of a command that were started with this mark in their environment."""
-    processes.end(processes.with_variable(FAULT, mark), grace_s=GRACE_S)
+    # One that ends may just have started another.
+    for _ in range(MOST_GENERATIONS):
+        found = processes.with_variable(FAULT, mark)
+        if not found:
+            return
+        processes.end(found, grace_s=GRACE_S)
 
 
 def continue_(folder: Path, name: str) -> None:

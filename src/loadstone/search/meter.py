@@ -18,7 +18,14 @@ from loadstone.search.blocks import blocks
 from loadstone.search.bracket import Bracket, Part
 from loadstone.search.curve import with_curve
 from loadstone.search.depth import DEEP, SHALLOW, Depths, LevelChanged, RequestsRefused
-from loadstone.search.errors import ask, checked, depend_on_load, doubted
+from loadstone.search.errors import (
+    ask,
+    checked,
+    constant_errors,
+    depend_on_load,
+    doubted,
+    stated,
+)
 from loadstone.search.guard import at_least, guarded
 from loadstone.search.model import Capacity, Strategy, TrialRequest
 from loadstone.search.posterior import posterior
@@ -109,17 +116,29 @@ def _search(session: Session) -> Strategy:
         except RequestsRefused as error:
             refused = error.trial
     if (yield from ask(session, refused)):
-        session.tolerates_errors = True
-        if knee.refused is not None:  # these errors ended the ramp before the service was full
-            knee = yield from ramp(session)
-            if not knee.is_saturated:
-                return at_least(session.settings.ceiling_rps)
-            metered = _Meter(session, knee)
-        found = yield from metered.without_errors()
+        errors = constant_errors(session.undisturbed, session.settings.error_share)
+        found = yield from _whatever_fails(session, knee, metered)
         if found is not None:
             return found
+        if errors is not None and errors.is_too_much:
+            # They come at little load, too, so that a limit of requests adds to them only.
+            return stated(errors)
     session.is_metered = False
     return (yield from refusal(session, refused, knee))
+
+
+def _whatever_fails(
+    session: Session, knee: Knee, metered: "_Meter"
+) -> Generator[TrialRequest, Trial, Capacity | None]:
+    """Search without regard to errors; None: they depend on the load after all."""
+    session.tolerates_errors = True
+    if knee.refused is None:
+        return (yield from metered.without_errors())
+    # These errors ended the ramp before the service was full.
+    full = yield from ramp(session)
+    if not full.is_saturated:
+        return at_least(session.settings.ceiling_rps)
+    return (yield from _Meter(session, full).without_errors())
 
 
 class SlowedByQueue(Exception):
