@@ -123,6 +123,22 @@ def test_many_more_errors_than_before_to_the_end_are_no_recovery() -> None:
     assert effect(made(due_s, due_s + 0.005, outcome), Injection("kill", 30.0)).mttr_s is None
 
 
+@pytest.mark.parametrize(("before", "after"), [(0.002, 0.03), (0.01, 0.05)])
+def test_lasting_errors_are_no_recovery_because_some_failed_before(
+    before: float, after: float
+) -> None:
+    due_s = np.arange(0, 60, 0.02)
+    lasting = 0
+    for seed in SEEDS:
+        chance = np.random.default_rng(seed).random(len(due_s))
+        fails = chance < np.where(due_s >= 30, after, before)
+        fails[5] = True  # one at least
+        outcome = np.where(fails, Outcome.HTTP_STATUS, Outcome.OK)
+        one = effect(made(due_s, due_s + 0.005, outcome), Injection("kill", 30.0))
+        lasting += one.mttr_s is None or one.mttr_s > 10
+    assert lasting >= 17
+
+
 def test_a_slow_stretch_long_after_the_fault_is_not_its_effect() -> None:
     due_s = np.arange(0, 30, 0.02)
     slow = (due_s >= 20) & (due_s < 22)

@@ -231,3 +231,19 @@ def test_a_report_has_the_code_of_whatever_ended_a_measurement(ended: type[Loads
     report = report_of(replace(RESULT, status="failed", measurements=(failed,)))
     assert report.exit_code == report.sections[0].certainty.exit_code == ended.exit_code
     assert report.sections[0].certainty.line.endswith(f"(exit {ended.exit_code}): why")
+
+
+def test_a_task_whose_generator_gave_up_is_not_decided() -> None:
+    held = workload(SAMPLES[0, 1], (Check("failure_rate", True, ""),))
+    health = replace(RESULT.measurements[0].trials[0].health, limits=("the load ended early",))
+    for is_broken_off, expected in ((False, 0), (True, 4)):
+        trial = replace(held.trials[0], health=replace(health, is_broken_off=is_broken_off))
+        run = replace(RESULT, kind="task", measurements=(replace(held, trials=(trial,)),))
+        assert exit_code(run) == expected
+
+
+def test_a_run_that_is_still_measured_is_not_judged() -> None:
+    under_way = replace(RESULT.measurements[0], status="running", capacity=None)
+    report = report_of(replace(RESULT, status="running", measurements=(under_way,)), is_clean=False)
+    assert report.is_clean
+    assert not report.sections[0].certainty.exit_code

@@ -104,7 +104,16 @@ def test_isp_ras_states_no_upper_bound_that_was_not_tried() -> None:
     assert max(trial.rate_rps or 0.0 for trial in trials) == 20.0
     assert (capacity.rate_rps, capacity.low_rps, capacity.high_rps) == (20.0, 20.0, None)
     assert capacity.kind is CapacityKind.CEILING
-    assert capacity.words[0].startswith("at least 20/s: no rate up to the highest")
+    assert capacity.words[0].startswith("at least 20/s: no higher rate")
+
+
+@pytest.mark.parametrize("budget_s", [240.0, 600.0, 720.0])
+def test_isp_ras_states_a_bound_also_without_time_to_confirm(budget_s: float) -> None:
+    capacity, _ = played(
+        "isp-ras-2015", Service(capacity_rps=200.0), ceiling_rps=20.0, budget_s=budget_s
+    )
+    assert capacity.high_rps is None or capacity.rate_rps is None
+    assert capacity.words
 
 
 def test_isp_ras_counts_its_confirming_trial_at_the_highest_rate() -> None:

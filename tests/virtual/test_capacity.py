@@ -383,6 +383,15 @@ def test_a_prediction_without_the_services_processes_is_refused_before_load(
     assert not ended.engine.plans
 
 
+def test_a_gate_from_elsewhere_is_refused_by_a_prediction_alone(
+    loadstone: VirtualCommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOADSTONE_CAPACITY_FAIL_BELOW", "5")
+    ended = loadstone("capacity", "--users=0", "--predict", service=STEADY)
+    assert ended.code == 2
+    assert "--fail-below needs a measured N" in ended.stderr
+
+
 @pytest.mark.parametrize(
     "word", ["--budget=20s", "--curve=5", "--method=bisect", "--objective=p99<1s"]
 )

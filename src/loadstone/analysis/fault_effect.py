@@ -34,6 +34,7 @@ Bools = NDArray[np.bool_]
 
 LEAST_BASELINE = 20  # iterations before the fault; fewer do not define a baseline
 UNAVAILABLE_SHARE = 0.5  # the service is unavailable where more than this share of requests fails
+MOST_STEPS = 20  # a share of a millionth is doubled as often before it is half
 LEAST_FAILURES = 3  # consecutive failures in unavailable time; a single one is no outage
 # The definitions of OpenStack's reliability test plan, version 2 (performance-docs), with the
 # constants of its only implementation (rally-runners, analytics.py).
@@ -228,13 +229,17 @@ def _failing(before: _Rows, after: _Rows, at_s: float) -> list[tuple[float, floa
     """Return the periods in which more failed than the share that failed before explains.
 
     As for degraded periods, each iteration scores the log likelihood ratio of failing with a higher
-    share: half, for a short outage, and the baseline's square root, for some errors over long.
+    share: half, for a short outage, and the baseline's square root, for some errors over long; then
+    lower ones, for errors to the end, which must be seen outside of the periods found so far.
     """
     # One failure more than was seen: few do not say exactly how many are usual.
     usual_share = (int((~before.is_ok).sum()) + 1) / (len(before) + 1)
     edges_s = np.maximum(_edges_s(after.due_s), at_s)
-    found = []
-    for share in (UNAVAILABLE_SHARE, math.sqrt(usual_share)):
+    found: list[tuple[float, float]] = []
+    is_explained = np.zeros(len(after), dtype=bool)  # by a period with a higher share
+    middle = math.sqrt(usual_share)
+    lower = (2**power * usual_share for power in range(MOST_STEPS, 0, -1))
+    for share in (UNAVAILABLE_SHARE, middle, *(one for one in lower if one < middle)):
         if share <= usual_share:
             continue
         failed = math.log(share / usual_share)
@@ -244,11 +249,13 @@ def _failing(before: _Rows, after: _Rows, at_s: float) -> list[tuple[float, floa
             math.log(max(len(after), 2) / FALSE_ALARM),
             BASELINE_FACTOR * max((score for *_, score in in_baseline), default=0.0),
         )
-        found += [
-            (float(edges_s[first]), float(edges_s[last + 1]))
-            for first, last, score in _maximal(np.where(after.is_ok, succeeded, failed))
-            if score >= least
-        ]
+        scores = np.where(after.is_ok, succeeded, failed)
+        if share < middle:
+            scores = np.where(is_explained, 0.0, scores)
+        for first, last, score in _maximal(scores):
+            if score >= least:
+                found.append((float(edges_s[first]), float(edges_s[last + 1])))
+                is_explained[first : last + 1] = True
     return found
 
 

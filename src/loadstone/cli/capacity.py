@@ -245,7 +245,7 @@ def capacity(ctx: click.Context, **options: Unpack[CapacityOptions]) -> None:
         groups=tuple(search_group((one,), terms) for one in searched),
         command=command_line(),
         max_rate_rps=options["max_rate_rps"],
-        profiles=options["profiles"],
+        profiles=options["profiles"] and options["prediction"] != "only",
         # What one scenario needs and the target lacks does not end the others.
         goes_on_after_failure=len(searched) > 1,
         warnings=tuple(dict.fromkeys(line for one in searched for line in one.warnings)),
@@ -291,7 +291,11 @@ def _terms(ctx: click.Context, options: CapacityOptions) -> "SearchTerms":
     from loadstone.workload.capacity import SearchTerms
 
     if options["prediction"] == "only":
-        refuse_given(ctx, _OF_SEARCH, "needs a measured N; use --predict first")
+        why = "needs a measured N; use --predict first"
+        refuse_given(ctx, _OF_SEARCH, why)
+        # A gate must not go unnoticed, wherever it is set.
+        if options["least_rps"] is not None:
+            raise click.UsageError(f"--fail-below {why}")
     return SearchTerms(
         method=options["method"],
         budget_s=options["budget_s"],
@@ -303,7 +307,7 @@ def _terms(ctx: click.Context, options: CapacityOptions) -> "SearchTerms":
         least_rps=options["least_rps"],
         placement=Placement.on(options["cores"], options["http"], options["tls_resumption"]),
         prediction=options["prediction"],
-        is_profiled=options["profiles"],
+        is_profiled=options["profiles"] and options["prediction"] != "only",
     )
 
 

@@ -218,7 +218,9 @@ def _undo(ctx: click.Context, options: Options) -> None:
     from loadstone.target.choice import NamedTarget
 
     target = None
-    provider = provider_of(ctx, options["oidc"], {**options, "yes": False, "anyway": False})
+    # A lab need not run for its faults to be undone.
+    without_lab = {**options, "lab": None, "yes": False, "anyway": False}
+    provider = provider_of(ctx, options["oidc"], without_lab)
     if any(options[one] is not None for one in ("lab", "cloud", "oidc")):
         chosen = provider or NamedTarget(options["lab"], options["cloud"])
         target = pending.chosen_target(chosen)

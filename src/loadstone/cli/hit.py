@@ -162,7 +162,8 @@ def hit(ctx: click.Context, **options: Unpack[HitOptions]) -> None:
     loadstone hit http://127.0.0.1:8080/ --concurrency 8 --objective 'p99<200ms'
 
     Exit code 0 if the rate was sustained and every objective met, 1 if not, 2 for wrong usage, 3 if
-    the service cannot be used, 4 if the load generator was the limit, 70 after an internal error.
+    the service cannot be used, 4 if the load generator was the limit or the load was too short to
+    tell (a rate needs about 30 requests), 70 after an internal error.
     """
     from loadstone.workload.preview import preview
 

@@ -49,6 +49,7 @@ class Health:
     # Reason why the rate ceiling (`Limits.max_rate_rps`), not the service, set the rate; empty when
     # it did not. Set by `engine.limits.judged`.
     ceiling: str = ""
+    is_broken_off: bool = False  # the generator could not go on, and left iterations undone
     is_cut_short: bool = False  # `Limits.load_s` ended the load before its schedule did
     # Of every iteration: what `lag_*_ms` and `wait_*_ms` are read from. They can be merged.
     lag: Histogram = EMPTY

@@ -49,7 +49,7 @@ class CertaintyData(_Part):
     """Whether the answer can be relied on."""
 
     text: str
-    exit_code: int = Field(description="of this measurement: 0, 1, 3 or 4")
+    exit_code: int = Field(description="of this measurement: 0, 1, 2, 3 or 4")
     reason: str | None = Field(description="why it is not 0")
 
 

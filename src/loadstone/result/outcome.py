@@ -214,8 +214,10 @@ def _is_too_short(trial: Trial) -> bool:
 
 def _of_workload(measurement: Measurement) -> Iterator[Shortfall]:
     health, given = measurement.health, measurement.workload
+    if health is not None and health.is_broken_off:
+        yield Shortfall(MeasurementInvalid.exit_code, "; ".join(health.limits))
     # A closed loop has no target rate: a late generator makes it slower, not wrong.
-    if given and given.runner_name == "rps" and health is not None and not health.is_valid:
+    elif given and given.runner_name == "rps" and health is not None and not health.is_valid:
         reason = f"the requested rate was not kept: {'; '.join(health.limits)}"
         yield Shortfall(MeasurementInvalid.exit_code, reason)
     elif not measurement.checks_passed:

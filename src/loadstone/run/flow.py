@@ -290,7 +290,7 @@ class _Flow:
             title=f"{searches[0].title.rpartition(', search ')[0]}, {count} searches",
             capacity=combined(
                 [one.capacity for one in searches if one.capacity is not None],
-                group.measurements[0].budget_s,
+                group.search_s,
             ),
             trials=(),
             is_repeat=False,

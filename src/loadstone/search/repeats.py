@@ -39,7 +39,14 @@ def combined(searches: Sequence[Capacity], budget_s: float) -> Capacity:
     confidence = min(CONFIDENCE, *(one.confidence for one in known))
     kind = _shared_kind(known)
     reach = max(high / found.mean - 1, 1 - low / found.mean)
-    if reach <= (WIDEST_REFUSED if kind is CapacityKind.REFUSAL else widest(budget_s)):
+    limits: dict[CapacityKind | None, float] = {
+        CapacityKind.SATURATION: widest(budget_s),
+        CapacityKind.COLLAPSE: widest(budget_s),
+        CapacityKind.REFUSAL: WIDEST_REFUSED,
+        None: widest(budget_s),
+    }
+    # Published methods state their numbers however wide they are.
+    if confidence < CONFIDENCE or reach <= limits.get(kind, math.inf):
         return Capacity(found.mean, low, high, confidence, notes, kind)
     wide = f"known to within {reach:.0%} only, which is too wide for a number: more searches tell"
     return Capacity(None, low, high, confidence, (wide, *notes))

@@ -314,6 +314,7 @@ def search_group(searches: Sequence[Searchable], terms: SearchTerms) -> Measurem
         contexts=searches[0].contexts,
         most_existing=searches[0].most_existing,
         is_repeated=terms.repeats > 1 and terms.prediction != "only",
+        search_s=terms.budget_s,
         least_rps=terms.least_rps,
     )
 

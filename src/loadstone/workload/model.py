@@ -61,6 +61,7 @@ class MeasurementGroup:
     # How many of the users that exist already load is made as; 0: the target's own user; None: all.
     most_existing: int | None = None
     is_repeated: bool = False  # searches of the same N, which are combined at the end
+    search_s: float = 0.0  # load time of each of these searches, without what follows N
     least_rps: float | None = None  # of the combined N; a single search has its own in its record
 
 

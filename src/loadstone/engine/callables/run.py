@@ -182,4 +182,5 @@ def _health(dispatcher: Dispatcher, spent: Cost) -> Health:
             f"the load ended early: {MOST_FAILED_STARTS} worker processes in a row could not "
             f"start ({dispatcher.ended_by})"
         )
-    return replace(health, limits=tuple(limits))
+    is_broken_off = bool(dispatcher.ended_by)
+    return replace(health, limits=tuple(limits), is_broken_off=is_broken_off)

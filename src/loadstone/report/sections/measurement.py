@@ -86,6 +86,7 @@ class Maker:
     """Makes sections of a run's measurements; without `samples_of` they have no charts."""
 
     run_id: str
+    is_running: bool = False
     samples_of: SamplesOf | None = None
     store: str = ""  # option of the commands that are named
 
@@ -173,7 +174,7 @@ class Maker:
 
     def _certainty(self, measurement: Measurement, verdict: Certainty) -> Certainty:
         worst = max(shortfalls(measurement), key=lambda one: one.code, default=None)
-        if worst is None:
+        if worst is None or (self.is_running and measurement.status == "running"):
             return verdict
         return replace(
             verdict,

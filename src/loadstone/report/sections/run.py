@@ -69,7 +69,9 @@ def report_of(
     `store` is the option that chooses the run's store in the commands that the report names.
     `is_clean`: whether all that the run created in its cloud is removed.
     """
-    maker = Maker(run.run_id, samples_of, store)
+    is_running = run.status == "running"
+    is_clean = is_clean or is_running  # it removes things at its end
+    maker = Maker(run.run_id, is_running, samples_of, store)
     sections = tuple(
         maker.section(measurement, f"{prefix}measurement-{number}")
         for number, measurement in enumerate(run.measurements, 1)

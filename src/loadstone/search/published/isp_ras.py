@@ -63,14 +63,12 @@ def _search(session: Session, procedure: Procedure) -> Strategy:
         spent = f"the budget ended the search: each trial takes {procedure.trial_s:.0f} s"
         return Capacity(None, low, high, 0.0, (spent, *notes))
     outcomes, more = yield from _confirm(session, procedure, good)
+    notes += more
     if bad not in slopes and not outcomes.get(bad, False):
         # The search begins below the highest rate without having run it.
-        held = float(
-            max(good, *(rate for rate, is_degraded in outcomes.items() if not is_degraded))
-        )
-        bound = f"at least {held:g}/s: no rate up to the highest that the method tries was degraded"
+        held = float(max((good, *(rate for rate, failed in outcomes.items() if not failed))))
+        bound = f"at least {held:g}/s: no higher rate was degraded"
         return Capacity(held, held, None, 0.0, (bound, *notes), CapacityKind.CEILING)
-    notes += more
     if good == 0:
         return Capacity(None, None, 1.0, 0.0, ("no more than 1/s", *notes))
     return Capacity(float(good), float(good), float(good + 1), procedure.confidence, notes)
