@@ -15,6 +15,7 @@ import sys
 from pathlib import Path
 
 MARK = "<!-- loadstone guard -->"  # finds the comment again
+LEADING = ("throughput", "request time")  # as in compare/metrics.py
 HEADS = {
     "same": "Not slower.",
     "faster": "This change makes it faster.",
@@ -67,9 +68,19 @@ def answer_of(code: int, data: Path) -> str:
     if code == 1:
         return "slower"
     measurements = json.loads(data.read_text())["measurements"]
-    answers = [row["answer"] for one in measurements for row in one["metrics"].values()]
-    primary = answers[0] if answers else "unknown"
-    return {"faster": "faster", "slower": "slightly slower"}.get(primary, "same")
+    answers = [answer for one in measurements for answer in leading(one["metrics"])]
+    if "slower" in answers:
+        return "slightly slower"
+    return "faster" if "faster" in answers else "same"
+
+
+def leading(metrics: dict[str, dict[str, str]]) -> list[str]:
+    """Return the answers of the metrics that can say which is faster: all of these, or the first.
+
+    A change may raise throughput and make a single request slower.
+    """
+    found = [row["answer"] for name, row in metrics.items() if name in LEADING]
+    return found or [row["answer"] for row in metrics.values()][:1]
 
 
 def summary(answer: str, code: int, table: Path, stderr: str) -> str:
