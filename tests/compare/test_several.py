@@ -6,7 +6,7 @@ import pytest
 
 from loadstone.compare.answer import Answer, Criteria, MetricComparison, compare
 from loadstone.compare.metrics import REQUEST_TIME, THROUGHPUT
-from loadstone.compare.section import Compared
+from loadstone.compare.section import Compared, report_of
 from loadstone.compare.several import share_of, together
 
 pytestmark = pytest.mark.pure
@@ -79,3 +79,11 @@ def test_a_comparison_that_could_not_be_measured_has_no_share() -> None:
 
     assert answers(found[0]) == [Answer.FASTER, Answer.SLOWER]
     assert answers(found[1]) == []
+
+
+def test_of_what_was_not_measured_no_setting_is_said_to_be_the_same() -> None:
+    same = "A and B do not differ in any setting that is known."
+    nothing = Compared(("A", "C"), (), (("validate", ()),), CRITERIA, True, notes=("it failed",))
+
+    assert [one.text for one in report_of(nothing).statements] == ["it failed"]
+    assert same in [one.text for one in report_of(compared([1.0] * 8, [1.0] * 8)).statements]

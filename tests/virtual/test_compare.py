@@ -228,7 +228,11 @@ def test_if_none_can_be_measured_the_reason_stands_alone(loadstone: VirtualComma
 
 
 def test_the_guard_fails_if_one_of_several_is_slower(loadstone: VirtualCommandLine) -> None:
-    assert three(loadstone, 1.3, 0.77, "--fail-if-slower=5%").code == 1
+    ended = three(loadstone, 1.3, 0.77, "--fail-if-slower=5%")
+    assert ended.code == 1
+    assert ended.data["guard"] == {"most_slower": 0.05, "outcome": "slower"}
+    each = [one["guard"]["outcome"] for one in ended.data["comparisons"]]
+    assert each == ["not slower", "slower"]
 
 
 def test_a_dry_run_of_several_is_one_document(loadstone: VirtualCommandLine) -> None:
