@@ -2,7 +2,7 @@ import io
 import json
 import re
 from dataclasses import replace
-from math import exp, log
+from math import exp, log, sqrt
 
 import pytest
 from rich.console import Console
@@ -379,10 +379,8 @@ def test_two_repeats_of_which_one_is_a_range_are_a_range_everywhere(tmp_path):
     assert sorted(line.split(",")[-5] == "" for line in (first, second)) == [False, True]
 
 
-def test_a_ratio_of_ranges_is_no_narrower_than_they_are():
-    cells = {("apache", "1"): [10.0, 10.1, None], ("nginx", "1"): [5.0, 5.0, None]}
-    found = measured(cells)
-    (one,) = differences(STUDY, found)
+def with_ranges(found):
+    """Return the outcomes with searches that know N to within a factor of 1.2 only."""
     ranged = []
     for outcome in found:
         run = outcome.result
@@ -392,11 +390,39 @@ def test_a_ratio_of_ranges_is_no_narrower_than_they_are():
             wide = Capacity(None, n_rps / 1.2, n_rps * 1.2, 0.95)
             run = replace(run, measurements=(replace(search, capacity=wide),))
         ranged.append(replace(outcome, result=run))
-    (other,) = differences(STUDY, ranged)
+    return ranged
+
+
+def test_a_mean_of_ranges_is_no_narrower_than_they_are():
+    found = with_ranges(measured({("apache", "1"): [10.0, 10.0, 10.0]}))
+    estimate = row(found, "apache", "1").estimate
+    # Three searches, each known to within log 1.2 on both sides: log 1.2 / sqrt(3).
+    reach = 1.2 ** (1 / sqrt(3))
+    assert estimate.low == pytest.approx(estimate.value / reach)
+    assert estimate.high == pytest.approx(estimate.value * reach)
+
+
+def test_a_ratio_of_ranges_is_no_narrower_than_they_are():
+    cells = {("apache", "1"): [10.0, 10.1, None], ("nginx", "1"): [5.0, 5.0, None]}
+    found = measured(cells)
+    (one,) = differences(STUDY, found)
+    (other,) = differences(STUDY, with_ranges(found))
     assert other.ratio.mean == pytest.approx(one.ratio.mean, rel=0.02)
     # Two pairs, each known to within log 1.2 on both sides: sqrt(2 * 2 log² 1.2) / 2 = log 1.2.
     assert other.ratio.low <= other.ratio.mean / 1.19
     assert other.ratio.high >= other.ratio.mean * 1.19
+
+
+def test_a_common_ratio_of_ranges_is_no_narrower_than_they_are():
+    text = TWO_BY_TWO.replace("workers: [1, 2]", "workers: [1, 2, 4]")
+    study = StudySource("mine.yaml", text).study(quick=False)
+    cells = {(web, workers): [10.0, None, None] for web in ("apache", "nginx") for workers in "124"}
+    *_, over = differences(study, with_ranges(measured(cells, study)))
+    assert over.unit == "configurations"
+    assert over.answer is Answer.UNKNOWN
+    # A pair is known to within log 1.2 * sqrt(2); three of them by sqrt(3) better.
+    reach = 1.2 ** sqrt(2 / 3)
+    assert (over.ratio.low, over.ratio.high) == pytest.approx((1 / reach, reach), rel=0.02)
 
 
 def test_a_turn_that_failed_is_in_the_data_with_its_exit_code(tmp_path):
