@@ -108,13 +108,26 @@ def _settings(
     return differences([(*run.environment.settings, *own) for run, own in both])
 
 
-def recorded(a: Run, b: Run, samples: ReadSamples) -> Compared:
-    """Compare two runs by the criteria with which they were measured, if in pairs."""
+def recorded(
+    a: Run,
+    b: Run,
+    samples: ReadSamples,
+    *,
+    same_within: float | None = None,
+    most_slower: float | None = None,
+) -> Compared:
+    """Compare two runs by the criteria with which they were measured, if in pairs.
+
+    `same_within` and `most_slower` are other criteria than those.
+    """
     known = _parameters(a)
-    criteria, most_slower = Criteria(), None
-    if SAME_WITHIN in known:
-        criteria = replace(criteria, same_within=float(known[SAME_WITHIN]))
-    if MOST_SLOWER in known and known.get(PAIRED) == _parameters(b).get(PAIRED):
+    criteria = Criteria()
+    if same_within is None and SAME_WITHIN in known:
+        same_within = float(known[SAME_WITHIN])
+    if same_within is not None:
+        criteria = replace(criteria, same_within=same_within)
+    is_one = known.get(PAIRED) == _parameters(b).get(PAIRED)
+    if most_slower is None and MOST_SLOWER in known and is_one:
         most_slower = float(known[MOST_SLOWER])
     return compare_runs(a, b, criteria, samples, most_slower)
 
