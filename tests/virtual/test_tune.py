@@ -204,7 +204,7 @@ def test_a_space_that_cannot_be_searched_is_refused_in_one_line(
         (("--budget=soon",), 2, "'soon' is not a time"),
         (("--space=nowhere.yaml",), 2, "no such file; built in is lab"),
         (("--resume=nothing",), 2, "no tuning 'nothing' has begun"),
-        (("--resume=nothing", "--keep=web=uwsgi"), 2, "--resume has the settings"),
+        (("--resume=nothing", "--keep=web=uwsgi"), 2, "--keep does not go with --resume"),
         (("--with=turbo=on",), 2, "--with turbo: no such key"),
         (("--with=service=oidc-provider",), 2, "only settings of a Keystone are searched"),
         (("--with=conf.ldap.password=x",), 2, "conf.ldap.password: a secret"),
