@@ -375,6 +375,8 @@ def test_two_repeats_of_which_one_is_a_range_are_a_range_everywhere(tmp_path):
     assert [line.cells[1] for line in section.tables[0].rows] == ["6.1 to 8.1", "7.4", "\u2013"]
     data = as_data(report)
     assert [one["value"] for one in data["measurements"]] == [None] * 4
+    [values] = (one["values"] for one in data["measurements"] if one["values"])
+    assert values == [None, 7.4]
     first, second, *_ = (line for line in raw.render(begun, found).splitlines() if ",run-" in line)
     assert sorted(line.split(",")[-5] == "" for line in (first, second)) == [False, True]
 

@@ -270,7 +270,7 @@ def _row(row: TableRow) -> dict[str, Any]:
         "low": found.low if found else None,
         "high": found.high if found else None,
         "confidence": found.confidence if found else None,
-        "values": list(row.values),
+        "values": list(row.figures),
         "repeats": row.repeats,
         "generator_valid": row.is_valid,
         "published": row.published.value if row.published else None,

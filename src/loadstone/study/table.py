@@ -86,6 +86,7 @@ class TableRow:
     is_left_out: bool = False  # its turns ended before this step
     costs: Costs | None = None  # means over the repeats; None: not requested
     at_least: tuple[bool, ...] = ()  # whether each value is only a lower bound
+    figures: tuple[float | None, ...] = ()  # of each repeat; None also of a range and of a bound
 
     @property
     def numbers(self) -> tuple[float, ...]:
@@ -171,6 +172,7 @@ def _row(study: Study, cell: Cell, step: str | None, outcomes: list[TurnOutcome]
         estimate=_over_repeats([one for one in estimates if one is not None]),
         values=tuple(one.value if one else None for one in estimates),
         at_least=tuple(bool(one and one.is_at_least) for one in estimates),
+        figures=tuple(figure_of(one) if one else None for one in estimates),
         repeats=study.repeats,
         is_valid=all(valid) if valid else None,
         published=next((one for one in study.published if one.is_of(cell, step)), None),

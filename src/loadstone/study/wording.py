@@ -38,6 +38,8 @@ _WORDS = {
 }
 
 _OF_COUNTS = {**_WORDS, Answer.FASTER: "fewer", Answer.SLOWER: "more"}
+# Of shares that succeed, and of what faults do: no figure of speed.
+_OF_OTHERS = {**_WORDS, Answer.FASTER: "better", Answer.SLOWER: "worse"}
 
 
 def heads(study: Study) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -272,5 +274,5 @@ def conclusion(one: Difference, study: Study) -> str:
         return "no test of one alone"
     if one.p_holm is None:
         return f"no test {UNTESTED}"
-    word = (_OF_COUNTS if study.is_counted else _WORDS)[one.answer]
-    return f"{word}, p = {one.p_holm:.2g}"
+    words = _OF_COUNTS if study.is_counted else _WORDS if study.is_of_speed else _OF_OTHERS
+    return f"{words[one.answer]}, p = {one.p_holm:.2g}"
