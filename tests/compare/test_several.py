@@ -87,3 +87,12 @@ def test_of_what_was_not_measured_no_setting_is_said_to_be_the_same() -> None:
 
     assert [one.text for one in report_of(nothing).statements] == ["it failed"]
     assert same in [one.text for one in report_of(compared([1.0] * 8, [1.0] * 8)).statements]
+
+
+def test_the_pairs_that_an_undecided_guard_needs_are_those_that_tell_the_ratio_from_its_limit():
+    [(_, (row, *_))] = compared(spread(1 / 1.06, 0.02), [1.0] * 8).metrics
+    # Not the few that tell 5 % from nothing.
+    needed = row.pairs_to_decide(0.05, 0.05)
+    assert needed == row.pairs_to_find(1.06 / 1.05 - 1, 0.05) == 42
+    assert row.pairs_to_decide(0.06, 0.05) is None  # at its limit
+    assert row.pairs_to_decide(0.5, 0.05) is None  # no more than there were

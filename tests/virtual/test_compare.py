@@ -117,6 +117,16 @@ def test_a_stored_comparison_gives_the_same_answer_again(loadstone: VirtualComma
     assert "--scenario does not go with stored runs" in wrong.stderr
 
 
+@pytest.mark.parametrize(
+    ("given", "pairs"), [("--pairs=4", 4), ("--pairs-at-least=50", 50)], ids=["most", "least"]
+)
+def test_the_limit_of_pairs_that_is_given_counts_before_the_default_one(
+    loadstone: VirtualCommandLine, given: str, pairs: int
+) -> None:
+    [ended] = compared(loadstone, A, times(3.0), 1, "--seconds=1", "--concurrency=2", given)
+    assert throughput(ended)["pairs"] == pairs
+
+
 def test_one_criterion_that_is_given_leaves_the_others_of_a_stored_comparison(
     loadstone: VirtualCommandLine,
 ) -> None:

@@ -335,9 +335,17 @@ def criteria(options: LoadOptions) -> "Criteria":
     """Return the criteria from the options."""
     from loadstone.compare.answer import Criteria
 
+    most, fewest = options["pairs"], options["fewest_pairs"]
+    if fewest > most and _is_given("fewest_pairs") and _is_given("pairs"):
+        raise click.UsageError(f"--pairs-at-least {fewest} is more than --pairs {most}")
+    most *= _by_default("pairs", options, 2)
+    fewest *= _by_default("fewest_pairs", options, 2)
+    # Of two limits of which one is the default, the one that is given counts.
+    if fewest > most and _is_given("fewest_pairs"):
+        most = fewest
     return Criteria(
-        most_pairs=options["pairs"] * _by_default("pairs", options, 2),
-        fewest_pairs=options["fewest_pairs"] * _by_default("fewest_pairs", options, 2),
+        most_pairs=most,
+        fewest_pairs=min(fewest, most),
         same_within=options["same_within"],
     )
 

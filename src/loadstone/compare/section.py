@@ -246,8 +246,8 @@ def _guard(row: MetricComparison, outcome: GuardOutcome, compared: Compared) -> 
     share = figures.percent(compared.most_slower or 0.0)
     within = f"{_interval(row)} times" if math.isfinite(row.high) else "no interval"
     if outcome is GuardOutcome.UNDECIDED:
-        needed = row.pairs_to_find(compared.most_slower or 0.0, compared.criteria.alpha)
-        more = f"; {needed} pairs would show {share}" if needed else ""
+        needed = row.pairs_to_decide(compared.most_slower or 0.0, compared.criteria.alpha)
+        more = f"; if the ratio is as seen, {needed:,} pairs decide" if needed else ""
         return f"undecided: B / A {row.ratio:.3f} ({within}), {share} slower allowed{more}"
     return f"{outcome.value} by more than {share}: B / A {row.ratio:.3f} ({within})"
 
