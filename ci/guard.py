@@ -21,6 +21,7 @@ HEADS = {
     "faster": "This change makes it faster.",
     "slightly slower": "This change makes it slower, by less than the guard allows.",
     "slower": "**This change makes it slower** than the guard allows.",
+    "left": "Not slower, but **something that the measurement created is left** in the cloud.",
     "undecided": "**Undecided**: the measurement cannot tell whether this change is slower.",
     "failed": "**The guard did not run**: nothing is known about this change.",
 }
@@ -65,9 +66,12 @@ def answer_of(code: int, data: Path) -> str:
         return "undecided"
     if code not in (0, 1) or not data.exists():
         return "failed"
+    found = json.loads(data.read_text())
     if code == 1:
-        return "slower"
-    measurements = json.loads(data.read_text())["measurements"]
+        # Without being slower, it ends so if something in the cloud could not be removed.
+        outcome = (found.get("guard") or {}).get("outcome", "slower")
+        return "slower" if outcome == "slower" else "left"
+    measurements = found["measurements"]
     answers = [answer for one in measurements for answer in leading(one["metrics"])]
     if "slower" in answers:
         return "slightly slower"
