@@ -219,6 +219,13 @@ def test_of_cells_that_show_no_difference_this_is_said_first(tmp_path):
     assert list(wording.overview(STUDY, rows(STUDY, incomplete))) == []
 
 
+def test_ranges_with_one_middle_are_not_said_to_show_no_difference():
+    cells = [(web, workers) for web in ("apache", "nginx") for workers in ("1", "2")]
+    found = measured({cell: [10.0, None, None] for cell in cells})
+    assert list(wording.overview(STUDY, rows(STUDY, found)))
+    assert list(wording.overview(STUDY, rows(STUDY, with_ranges(found)))) == []
+
+
 def test_settings_that_differ_between_two_levels_are_one_folded_table(tmp_path):
     found = measured({(web, "1"): ALIKE for web in ("apache", "nginx")})
     facts = {"apache": (("cache", "on"),), "nginx": (("cache", "off"), ("a", "1"), ("b", "2"))}
