@@ -358,6 +358,26 @@ def usage(wall_s, service_cpu_s):
     return Usage(wall_s, 2, 0.95, 0.01, service_cpu_s, 1.0)
 
 
+def test_repeats_of_different_software_are_named(tmp_path):
+    found = measured({("apache", "2"): [10.0, 10.0, 10.0]})
+    begun = journal.begin(tmp_path, StudySource("mine.yaml", TWO_BY_TWO), quick=False, seed=1)
+    labels = {
+        1: "keystone 30.0.0 with fix.patch (ab12)",
+        2: "keystone 30.0.0 with fix.patch (cd34)",
+    }
+    for at, one in enumerate(found):
+        if one.result is not None:
+            label = labels[min(one.turn.repeat, 2)]
+            environment = replace(one.result.environment, target=(("release", label),))
+            found[at] = replace(one, result=replace(one.result, environment=environment))
+    said = [one.text for one in report_of(begun, found).statements]
+    [line] = (one for one in said if "different software" in one)
+    assert line.startswith("web apache, workers 2: its repeats")
+    assert all(label in line for label in labels.values())
+    same = measured({("apache", "2"): [10.0, 10.0, 10.0]})
+    assert not [one for one in report_of(begun, same).statements if "software" in one.text]
+
+
 def test_two_repeats_show_that_they_are_too_few_for_an_interval():
     cells = wording.cells(row(measured({("apache", "2"): [100.0, 220.0, None]}), "apache", "2"))
     assert "too few repeats" in cells
