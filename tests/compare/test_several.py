@@ -96,3 +96,12 @@ def test_the_pairs_that_an_undecided_guard_needs_are_those_that_tell_the_ratio_f
     assert needed == row.pairs_to_find(1.06 / 1.05 - 1, 0.05) == 42
     assert row.pairs_to_decide(0.06, 0.05) is None  # at its limit
     assert row.pairs_to_decide(0.5, 0.05) is None  # no more than there were
+
+
+def test_the_title_tells_a_metric_with_another_answer() -> None:
+    title = report_of(compared(spread(1.2, 0.001), spread(1.5, 0.001))).title
+    assert "validate throughput 1.200 times" in title
+    assert "validate request time 1.500 times" in title
+    assert title.count("faster") == title.count("slower") == 1
+    alike = report_of(compared(spread(1.2, 0.001), spread(0.8, 0.001))).title
+    assert "request time" not in alike

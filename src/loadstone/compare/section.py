@@ -161,9 +161,19 @@ def _title(compared: Compared) -> str:
     a, b = compared.names
     found = [
         f"{title} {row.metric.name} {row.ratio:.3f} times ({_interval(row)}), {row.answer.value}"
-        for title, row in ((title, deciding(rows)) for title, rows in compared.metrics if rows)
+        for title, rows in compared.metrics
+        for row in _headlines(rows)
     ]
     return f"{b} compared with {a}: {'; '.join(found) or NOTHING}"
+
+
+def _headlines(rows: Sequence[MetricComparison]) -> list[MetricComparison]:
+    """Return the metric that decides, and those that have another answer."""
+    if not rows:
+        return []
+    first = deciding(rows)
+    known = (row for row in leading(rows) if row.answer is not Answer.UNKNOWN)
+    return [first, *(row for row in known if row.answer is not first.answer)]
 
 
 def _section(
