@@ -15,11 +15,13 @@ import sys
 from pathlib import Path
 
 MARK = "<!-- loadstone guard -->"  # finds the comment again
+LEADING = ("throughput", "request time")  # as in compare/metrics.py
 HEADS = {
     "same": "Not slower.",
     "faster": "This change makes it faster.",
     "slightly slower": "This change makes it slower, by less than the guard allows.",
     "slower": "**This change makes it slower** than the guard allows.",
+    "left": "Not slower, but **something that the measurement created is left** in the cloud.",
     "undecided": "**Undecided**: the measurement cannot tell whether this change is slower.",
     "failed": "**The guard did not run**: nothing is known about this change.",
 }
@@ -64,12 +66,25 @@ def answer_of(code: int, data: Path) -> str:
         return "undecided"
     if code not in (0, 1) or not data.exists():
         return "failed"
+    found = json.loads(data.read_text())
     if code == 1:
-        return "slower"
-    measurements = json.loads(data.read_text())["measurements"]
-    answers = [row["answer"] for one in measurements for row in one["metrics"].values()]
-    primary = answers[0] if answers else "unknown"
-    return {"faster": "faster", "slower": "slightly slower"}.get(primary, "same")
+        # Without being slower, it ends so if something in the cloud could not be removed.
+        outcome = (found.get("guard") or {}).get("outcome", "slower")
+        return "slower" if outcome == "slower" else "left"
+    measurements = found["measurements"]
+    answers = [answer for one in measurements for answer in leading(one["metrics"])]
+    if "slower" in answers:
+        return "slightly slower"
+    return "faster" if "faster" in answers else "same"
+
+
+def leading(metrics: dict[str, dict[str, str]]) -> list[str]:
+    """Return the answers of the metrics that can say which is faster: all of these, or the first.
+
+    A change may raise throughput and make a single request slower.
+    """
+    found = [row["answer"] for name, row in metrics.items() if name in LEADING]
+    return found or [row["answer"] for row in metrics.values()][:1]
 
 
 def summary(answer: str, code: int, table: Path, stderr: str) -> str:

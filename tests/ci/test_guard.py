@@ -23,13 +23,17 @@ exit $CODE
 """
 
 
-def guarded(folder: Path, code: int, answer: str | None = None) -> tuple[int, str, str]:
+def guarded(
+    folder: Path, code: int, answer: str | None = None, outcome: str | None = None, **metrics: str
+) -> tuple[int, str, str]:
     """Run the guard with a Loadstone that ends so; return exit code, state and text."""
     command = folder / "loadstone"
     command.write_text(FAKE)
     command.chmod(0o755)
-    measurement = {"metrics": {"throughput": {"answer": answer}}}
-    data = {"measurements": [measurement]} if answer else None
+    answers = {"throughput": answer} | {n.replace("_", " "): one for n, one in metrics.items()}
+    measurement = {"metrics": {name: {"answer": one} for name, one in answers.items()}}
+    guard = {"guard": {"outcome": outcome}} if outcome else {}
+    data = {"measurements": [measurement]} | guard if answer else None
     variables = os.environ | {"CODE": str(code), "ANSWER": json.dumps(data) if data else ""}
     return run_guard(folder, str(command), variables)
 
@@ -70,6 +74,32 @@ def test_the_first_line_says_what_came_out(tmp_path, code, answer, state, head):
     assert head in first
     assert f"ended with {code}" in first
     assert "the table" in text
+
+
+@pytest.mark.parametrize(
+    ("throughput", "request_time", "head"),
+    [
+        ("faster", "slower", "by less than the guard allows."),
+        ("same", "slower", "by less than the guard allows."),
+        ("same", "faster", "makes it faster."),
+        ("unknown", "faster", "makes it faster."),
+    ],
+)
+def test_the_request_time_counts_as_throughput_does(tmp_path, throughput, request_time, head):
+    more = {"request_time": request_time, "latency_p50": "slower"}
+    _, state, text = guarded(tmp_path, 0, throughput, **more)
+    assert state == "changed"
+    assert head in text.splitlines()[2]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "head"),
+    [("slower", "**This change makes it slower**"), ("not slower", "Not slower, but **something")],
+)
+def test_exit_code_1_is_slower_only_if_the_guard_says_so(tmp_path, outcome, head):
+    _, state, text = guarded(tmp_path, 1, "same", outcome)
+    assert state == "changed"
+    assert head in text.splitlines()[2]
 
 
 def test_a_loadstone_that_was_not_installed_is_a_guard_that_did_not_run(tmp_path):

@@ -86,6 +86,10 @@ def test_an_unknown_scenario_is_refused(measured: Measured) -> None:
         (("--cloud=a",), "a comparison is of two or more, not of 1"),
         (("--cloud=a", "--cloud=b", "--lab=c"), "give two runs, or two or more of one kind"),
         (("--cloud=a", "--cloud=b", "--base=workers=1"), "--base means something with"),
+        (
+            ("--cloud=a", "--cloud=b", "--pairs=4", "--pairs-at-least=10", "--dry-run"),
+            "--pairs-at-least 10 is more than --pairs 4",
+        ),
         (("--cloud=a", "--cloud=b", "--same-within=x"), "is not a share; write it like 3%"),
     ],
 )

@@ -6,7 +6,7 @@ import pytest
 
 from loadstone.compare.answer import Answer, Criteria, MetricComparison, compare
 from loadstone.compare.metrics import REQUEST_TIME, THROUGHPUT
-from loadstone.compare.section import Compared
+from loadstone.compare.section import Compared, report_of
 from loadstone.compare.several import share_of, together
 
 pytestmark = pytest.mark.pure
@@ -79,3 +79,29 @@ def test_a_comparison_that_could_not_be_measured_has_no_share() -> None:
 
     assert answers(found[0]) == [Answer.FASTER, Answer.SLOWER]
     assert answers(found[1]) == []
+
+
+def test_of_what_was_not_measured_no_setting_is_said_to_be_the_same() -> None:
+    same = "A and B do not differ in any setting that is known."
+    nothing = Compared(("A", "C"), (), (("validate", ()),), CRITERIA, True, notes=("it failed",))
+
+    assert [one.text for one in report_of(nothing).statements] == ["it failed"]
+    assert same in [one.text for one in report_of(compared([1.0] * 8, [1.0] * 8)).statements]
+
+
+def test_the_pairs_that_an_undecided_guard_needs_are_those_that_tell_the_ratio_from_its_limit():
+    [(_, (row, *_))] = compared(spread(1 / 1.06, 0.02), [1.0] * 8).metrics
+    # Not the few that tell 5 % from nothing.
+    needed = row.pairs_to_decide(0.05, 0.05)
+    assert needed == row.pairs_to_find(1.06 / 1.05 - 1, 0.05) == 42
+    assert row.pairs_to_decide(0.06, 0.05) is None  # at its limit
+    assert row.pairs_to_decide(0.5, 0.05) is None  # no more than there were
+
+
+def test_the_title_tells_a_metric_with_another_answer() -> None:
+    title = report_of(compared(spread(1.2, 0.001), spread(1.5, 0.001))).title
+    assert "validate throughput 1.200 times" in title
+    assert "validate request time 1.500 times" in title
+    assert title.count("faster") == title.count("slower") == 1
+    alike = report_of(compared(spread(1.2, 0.001), spread(0.8, 0.001))).title
+    assert "request time" not in alike

@@ -6,6 +6,7 @@ import pytest
 from realistic import keystone
 
 from loadstone.compare.answer import Answer, Criteria
+from loadstone.compare.metrics import THROUGHPUT
 from loadstone.compare.stored import compare_runs
 from loadstone.errors import InvalidInput
 from loadstone.result.model import Run
@@ -55,3 +56,28 @@ def test_the_wide_side_of_an_interval_counts() -> None:
         run(1, Capacity(100.0, 80.0, 102.0, 0.95)), run(2, Capacity(84.0, 83.0, 85.0, 0.95))
     )
     assert found.metrics[0][1][0].answer is Answer.UNKNOWN
+
+
+def fixed(number: int, rate_rps: float | None) -> Run:
+    """Return a run of one load: at a rate, or in a closed loop."""
+    search = RESULT.measurements[0]
+    trial = replace(search.trials[0], rate_rps=rate_rps)
+    load = replace(search, policy="fixed", capacity=None, trials=(trial,), parameters=())
+    return replace(RESULT, run_id=f"2026110{number}-0300-ab12cd", measurements=(load,))
+
+
+def test_the_throughput_of_a_schedule_is_not_compared() -> None:
+    found = compared(fixed(1, None), fixed(2, 10.0))
+    [(title, rows)] = found.metrics
+    assert THROUGHPUT not in [row.metric for row in rows]
+    [note] = found.notes
+    assert note.startswith(f"{title}: the load of A was a closed loop and that of B 10/s")
+    alike = compared(fixed(1, None), fixed(2, None))
+    assert alike.notes == ()
+    assert THROUGHPUT in [row.metric for row in alike.metrics[0][1]]
+
+
+def test_runs_that_measured_one_scenario_in_other_ways_say_so() -> None:
+    search = run(1, Capacity(100.0, 98.0, 102.0, 0.95))
+    with pytest.raises(InvalidInput, match=r"issue \(a search for N\) and .* \(a fixed load\)"):
+        compared(search, fixed(2, 10.0))

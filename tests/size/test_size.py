@@ -145,6 +145,23 @@ def test_from_three_runs_on_the_scatter_is_that_between_runs() -> None:
     assert issue.trials == 9  # those at 30 % tell of the idle service
 
 
+def test_a_role_that_was_not_watched_in_one_of_the_scenarios_is_said() -> None:
+    whole = run(1, 0.0, WITHOUT_NOISE)
+    issue, validate = whole.measurements
+    trials = []
+    for trial in validate.trials:
+        assert trial.resources is not None
+        seen = trial.resources.observation
+        uses = tuple(one for one in seen.uses if one.role != Role.DATABASE.value)
+        unseen = replace(trial.resources, observation=replace(seen, uses=uses))
+        trials.append(replace(trial, resources=unseen))
+    unwatched = replace(validate, trials=tuple(trials))
+    found = sized([replace(whole, measurements=(issue, unwatched))], 40, 2000)
+    said = f"{VALIDATE}: no CPU of the database was counted, so that its cores are without this"
+    assert [one for one in found.assumptions if one.startswith(said)]
+    assert not [one for one in sized([whole], 40, 2000).assumptions if "was counted" in one]
+
+
 def test_runs_with_other_settings_are_not_mixed_in() -> None:
     old = run(1, 0.0, WITHOUT_NOISE)
     workers = replace(old.environment, target=(*old.environment.target, ("threads", "4")))
@@ -195,6 +212,9 @@ def test_the_command_gives_a_table_and_data_and_spells_out_its_assumptions(comma
     assert (found["workers"]["value"], found["nodes"]["value"]) == (51, 5)
     assert found["demands"][0]["cpu_ms"]["keystone"]["value"] == pytest.approx(240.0)
     assert found["assumptions"]
+    code, _, told = command("--logins", "40/s", "--lab", "demo", "--run", "latest")
+    assert code == 2
+    assert "give one of the two" in told
 
 
 @pytest.mark.processes

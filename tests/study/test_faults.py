@@ -8,9 +8,14 @@ from scripted import Scripted, simulated
 
 from loadstone.analysis.fault import Injection
 from loadstone.analysis.fault_effect import effect
+from loadstone.analysis.interval import Interval
+from loadstone.compare.answer import Answer
 from loadstone.errors import InvalidInput
 from loadstone.study.figure import of_turn
+from loadstone.study.model import Comparison
 from loadstone.study.read import StudySource
+from loadstone.study.table import Difference
+from loadstone.study.wording import conclusion
 
 KILL = "kill mysql service on one node"
 STUDY = f"""
@@ -40,6 +45,14 @@ def test_each_figure_of_each_fault_is_a_row():
     assert found.steps == (DOWNTIME, SHARE, DETECTED)
     assert found.published[0].is_of(found.cells[0], DOWNTIME)
     assert (found.measurement.terms.repeats, study(quick=True).measurement.terms.repeats) == (3, 1)
+
+
+def test_less_downtime_is_better_and_not_faster():
+    one = Difference(
+        Comparison("workers", "1", "2"), DOWNTIME, (), Interval(0.5, 0.4, 0.6, 3), 0.01, "pairs"
+    )
+    known = replace(one, p_holm=0.01, answer=Answer.FASTER)
+    assert conclusion(known, study()) == "better, p = 0.01"
 
 
 @pytest.mark.parametrize(

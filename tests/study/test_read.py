@@ -81,6 +81,8 @@ def test_the_quick_form_leaves_out_what_it_says():
          'it, as workers: "off"'),
         ("levels: [apache, nginx]", "levels: [apache, ngin]", 'mine.yaml:11: factor "web" has no '
          'level "ngin"; did you mean "nginx"?'),
+        ("levels: [apache, nginx]", "levels: [apache, apache]",
+         'mine.yaml:11: "apache" is compared with itself: give two levels'),
         ("{web: apache, workers: 2}", "{web: apache, worker: 2}", 'mine.yaml:13: there is no '
          'factor "worker"; did you mean "workers"?'),
         ("workers: [1, 2]", "workers: [1, 1]", 'mine.yaml:6: factor "workers" has the level "1" '

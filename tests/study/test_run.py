@@ -141,6 +141,16 @@ def test_a_second_try_that_fails_costs_no_figure(store, begun):
     assert begun.ended()[2].run_id is not None
 
 
+def test_a_try_of_resume_that_fails_costs_no_figure(store, begun):
+    carry_out(begun, Laboratory(store, limits={2: 9}), quiet, quiet)
+    doubtful = begun.ended()[2].run_id
+    again = Laboratory(store, {2: EnvironmentUnusable("the disk is full")})
+    carry_out(begun, again, quiet, quiet)
+    assert again.measured == [2]
+    assert begun.ended()[2].run_id == doubtful
+    assert not begun.ended()[2].is_done  # it is tried again
+
+
 def test_a_line_that_a_kill_cut_short_does_not_count(store, begun):
     with pytest.raises(KeyboardInterrupt):
         carry_out(begun, Laboratory(store, {3: KeyboardInterrupt()}), quiet, quiet)

@@ -2,7 +2,7 @@ import io
 import json
 import re
 from dataclasses import replace
-from math import exp, log
+from math import exp, log, sqrt
 
 import pytest
 from rich.console import Console
@@ -219,6 +219,13 @@ def test_of_cells_that_show_no_difference_this_is_said_first(tmp_path):
     assert list(wording.overview(STUDY, rows(STUDY, incomplete))) == []
 
 
+def test_ranges_with_one_middle_are_not_said_to_show_no_difference():
+    cells = [(web, workers) for web in ("apache", "nginx") for workers in ("1", "2")]
+    found = measured({cell: [10.0, None, None] for cell in cells})
+    assert list(wording.overview(STUDY, rows(STUDY, found)))
+    assert list(wording.overview(STUDY, rows(STUDY, with_ranges(found)))) == []
+
+
 def test_settings_that_differ_between_two_levels_are_one_folded_table(tmp_path):
     found = measured({(web, "1"): ALIKE for web in ("apache", "nginx")})
     facts = {"apache": (("cache", "on"),), "nginx": (("cache", "off"), ("a", "1"), ("b", "2"))}
@@ -351,6 +358,26 @@ def usage(wall_s, service_cpu_s):
     return Usage(wall_s, 2, 0.95, 0.01, service_cpu_s, 1.0)
 
 
+def test_repeats_of_different_software_are_named(tmp_path):
+    found = measured({("apache", "2"): [10.0, 10.0, 10.0]})
+    begun = journal.begin(tmp_path, StudySource("mine.yaml", TWO_BY_TWO), quick=False, seed=1)
+    labels = {
+        1: "keystone 30.0.0 with fix.patch (ab12)",
+        2: "keystone 30.0.0 with fix.patch (cd34)",
+    }
+    for at, one in enumerate(found):
+        if one.result is not None:
+            label = labels[min(one.turn.repeat, 2)]
+            environment = replace(one.result.environment, target=(("release", label),))
+            found[at] = replace(one, result=replace(one.result, environment=environment))
+    said = [one.text for one in report_of(begun, found).statements]
+    [line] = (one for one in said if "different software" in one)
+    assert line.startswith("web apache, workers 2: its repeats")
+    assert all(label in line for label in labels.values())
+    same = measured({("apache", "2"): [10.0, 10.0, 10.0]})
+    assert not [one for one in report_of(begun, same).statements if "software" in one.text]
+
+
 def test_two_repeats_show_that_they_are_too_few_for_an_interval():
     cells = wording.cells(row(measured({("apache", "2"): [100.0, 220.0, None]}), "apache", "2"))
     assert "too few repeats" in cells
@@ -375,14 +402,14 @@ def test_two_repeats_of_which_one_is_a_range_are_a_range_everywhere(tmp_path):
     assert [line.cells[1] for line in section.tables[0].rows] == ["6.1 to 8.1", "7.4", "\u2013"]
     data = as_data(report)
     assert [one["value"] for one in data["measurements"]] == [None] * 4
+    [values] = (one["values"] for one in data["measurements"] if one["values"])
+    assert values == [None, 7.4]
     first, second, *_ = (line for line in raw.render(begun, found).splitlines() if ",run-" in line)
     assert sorted(line.split(",")[-5] == "" for line in (first, second)) == [False, True]
 
 
-def test_a_ratio_of_ranges_is_no_narrower_than_they_are():
-    cells = {("apache", "1"): [10.0, 10.1, None], ("nginx", "1"): [5.0, 5.0, None]}
-    found = measured(cells)
-    (one,) = differences(STUDY, found)
+def with_ranges(found):
+    """Return the outcomes with searches that know N to within a factor of 1.2 only."""
     ranged = []
     for outcome in found:
         run = outcome.result
@@ -392,11 +419,39 @@ def test_a_ratio_of_ranges_is_no_narrower_than_they_are():
             wide = Capacity(None, n_rps / 1.2, n_rps * 1.2, 0.95)
             run = replace(run, measurements=(replace(search, capacity=wide),))
         ranged.append(replace(outcome, result=run))
-    (other,) = differences(STUDY, ranged)
+    return ranged
+
+
+def test_a_mean_of_ranges_is_no_narrower_than_they_are():
+    found = with_ranges(measured({("apache", "1"): [10.0, 10.0, 10.0]}))
+    estimate = row(found, "apache", "1").estimate
+    # Three searches, each known to within log 1.2 on both sides: log 1.2 / sqrt(3).
+    reach = 1.2 ** (1 / sqrt(3))
+    assert estimate.low == pytest.approx(estimate.value / reach)
+    assert estimate.high == pytest.approx(estimate.value * reach)
+
+
+def test_a_ratio_of_ranges_is_no_narrower_than_they_are():
+    cells = {("apache", "1"): [10.0, 10.1, None], ("nginx", "1"): [5.0, 5.0, None]}
+    found = measured(cells)
+    (one,) = differences(STUDY, found)
+    (other,) = differences(STUDY, with_ranges(found))
     assert other.ratio.mean == pytest.approx(one.ratio.mean, rel=0.02)
     # Two pairs, each known to within log 1.2 on both sides: sqrt(2 * 2 log² 1.2) / 2 = log 1.2.
     assert other.ratio.low <= other.ratio.mean / 1.19
     assert other.ratio.high >= other.ratio.mean * 1.19
+
+
+def test_a_common_ratio_of_ranges_is_no_narrower_than_they_are():
+    text = TWO_BY_TWO.replace("workers: [1, 2]", "workers: [1, 2, 4]")
+    study = StudySource("mine.yaml", text).study(quick=False)
+    cells = {(web, workers): [10.0, None, None] for web in ("apache", "nginx") for workers in "124"}
+    *_, over = differences(study, with_ranges(measured(cells, study)))
+    assert over.unit == "configurations"
+    assert over.answer is Answer.UNKNOWN
+    # A pair is known to within log 1.2 * sqrt(2); three of them by sqrt(3) better.
+    reach = 1.2 ** sqrt(2 / 3)
+    assert (over.ratio.low, over.ratio.high) == pytest.approx((1 / reach, reach), rel=0.02)
 
 
 def test_a_turn_that_failed_is_in_the_data_with_its_exit_code(tmp_path):

@@ -119,6 +119,18 @@ def test_the_least_budget_has_time_for_a_proof() -> None:
     assert run(Truth({FIRST: 0.3}), terms=least, space=space_of(1, levels=2)).has_gain
 
 
+def test_the_least_budget_has_time_for_a_proof_of_two_settings() -> None:
+    terms = Terms(HOUR_S, start_s=START_S, pair_s=PAIR_S)
+    least = replace(terms, budget_s=least_s(terms))
+    both = (((FIRST, SECOND), "audit"),)
+    truth = Truth({FIRST: 0.3, SECOND: 0.3})
+    found = run(truth, terms=least, space=space_of(2, levels=2), suggested=both)
+    assert found.winner is not None
+    assert found.winner.changes == (FIRST, SECOND)
+    assert found.has_gain
+    assert found.spent_s <= least.budget_s
+
+
 def test_costs_are_those_of_the_comparisons_that_were_made() -> None:
     costs = Costs(Terms(HOUR_S, start_s=1.0, pair_s=1.0))
     costs.add(machine(Truth()).measure(Comparison(Phase.CHECK, (), (), 6)), 6)

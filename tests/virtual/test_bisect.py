@@ -85,6 +85,18 @@ def test_an_earlier_run_is_resumed(loadstone: VirtualCommandLine) -> None:
     assert not again.engine.plans
 
 
+def test_a_patch_with_other_content_is_measured_anew(loadstone: VirtualCommandLine) -> None:
+    def lab(settings: Mapping[str, str]) -> Service:
+        return Service(workers=2, capacity_rps=100.0 if settings["release"] == "29.0.0" else 77.0)
+
+    patch = loadstone.home / "fix.patch"
+    releases = ("--release=29.0.0", "--release=29.0.1", f"--release=30.0.0+{patch}")
+    for text, is_known in (("one", False), ("one", True), ("another", False)):
+        patch.write_text(text)
+        ended = loadstone("bisect", *releases, *SHORT, "--resume", lab=lab)
+        assert (ended.code, not ended.engine.plans) == (0, is_known)
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -106,12 +106,54 @@ def test_at_a_given_rate_latencies_are_compared(loadstone: VirtualCommandLine) -
 def test_a_stored_comparison_gives_the_same_answer_again(loadstone: VirtualCommandLine) -> None:
     [ended] = compared(loadstone, A, times(1.3), 1)
     slow, fast = ended.data["runs"]
-    again = loadstone("compare", slow, fast, "--pairs=12", "--json=-")
+    again = loadstone("compare", slow, fast, "--json=-")
     assert (again.code, again.data["interleaved"]) == (0, True)
     assert throughput(again) == throughput(ended)
     back = loadstone("compare", f"--baseline={fast}", slow, "--fail-if-slower=5%", "--json=-")
     assert (back.code, back.data["guard"]["outcome"]) == (1, "slower")
     assert not again.engine.plans
+    wrong = loadstone("compare", slow, fast, "--scenario=validate", "--json=-")
+    assert wrong.code == 2
+    assert "--scenario does not go with stored runs" in wrong.stderr
+
+
+@pytest.mark.parametrize(
+    ("given", "pairs"), [("--pairs=4", 4), ("--pairs-at-least=50", 50)], ids=["most", "least"]
+)
+def test_the_limit_of_pairs_that_is_given_counts_before_the_default_one(
+    loadstone: VirtualCommandLine, given: str, pairs: int
+) -> None:
+    [ended] = compared(loadstone, A, times(3.0), 1, "--seconds=1", "--concurrency=2", given)
+    assert throughput(ended)["pairs"] == pairs
+
+
+def test_one_criterion_that_is_given_leaves_the_others_of_a_stored_comparison(
+    loadstone: VirtualCommandLine,
+) -> None:
+    criteria = ("--same-within=15%", "--fail-if-slower=5%")
+    [ended] = compared(loadstone, A, times(0.77), 1, *SHORT, *criteria)
+    assert ended.code == 1
+    runs = ended.data["runs"]
+    other_margin = loadstone("compare", *runs, "--same-within=1%", "--json=-")
+    assert (other_margin.code, other_margin.data["same_within"]) == (1, 0.01)
+    assert other_margin.data["guard"]["outcome"] == "slower"
+    other_limit = loadstone("compare", *runs, "--fail-if-slower=60%", "--json=-")
+    assert (other_limit.code, other_limit.data["same_within"]) == (0, 0.15)
+
+
+def test_a_configuration_file_gives_pairs_and_limits_as_the_command_line_does(
+    loadstone: VirtualCommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = loadstone.home / "own.toml"
+    config.write_text("[compare]\npairs = 4\npairs-at-least = 4\nseconds = 2\n")
+    monkeypatch.setenv("LOADSTONE_CONFIG", str(config))
+    clouds = {"a": A, "b": A}
+    ended = loadstone(*SIDES, "--concurrency=6", "--same-within=0.1%", clouds=clouds)
+    # Not twice as many, as of the command's own default in turns.
+    assert throughput(ended)["pairs"] == 4
+    config.write_text('[compare]\nfail-if-slower = "1%"\n')
+    [slow, fast] = compared(loadstone, times(0.77), A, 1)[0].data["runs"]
+    assert loadstone("compare", fast, slow, "--json=-").code == 1
 
 
 @pytest.mark.parametrize("side", [0, 1])
@@ -228,7 +270,11 @@ def test_if_none_can_be_measured_the_reason_stands_alone(loadstone: VirtualComma
 
 
 def test_the_guard_fails_if_one_of_several_is_slower(loadstone: VirtualCommandLine) -> None:
-    assert three(loadstone, 1.3, 0.77, "--fail-if-slower=5%").code == 1
+    ended = three(loadstone, 1.3, 0.77, "--fail-if-slower=5%")
+    assert ended.code == 1
+    assert ended.data["guard"] == {"most_slower": 0.05, "outcome": "slower"}
+    each = [one["guard"]["outcome"] for one in ended.data["comparisons"]]
+    assert each == ["not slower", "slower"]
 
 
 def test_a_dry_run_of_several_is_one_document(loadstone: VirtualCommandLine) -> None:

@@ -181,3 +181,13 @@ def test_a_cloud_and_its_commands_go_together(
 ) -> None:
     ended = loadstone("tune", *words, clouds={"mine": Service()})
     assert (ended.code, message in ended.stderr) == (2, True), ended.stderr
+
+
+def test_a_setting_that_the_environment_has_is_refused(
+    cloud: Commanded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CACHE", "memcached")
+    ended = cloud.tuned()
+    assert ended.code == 2
+    assert "unset CACHE" in ended.stderr
+    assert not cloud.log.exists()

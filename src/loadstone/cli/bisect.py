@@ -234,7 +234,10 @@ class _VersionBisection:
 
     @property
     def _key(self) -> str:
-        """What makes two bisections the same: the versions, the scenario and its load."""
+        """What makes two bisections the same: the versions, the scenario and its load.
+
+        A patch, a folder or a branch may have other content under the same name.
+        """
         options = self.options
         load = (
             *(options["scenario"], options["given"], options["users"], options["concurrency"]),
@@ -242,7 +245,9 @@ class _VersionBisection:
             *(options["fewest_pairs"], options["same_within"], options["cores"], options["fleet"]),
             *(str(options["http"]), options["tls_resumption"]),
         )
-        pairs = [(one.name, one.settings.pairs()) for one in self.versions]
+        pairs = [
+            (one.name, one.settings.pairs(), one.settings.source.title) for one in self.versions
+        ]
         return hashlib.sha256(repr((pairs, load)).encode()).hexdigest()[:12]
 
 

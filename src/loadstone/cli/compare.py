@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Literal, TextIO, TypedDict, Unpack
 import click
 from click.core import ParameterSource
 
-from loadstone.cli.choose import ANYWAY, PERMISSION, TAG, Command, backend_of, once
+from loadstone.cli.choose import (
+    ANYWAY,
+    PERMISSION,
+    TAG,
+    Command,
+    backend_of,
+    once,
+    refuse_given,
+)
 from loadstone.cli.dry_run import DRY_RUN, show_dry_run
 from loadstone.cli.duration import Number, RateRange, ShareParam
 from loadstone.cli.generator import fleet_address, fleet_options, generator_options
@@ -39,6 +47,11 @@ if TYPE_CHECKING:
 
 
 BLOCK_S = 6.0  # of a trial of one side
+# Options of a measurement, which two stored runs do not need.
+_OF_LOAD = (
+    *("scenario", "given", "users", "concurrency", "rate_rps", "seconds", "method", "profiles"),
+    *("pairs", "fewest_pairs", "fleet", "cores", "http", "tls_resumption", "tags"),
+)
 MOST_TARGETS = 10
 
 
@@ -264,9 +277,9 @@ def compare(ctx: click.Context, **options: Unpack[CompareOptions]) -> None:
             )
     if options["base"] and chosen not in (["releases"], ["levels"]):
         raise click.UsageError("--base means something with --release and --with only")
+    if pair:
+        refuse_given(ctx, _OF_LOAD, "does not go with stored runs: they are compared without load")
     if options["is_dry"]:
-        if pair:
-            raise click.UsageError("two stored runs are compared without load: no --dry-run")
         show_dry_comparison(_sides(options), options, options["to"])
         return
     found = (_stored(pair, options),) if pair else _measured(options, backend_of(ctx))
@@ -315,28 +328,40 @@ def _by_default(name: str, options: LoadOptions, factor: int) -> int:
 
 def _is_given(name: str) -> bool:
     source = click.get_current_context().get_parameter_source(name)
-    return source not in (None, ParameterSource.DEFAULT, ParameterSource.DEFAULT_MAP)
+    return source not in (None, ParameterSource.DEFAULT)  # a configuration file gives it, too
 
 
 def criteria(options: LoadOptions) -> "Criteria":
     """Return the criteria from the options."""
     from loadstone.compare.answer import Criteria
 
+    most, fewest = options["pairs"], options["fewest_pairs"]
+    if fewest > most and _is_given("fewest_pairs") and _is_given("pairs"):
+        raise click.UsageError(f"--pairs-at-least {fewest} is more than --pairs {most}")
+    most *= _by_default("pairs", options, 2)
+    fewest *= _by_default("fewest_pairs", options, 2)
+    # Of two limits of which one is the default, the one that is given counts.
+    if fewest > most and _is_given("fewest_pairs"):
+        most = fewest
     return Criteria(
-        most_pairs=options["pairs"] * _by_default("pairs", options, 2),
-        fewest_pairs=options["fewest_pairs"] * _by_default("fewest_pairs", options, 2),
+        most_pairs=most,
+        fewest_pairs=min(fewest, most),
         same_within=options["same_within"],
     )
 
 
 def _stored(pair: tuple[str, ...], options: CompareOptions) -> "Compared":
-    from loadstone.compare.stored import compare_runs, recorded
+    from loadstone.compare.stored import recorded
 
     with open_to_read(options["location"]) as store:
         a, b = (store.get(name) for name in pair)
-        if not any(map(_is_given, ("same_within", "most_slower"))):
-            return recorded(a, b, store.samples)  # as it was measured
-        return compare_runs(a, b, criteria(options), store.samples, options["most_slower"])
+        return recorded(
+            a,
+            b,
+            store.samples,
+            same_within=options["same_within"] if _is_given("same_within") else None,
+            most_slower=options["most_slower"],
+        )
 
 
 def _measured(options: CompareOptions, backend: "Backend") -> "tuple[Compared, ...]":

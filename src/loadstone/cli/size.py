@@ -93,6 +93,8 @@ def size(
     rates, boots = _rates(logins, validations, mix), None
     if not rates and options["boots"] is None:
         raise click.UsageError("give --logins, --validations, --boots or --mix")
+    if options["runs"] and options["lab"] is not None:
+        raise click.UsageError("--run names the runs, and --lab chooses them: give one of the two")
     with open_to_read(location) as store:
         if options["boots"] is not None:
             runs = _runs(store, options["runs"], options["lab"], is_boot)

@@ -1,5 +1,6 @@
 """`loadstone tune`: which settings lift it?"""
 
+import os
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, TypedDict, Unpack
@@ -198,6 +199,7 @@ def tune(ctx: click.Context, **options: Unpack[TuneOptions]) -> None:
     """
     from loadstone.tune import journal as journals
     from loadstone.tune.propose import require_optuna
+    from loadstone.tune.space import require_unset
 
     require_optuna()
     if options["resume"] is not None:
@@ -206,6 +208,8 @@ def tune(ctx: click.Context, **options: Unpack[TuneOptions]) -> None:
         if options["is_dry"]:
             _show_dry_run(found.begun, options["to"])
             return
+        if found.begun.commands is not None and found.result is None:
+            require_unset(found.begun.space, os.environ)
     else:
         begun = _begun(options)
         if options["is_dry"]:
@@ -255,8 +259,6 @@ def _begun(options: TuneOptions) -> "Begun":
 
 
 def _cores() -> int:
-    import os
-
     return os.cpu_count() or 1
 
 
@@ -323,7 +325,9 @@ def _space_of_variables(options: TuneOptions) -> "tuple[Space, Pairs]":
     for name, _ in default:
         space.require_variable(name)
     known = tuple(dict(default).items())
-    return space.find(options["space"], known, kept, is_of_lab=False), kept
+    found = space.find(options["space"], known, kept, is_of_lab=False)
+    space.require_unset(found, os.environ)
+    return found, kept
 
 
 def _of_lab(options: TuneOptions) -> "Pairs":

@@ -9,6 +9,7 @@ from statistics import fmean, stdev
 from loadstone.compare.sequential import FEWEST_PAIRS, interval, pairs_needed
 
 ALPHA = 0.05
+MOST_NEEDED = 10_000  # pairs: nobody measures more
 
 
 class Answer(StrEnum):
@@ -55,9 +56,26 @@ class MetricComparison:
 
     def pairs_to_find(self, share: float, alpha: float) -> int | None:
         """Return the pairs of trials that find a difference of `share` (0.02 is 2 %), if known."""
-        if not isfinite(self.deviation):
+        return self._pairs_for(log(1 + share), alpha)
+
+    def pairs_to_decide(self, most_slower: float, alpha: float) -> int | None:
+        """Return the pairs that tell this ratio from B being slower by a share.
+
+        None if that is not known, or takes no more pairs than there were or more than MOST_NEEDED.
+        """
+        slower = -log(self.ratio) if self.metric.is_higher_better else log(self.ratio)
+        distance = abs(slower - log(1 + most_slower))
+        # Pairs grow with the square; this many need no exact number.
+        if self.deviation > distance * sqrt(MOST_NEEDED):
             return None
-        return pairs_needed(self.deviation, log(1 + share), alpha)
+        needed = self._pairs_for(distance, alpha)
+        return needed if needed and self.pairs < needed <= MOST_NEEDED else None
+
+    def _pairs_for(self, difference: float, alpha: float) -> int | None:
+        """Return the pairs that find a difference of the logarithms."""
+        if not isfinite(self.deviation) or difference <= 0:
+            return None
+        return pairs_needed(self.deviation, difference, alpha)
 
 
 Pair = tuple[float, float]  # of A and of B, greater than 0

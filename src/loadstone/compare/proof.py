@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from loadstone.compare.answer import Answer, MetricComparison
 from loadstone.compare.metrics import CPU
-from loadstone.compare.pairs import deciding
+from loadstone.compare.pairs import leading
 from loadstone.compare.section import Compared
 from loadstone.monitor import machine
 from loadstone.report import figures
@@ -23,16 +23,23 @@ def paragraph(
     if not rows:
         said = f"With {', '.join(changes)}, nothing of {title} was measured."
         return f"{said}\nTo repeat it: {command}"
-    row = deciding(rows)
+    # Each metric that can answer, as a change may raise throughput and make a request slower.
+    first, *others = leading(rows)
     facts = dict(machine.facts())
+    pairs = max(row.pairs for row in (first, *others))
     sentences = [
-        f"With {', '.join(changes)}, {row.metric.name} of {title} {_effect(row, found)}",
+        f"With {', '.join(changes)}, {first.metric.name} of {title} {_effect(first, found)}",
+        *(f"{_capital(row.metric.name)} {_effect(row, found)}" for row in others),
         *_costs(rows, memory_mb),
-        f"Measured in {row.pairs} pairs of trials, in random order, on {facts['cores']} cores "
+        f"Measured in {pairs} pairs of trials, in random order, on {facts['cores']} cores "
         f"({facts['processor']}) on {datetime.now(UTC):%Y-%m-%d}.",
         f"To repeat it: {command}",
     ]
     return "\n".join(sentences)
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _effect(row: MetricComparison, found: Compared) -> str:

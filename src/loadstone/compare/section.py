@@ -92,7 +92,9 @@ def report_of(compared: Compared, store: str = "") -> Report:
     names = compared.run_ids[:1] if compared.is_paired else compared.run_ids
     output = "" if compared.is_paired else " -o FILE"
     same = "A and B do not differ in any setting that is known."
-    notes = (*apart, *compared.notes, *(() if compared.settings else (same,)))
+    is_measured = any(rows for _, rows in compared.metrics)
+    known_same = (same,) if is_measured and not compared.settings else ()
+    notes = (*apart, *compared.notes, *known_same)
     return Report(
         title=_title(compared),
         subject=f"A: {a}, B: {b}",
@@ -159,9 +161,19 @@ def _title(compared: Compared) -> str:
     a, b = compared.names
     found = [
         f"{title} {row.metric.name} {row.ratio:.3f} times ({_interval(row)}), {row.answer.value}"
-        for title, row in ((title, deciding(rows)) for title, rows in compared.metrics if rows)
+        for title, rows in compared.metrics
+        for row in _headlines(rows)
     ]
     return f"{b} compared with {a}: {'; '.join(found) or NOTHING}"
+
+
+def _headlines(rows: Sequence[MetricComparison]) -> list[MetricComparison]:
+    """Return the metric that decides, and those that have another answer."""
+    if not rows:
+        return []
+    first = deciding(rows)
+    known = (row for row in leading(rows) if row.answer is not Answer.UNKNOWN)
+    return [first, *(row for row in known if row.answer is not first.answer)]
 
 
 def _section(
@@ -199,7 +211,7 @@ def _section(
         ),
         statements=(
             Statement(said),
-            *(Statement(_meaning(row)) for row in leading(rows) if row.metric in MEANINGS),
+            *(Statement(_meaning(row)) for row in leading(rows) if _has_meaning(row)),
         ),
         tables=(_metrics(rows),) if rows else (),
         flame=_flame(compared.where) if compared.where and number == 1 else None,
@@ -209,6 +221,11 @@ def _section(
             "metrics": {row.metric.name: _row_data(row) for row in rows},
         },
     )
+
+
+def _has_meaning(row: MetricComparison) -> bool:
+    """Return whether a ratio can be said in words: it is known how sure it is."""
+    return row.metric in MEANINGS and math.isfinite(row.high)
 
 
 def _meaning(row: MetricComparison) -> str:
@@ -239,8 +256,8 @@ def _guard(row: MetricComparison, outcome: GuardOutcome, compared: Compared) -> 
     share = figures.percent(compared.most_slower or 0.0)
     within = f"{_interval(row)} times" if math.isfinite(row.high) else "no interval"
     if outcome is GuardOutcome.UNDECIDED:
-        needed = row.pairs_to_find(compared.most_slower or 0.0, compared.criteria.alpha)
-        more = f"; {needed} pairs would show {share}" if needed else ""
+        needed = row.pairs_to_decide(compared.most_slower or 0.0, compared.criteria.alpha)
+        more = f"; if the ratio is as seen, {needed:,} pairs decide" if needed else ""
         return f"undecided: B / A {row.ratio:.3f} ({within}), {share} slower allowed{more}"
     return f"{outcome.value} by more than {share}: B / A {row.ratio:.3f} ({within})"
 
@@ -319,11 +336,6 @@ def _settings(compared: Compared) -> Table:
 
 
 def _data(compared: Compared) -> dict[str, Any]:
-    outcomes = [
-        guard(r, compared.most_slower)[0]
-        for _, r in compared.metrics
-        if r and compared.most_slower is not None
-    ]
     return {
         "document": "comparison",
         "runs": list(compared.run_ids),
@@ -336,10 +348,21 @@ def _data(compared: Compared) -> dict[str, Any]:
         "same_within": compared.criteria.same_within,
         "notes": list(compared.notes),
         "where": None if compared.where is None else _where_data(compared.where),
-        "guard": None
-        if compared.most_slower is None
-        else {"most_slower": compared.most_slower, "outcome": _worst(outcomes).value},
+        "guard": guard_data((compared,)),
     }
+
+
+def guard_data(found: Sequence[Compared]) -> dict[str, Any] | None:
+    """Return the worst result of --fail-if-slower of comparisons; None without a limit."""
+    most_slower = found[0].most_slower
+    if most_slower is None:
+        return None
+    outcomes = [
+        guard(rows, most_slower)[0] if rows else GuardOutcome.UNDECIDED
+        for one in found
+        for _, rows in one.metrics
+    ]
+    return {"most_slower": most_slower, "outcome": _worst(outcomes).value}
 
 
 def _where_data(found: Where) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from loadstone.compare.answer import Answer, Criteria, MetricComparison, decided
-from loadstone.compare.section import Compared, report_of, worst_code
+from loadstone.compare.section import Compared, guard_data, report_of, worst_code
 from loadstone.report.section import Report, Section
 from loadstone.report.sections.overview import overview
 
@@ -79,7 +79,11 @@ def report_of_several(found: Sequence[Compared], store: str = "") -> Report:
             for one in report.tables
         ),
         page="; ".join(report.page for report in reports if report.page),
-        data={**reports[0].data, "comparisons": [dict(report.data) for report in reports]},
+        data={
+            **reports[0].data,
+            "guard": guard_data(found),
+            "comparisons": [dict(report.data) for report in reports],
+        },
     )
 
 

@@ -65,6 +65,7 @@ def compare_runs(
             if why := _other_objectives(one, other):
                 notes.append(why)
                 rows = tuple(row for row in rows if row.metric != CAPACITY)
+            notes += _other_rates(one, other) if rows else ()
             metrics.append((one.title, rows))
             continue
         found = _in_pairs(one, other, criteria, _Reader(samples, (a.run_id, b.run_id)))
@@ -82,7 +83,7 @@ def compare_runs(
             )
         raise InvalidInput(
             f"{a.run_id} and {b.run_id} have no measured scenario in common: "
-            f"{_titles(a)} and {_titles(b)}"
+            f"{_measured(a)} and {_measured(b)}"
         )
     return Compared(
         names=_names(a, b) if is_paired else (a.run_id, b.run_id),
@@ -108,13 +109,26 @@ def _settings(
     return differences([(*run.environment.settings, *own) for run, own in both])
 
 
-def recorded(a: Run, b: Run, samples: ReadSamples) -> Compared:
-    """Compare two runs by the criteria with which they were measured, if in pairs."""
+def recorded(
+    a: Run,
+    b: Run,
+    samples: ReadSamples,
+    *,
+    same_within: float | None = None,
+    most_slower: float | None = None,
+) -> Compared:
+    """Compare two runs by the criteria with which they were measured, if in pairs.
+
+    `same_within` and `most_slower` are other criteria than those.
+    """
     known = _parameters(a)
-    criteria, most_slower = Criteria(), None
-    if SAME_WITHIN in known:
-        criteria = replace(criteria, same_within=float(known[SAME_WITHIN]))
-    if MOST_SLOWER in known and known.get(PAIRED) == _parameters(b).get(PAIRED):
+    criteria = Criteria()
+    if same_within is None and SAME_WITHIN in known:
+        same_within = float(known[SAME_WITHIN])
+    if same_within is not None:
+        criteria = replace(criteria, same_within=same_within)
+    is_one = known.get(PAIRED) == _parameters(b).get(PAIRED)
+    if most_slower is None and MOST_SLOWER in known and is_one:
         most_slower = float(known[MOST_SLOWER])
     return compare_runs(a, b, criteria, samples, most_slower)
 
@@ -159,8 +173,11 @@ def _label(measured: Measurement) -> str | None:
     return dict(measured.parameters).get(PAIRED)
 
 
-def _titles(run: Run) -> str:
-    return ", ".join(dict.fromkeys(one.title for one in run.measurements)) or "nothing"
+def _measured(run: Run) -> str:
+    """Return what a run measured, and how: two runs of one scenario may differ in that."""
+    kinds = {"search": "a search for N", "turns": "loads in turns", "fixed": "a fixed load"}
+    each = (f"{one.title} ({kinds.get(one.policy, one.policy)})" for one in run.measurements)
+    return ", ".join(dict.fromkeys(each)) or "nothing"
 
 
 def _matched(a: Run, b: Run) -> Iterator[tuple[Measurement, Measurement]]:
@@ -227,12 +244,30 @@ def _estimates(measured: Measurement) -> Iterator[tuple[Metric, StoredValue]]:
     if capacity is not None and capacity.rate_rps:
         yield CAPACITY, StoredValue(capacity.rate_rps, capacity.low_rps, capacity.high_rps)
     if measured.policy == "fixed" and stats is not None and stats.ok:
-        yield THROUGHPUT, StoredValue(stats.completed_rps)
+        if _rate_rps(measured) is None:  # else it is that of the schedule
+            yield THROUGHPUT, StoredValue(stats.completed_rps)
         yield MEDIAN, StoredValue(stats.total.median_s)
         yield P95, StoredValue(stats.total.p95_s)
         yield P99, StoredValue(stats.total.p99_s)
     if measured.cpu_per_request_s:
         yield CPU, StoredValue(measured.cpu_per_request_s)
+
+
+def _rate_rps(measured: Measurement) -> float | None:
+    """Return the rate at which a fixed load was due; None of a closed loop."""
+    rates = [trial.rate_rps for trial in measured.trials if measured.policy == "fixed"]
+    return next((rate for rate in rates if rate is not None), None)
+
+
+def _other_rates(a: Measurement, b: Measurement) -> Iterator[str]:
+    """Say that two fixed loads were due at different rates."""
+    rates = [_rate_rps(one) for one in (a, b)]
+    if rates[0] != rates[1]:
+        ours, theirs = ("a closed loop" if one is None else f"{one:g}/s" for one in rates)
+        yield (
+            f"{a.title}: the load of A was {ours} and that of B {theirs}, so that the latencies "
+            "differ by the load, too"
+        )
 
 
 def _ratio(

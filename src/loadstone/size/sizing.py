@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, hypot
 
+from loadstone.diagnosis.demand import role_name
+from loadstone.diagnosis.service import KEYSTONE
 from loadstone.monitor.roles import Role
 from loadstone.report import figures
 from loadstone.result.model import OF_LAB_HOST
@@ -227,9 +229,24 @@ def _assumptions(
             )
         if load.demand.service_s.low is None:
             yield f"{load.demand.title}: one run tells nothing of how its duration scatters."
+    yield from _not_counted(loads)
     for one in settings_that_differ([load.demand for load in loads]):
         values = ", ".join(value or "not known" for value in one.values)
         yield f"The scenarios were measured with different settings: {one.name} {values}."
+
+
+def _not_counted(loads: Sequence[Load]) -> Iterable[str]:
+    """Say which scenarios have no cost in a role in which others have one."""
+    for role in ROLES:
+        known = [load for load in loads if load.demand.of(role) is not None]
+        if not known:
+            continue
+        for load in loads:
+            if load.demand.of(role) is None:
+                yield (
+                    f"{load.demand.title}: no CPU of {role_name(role, KEYSTONE)} was counted, so "
+                    "that its cores are without this load."
+                )
 
 
 def _of_boots(boots: Boots | None) -> Iterable[str]:

@@ -297,6 +297,9 @@ class _StudyReader:
                 self._is_known(all_factors, comparison.factor, one, ("compare", i))
                 for one in (base, other)
             ]
+            if base == other:
+                self._wrong(("compare", i), f'"{base}" is compared with itself: give two levels')
+                continue
             # The quick form may lack one of the levels.
             if all(known) and {(comparison.factor, base), (comparison.factor, other)} <= present:
                 yield Comparison(comparison.factor, base, other)

@@ -221,6 +221,12 @@ class Study:
         return self.figure[0] in (Figure.KEYSTONE, Figure.STATEMENTS)
 
     @property
+    def is_of_speed(self) -> bool:
+        """Whether the figure is a rate or a time of the service."""
+        is_of_faults = isinstance(self.measurement, FaultMeasurement)
+        return not (self.is_counted or is_of_faults or self.figure[0] == Figure.SUCCESS)
+
+    @property
     def secrets(self) -> frozenset[str]:
         """Secrets of the task and of Keystone's options."""
         options = {

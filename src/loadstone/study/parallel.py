@@ -55,11 +55,12 @@ class ParallelStudy:
                 if one.run_id is not None and one.host in names
             }
             missing = [t for t in order if t.number not in ended or not ended[t.number].is_done]
+            measured = {number for number, one in ended.items() if one.run_id is not None}
             try:
-                doubtful = self._measure(missing, block, hosts)
+                doubtful = self._measure(missing, block, hosts, measured)
                 if doubtful:
                     self.say("once more, for the load generator was the limit:")
-                    self._measure(doubtful, block, hosts, keeps_failures=False)
+                    self._measure(doubtful, block, hosts, measured)
             finally:
                 self._end()
 
@@ -68,12 +69,12 @@ class ParallelStudy:
         missing: Sequence[Turn],
         block: dict[int, int],
         hosts: dict[int, str],
-        *,
-        keeps_failures: bool = True,
+        measured: set[int],
     ) -> list[Turn]:
         """Measure turns; return those in which the load generator was the limit.
 
-        The turns of a lost lab host go to the others.
+        The turns of a lost lab host go to the others. A failure does not replace the result of a
+        turn that was `measured` before.
         """
         left, doubtful = list(missing), []
         while left or self._running:
@@ -93,8 +94,10 @@ class ParallelStudy:
                     self._lose(started.slot, hosts)
                     left.insert(0, started.turn)
                     continue
-                if result.run_id is not None or keeps_failures:
+                if result.run_id is not None or result.turn not in measured:
                     self.journal.add(result)
+                if result.run_id is not None:
+                    measured.add(result.turn)
                 if not result.is_valid:
                     doubtful.append(started.turn)
         return doubtful

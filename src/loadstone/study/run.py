@@ -133,7 +133,10 @@ def carry_out(
         for done, turn in enumerate(missing):
             left_s = todo.left_s(missing[:done], missing[done:], clock() - began_s)
             result = todo.measure_turn(turn, left_s, is_first=not done)
-            journal.add(result)
+            earlier = ended.get(turn.number)
+            # An earlier result, of which the generator was the limit, is better than none.
+            if result.run_id is not None or earlier is None or earlier.run_id is None:
+                journal.add(result)
             if not result.is_valid:
                 doubtful.append(turn)
         for turn in doubtful:

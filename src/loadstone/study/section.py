@@ -26,6 +26,7 @@ from loadstone.study.journal import StudyJournal
 from loadstone.study.model import Cell, Study
 from loadstone.study.outcomes import exit_code
 from loadstone.study.scaling import LAW_POINTS, Scaling, fit, scalings
+from loadstone.study.software import change_lines
 from loadstone.study.table import (
     RATES,
     TableRow,
@@ -93,6 +94,7 @@ def _statements(
         text = f"{missing} of {len(outcomes)} measurements are missing; go on: {resume}"
         yield Statement(text, Severity.CRITICAL)
     yield from (Statement(one, Severity.WARNING) for one in reasons(lines))
+    yield from (Statement(one, Severity.WARNING) for one in change_lines(outcomes))
     yield from map(Statement, disturbance_lines(outcomes))
 
 
@@ -270,7 +272,7 @@ def _row(row: TableRow) -> dict[str, Any]:
         "low": found.low if found else None,
         "high": found.high if found else None,
         "confidence": found.confidence if found else None,
-        "values": list(row.values),
+        "values": list(row.figures),
         "repeats": row.repeats,
         "generator_valid": row.is_valid,
         "published": row.published.value if row.published else None,

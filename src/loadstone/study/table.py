@@ -86,6 +86,7 @@ class TableRow:
     is_left_out: bool = False  # its turns ended before this step
     costs: Costs | None = None  # means over the repeats; None: not requested
     at_least: tuple[bool, ...] = ()  # whether each value is only a lower bound
+    figures: tuple[float | None, ...] = ()  # of each repeat; None also of a range and of a bound
 
     @property
     def numbers(self) -> tuple[float, ...]:
@@ -171,6 +172,7 @@ def _row(study: Study, cell: Cell, step: str | None, outcomes: list[TurnOutcome]
         estimate=_over_repeats([one for one in estimates if one is not None]),
         values=tuple(one.value if one else None for one in estimates),
         at_least=tuple(bool(one and one.is_at_least) for one in estimates),
+        figures=tuple(figure_of(one) if one else None for one in estimates),
         repeats=study.repeats,
         is_valid=all(valid) if valid else None,
         published=next((one for one in study.published if one.is_of(cell, step)), None),
@@ -202,7 +204,8 @@ def _over_repeats(estimates: list[Estimate]) -> Estimate | None:
     """Return the mean with a t interval over repeats, or the only estimate unchanged.
 
     If some are lower bounds, the result is the lowest, as a lower bound. Of too few repeats for an
-    interval, of which one has a range only, it is the range of all.
+    interval, of which one has a range only, it is the range of all. The interval of more repeats is
+    at least as wide as their ranges leave it.
     """
     values = [one.value for one in estimates if one.value is not None]
     if any(one.is_at_least for one in estimates):
@@ -220,6 +223,8 @@ def _over_repeats(estimates: list[Estimate]) -> Estimate | None:
             high = max(one.high for one in found if one.high is not None)
             return Estimate(over.mean, low, high, 0.0, is_range=True)
         return Estimate(over.mean, None, None, 0.0)
+    if any(one.is_range for one in found):
+        over = _widened(over, found)
     return Estimate(over.mean, over.low, over.high, CONFIDENCE)
 
 
@@ -307,37 +312,57 @@ def _differences(
     study: Study, comparison: Comparison, step: str | None, outcomes: Sequence[TurnOutcome]
 ) -> Iterator[Difference]:
     pairs = _paired(study, comparison, step, outcomes)
-    over: dict[str, list[tuple[Pairs, float]]] = defaultdict(list)
+    over: dict[str, list[_Configuration]] = defaultdict(list)
     for cell in study.cells:
         others = _others(cell, comparison.factor)
         own = pairs.pop(others, None)
         if own:
             ratios = [ratio for ratio, _ in own]
             logs = [log(one.mean) for one in ratios]
+            has_range = any(is_of_range for _, is_of_range in own)
             found = _difference(comparison, step, others, logs, "pairs")
             if len(own) == 1:
                 found = replace(found, ratio=ratios[0])
-            elif any(is_of_range for _, is_of_range in own):
+            elif has_range:
                 found = replace(found, ratio=_widened(found.ratio, ratios))
             yield found
-            over[cell.scenario].append((others, fmean(logs)))
-    for means in over.values():
-        if len(means) >= LEAST_REPEATS:
-            shared = tuple(p for p in means[0][0] if all(p in others for others, _ in means))
-            logs = [mean for _, mean in means]
-            yield _difference(comparison, step, shared, logs, "configurations")
+            alone = _widened(Interval(exp(fmean(logs)), None, None, len(own)), ratios)
+            over[cell.scenario].append(_Configuration(others, alone, has_range))
+    for each in over.values():
+        if len(each) >= LEAST_REPEATS:
+            yield _over_configurations(comparison, step, each)
 
 
-def _widened(ratio: Interval, pairs: Sequence[Interval]) -> Interval:
-    """Return the interval of a mean ratio, at least as wide as its pairs leave it.
+@dataclass(frozen=True, slots=True)
+class _Configuration:
+    """The ratio of one combination of the other factors' levels."""
+
+    others: Pairs
+    ratio: Interval  # from the intervals of its measurements, without the scatter between repeats
+    has_range: bool  # whether one of its figures is a range
+
+
+def _over_configurations(
+    comparison: Comparison, step: str | None, each: Sequence[_Configuration]
+) -> Difference:
+    shared = tuple(p for p in each[0].others if all(p in one.others for one in each))
+    logs = [log(one.ratio.mean) for one in each]
+    found = _difference(comparison, step, shared, logs, "configurations")
+    if any(one.has_range for one in each):
+        found = replace(found, ratio=_widened(found.ratio, [one.ratio for one in each]))
+    return found
+
+
+def _widened(found: Interval, of: Sequence[Interval] | Sequence[Estimate]) -> Interval:
+    """Return the interval of a mean, at least as wide as the intervals of its values leave it.
 
     The middle of a range is no measurement: middles may agree by chance where nothing is known to
     that precision.
     """
-    halves = [log(one.high / one.low) / 2 for one in pairs if one.low and one.high]
-    half = sqrt(sum(one * one for one in halves)) / len(pairs)
-    low, high = ratio.mean * exp(-half), ratio.mean * exp(half)
-    return replace(ratio, low=min(ratio.low or low, low), high=max(ratio.high or high, high))
+    halves = [log(one.high / one.low) / 2 for one in of if one.low and one.high]
+    half = sqrt(sum(one * one for one in halves)) / len(of)
+    low, high = found.mean * exp(-half), found.mean * exp(half)
+    return replace(found, low=min(found.low or low, low), high=max(found.high or high, high))
 
 
 def _difference(

@@ -38,6 +38,8 @@ _WORDS = {
 }
 
 _OF_COUNTS = {**_WORDS, Answer.FASTER: "fewer", Answer.SLOWER: "more"}
+# Of shares that succeed, and of what faults do: no figure of speed.
+_OF_OTHERS = {**_WORDS, Answer.FASTER: "better", Answer.SLOWER: "worse"}
 
 
 def heads(study: Study) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -160,7 +162,7 @@ def overview(study: Study, lines: Sequence[TableRow]) -> Iterator[str]:
         }
         if not alike or (len(alike) == len(names) and not _overlap(own)):
             continue
-        values = [row.estimate.value for row in own if row.estimate and row.estimate.value]
+        values = [one for row in own if row.estimate for one in _values(row.estimate)]
         unit = f" {study.figure[1]}" if study.figure[1] else ""
         listed = _listed(list(alike))
         verb = "shows" if len(alike) == 1 else "show"
@@ -188,11 +190,18 @@ def _within(lines: Sequence[TableRow], factor: str) -> float | None:
 
 
 def _share(group: Sequence[TableRow]) -> float | None:
-    values = [row.estimate.value for row in group if row.estimate and row.estimate.value]
-    if len(values) < len(group) or not _overlap(group):
+    known = [row.estimate for row in group if row.estimate and row.estimate.value]
+    if len(known) < len(group) or not _overlap(group):
         return None
-    mean = fmean(values)
+    values = [value for one in known for value in _values(one)]
+    mean = fmean(one.value or 0.0 for one in known)
     return max(abs(value - mean) for value in values) / mean
+
+
+def _values(found: Estimate) -> tuple[float, ...]:
+    """Return what a figure may be at most and at least: of a range only its ends are known."""
+    every = (found.low, found.high) if found.is_range else (found.value,)
+    return tuple(one for one in every if one is not None)
 
 
 def _overlap(group: Sequence[TableRow]) -> bool:
@@ -272,5 +281,5 @@ def conclusion(one: Difference, study: Study) -> str:
         return "no test of one alone"
     if one.p_holm is None:
         return f"no test {UNTESTED}"
-    word = (_OF_COUNTS if study.is_counted else _WORDS)[one.answer]
-    return f"{word}, p = {one.p_holm:.2g}"
+    words = _OF_COUNTS if study.is_counted else _WORDS if study.is_of_speed else _OF_OTHERS
+    return f"{words[one.answer]}, p = {one.p_holm:.2g}"

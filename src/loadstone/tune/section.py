@@ -48,8 +48,8 @@ METHOD = (
     "misses the true gain with 2.5 % (Bonferroni): with 95 %, both hold it.",
     "What a setting carries: the winner beside the winner with this setting put back, tested with "
     "Holm's method, so that with 95 % no setting without a part in the gain is kept.",
-    "The gain that was seen while searching is the highest of many noisy ones, and so flatters "
-    "itself. It is shown only to make that visible.",
+    "The gain that was seen while searching is one of the highest of many noisy ones, and so "
+    "flatters itself. It is shown only to make that visible.",
 )
 
 
@@ -177,8 +177,8 @@ def _facts(shown: Shown) -> Iterator[Fact]:
     if winner is not None and winner.evidence is not None:
         yield Fact(
             "seen while searching",
-            f"{words(winner.changes)}: {exp(winner.evidence.mean):.3f} times, the highest of "
-            f"{_count(tuned)}: not the gain",
+            f"{words(winner.changes)}: {exp(winner.evidence.mean):.3f} times, chosen as the best "
+            f"of {_count(tuned)}: not the gain",
             rank=2,
             short=f"{exp(winner.evidence.mean):.3f}",
             is_column=True,

@@ -364,6 +364,20 @@ def require_variable(name: str) -> None:
         raise InvalidInput(f"{name} is a secret, which would be kept in the tuning's journal")
 
 
+def require_unset(space: Space, environment: Mapping[str, str]) -> None:
+    """Raise InvalidInput if a setting is a variable already, which --apply would read.
+
+    A command takes a variable that is there for a setting of the combination.
+    """
+    named = (one.name for one in (*space.settings, *space.trades))
+    for name in dict.fromkeys((*named, *dict(space.default))):
+        if name in environment:
+            raise InvalidInput(
+                f"{name} is set in the environment, and --apply would read it where the setting "
+                f"stays as it is: unset {name}"
+            )
+
+
 def words(changes: Pairs) -> str:
     """Return changes as `KEY=VALUE KEY=VALUE`."""
     return " ".join(f"{name}={value}" for name, value in changes) or "the default"

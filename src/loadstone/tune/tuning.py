@@ -190,9 +190,10 @@ class _Tuning:
         if winner is None or winner.evidence is None:
             return found
         left_s = self._proof_s
-        if len(winner.changes) > 1:
-            left_s *= budget.PROOF_SHARE
-        proof = self._proof(Phase.PROOF, winner.changes, winner.evidence, left_s)
+        share_s = left_s * (budget.PROOF_SHARE if len(winner.changes) > 1 else 1.0)
+        if self.costs.pairs_in(share_s) < budget.FEWEST_PROOF:
+            share_s = left_s  # a proof without an ablation says more than none
+        proof = self._proof(Phase.PROOF, winner.changes, winner.evidence, share_s)
         found = replace(found, proof=proof)
         if proof is None:
             self.cut_short.append("the proof")

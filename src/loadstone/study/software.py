@@ -1,0 +1,24 @@
+"""Software that changed between the repeats of a cell, as a branch or a patch may."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from loadstone.study.table import TurnOutcome
+
+NAMES = ("release", "loadstone")  # facts of a run: what was measured, and by what
+
+
+def change_lines(outcomes: Sequence[TurnOutcome]) -> Iterator[str]:
+    """Say of which cells the repeats are of different software, so that they tell no scatter."""
+    of_cell: dict[str, list[dict[str, str]]] = defaultdict(list)
+    for one in outcomes:
+        if one.result is not None:
+            of_cell[str(one.turn.cell)].append(dict(one.result.environment.settings))
+    for cell, runs in of_cell.items():
+        for name in NAMES:
+            known = dict.fromkeys(facts[name] for facts in runs if name in facts)
+            if len(known) > 1:
+                yield (
+                    f"{cell}: its repeats were measured with different software ({name}: "
+                    f"{'; '.join(known)}), and its figure is of no one of them."
+                )
