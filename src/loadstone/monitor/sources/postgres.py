@@ -47,7 +47,10 @@ SESSIONS_SQL = (  # noqa: S608  # constants
 ).format(", ".join(f"count(*) FILTER (WHERE {which})" for _, which in SESSIONS))
 # Without pg_monitor (or pg_read_all_stats), the server shows of other users' sessions only that
 # they exist: their state, and even their kind, is null.
-HIDDEN_SQL = "SELECT count(*) FROM pg_stat_activity WHERE query = '<insufficient privilege>'"
+HIDDEN_SQL = (
+    "SELECT count(*) FROM pg_stat_activity "
+    "WHERE query = '<insufficient privilege>' AND datid IS NOT NULL"
+)
 WAL_SQL = "SELECT wal_sync, wal_sync_time, wal_bytes FROM pg_stat_wal"
 WAL = (
     ("log_fsyncs_total", "1", 1.0),
