@@ -75,6 +75,19 @@ def test_a_prometheus_gets_the_password_of_a_file(tmp_path, options, expected):
     assert SECRET not in repr(source)
 
 
+def test_two_results_for_one_source_are_not_mixed_into_one_series():
+    rows = [
+        {"metric": {"instance": "db:9187", "replica": replica}, "value": [0, value]}
+        for replica, value in (("a", "100"), ("b", "7000"))
+    ]
+    answer = {"status": "success", "data": {"result": rows}}
+    with serving(handled(lambda request: request.answer(200, answer))) as url:
+        source = open_source(f"prometheus={url}")
+        with pytest.raises(Unreadable, match="several results for machine@db:9187/cpu"):
+            list(source.read())
+        source.close()
+
+
 def test_a_prometheus_that_answers_without_end_is_left(monkeypatch):
     monkeypatch.setattr("loadstone.monitor.sources.prometheus.MOST_BYTES", 100_000)
 
