@@ -1,6 +1,7 @@
 """Monitors never end a run, and name once what they cannot read."""
 
 import threading
+import time
 from dataclasses import dataclass, field
 
 from loadstone.monitor.metrics import Reading
@@ -73,6 +74,23 @@ def test_a_slow_source_on_another_machine_does_not_delay_a_look():
         monitor.sample()
         assert monitor.metrics().of("fast", "value")[1].tolist()
         release.set()
+
+
+def test_what_another_machine_answers_late_is_of_the_time_of_its_answer():
+    release, begun = threading.Event(), threading.Event()
+
+    class Late(Script):
+        def read(self):
+            begun.set()
+            release.wait()
+            return super().read()
+
+    with Monitor([Late("late", [1], is_remote=True)], every_s=1000) as monitor:
+        assert begun.wait(10)
+        answered_s = time.time()
+        release.set()
+    times, _ = monitor.metrics().of("late", "value")
+    assert times[0] >= answered_s
 
 
 def test_the_monitors_own_cpu_is_among_the_readings():
