@@ -26,6 +26,8 @@ class Script:
         self.has_read.set()
         if isinstance(entry, Exception):
             raise entry
+        if entry is None:
+            return
         yield Reading(self.name, "value", entry)
 
     def close(self):
@@ -52,6 +54,15 @@ def test_one_failure_among_answers_is_forgiven_and_three_in_a_row_are_not():
             monitor.sample()
     assert [one.source for one in monitor.missing] == ["gone"]
     assert gone.reads == 4
+
+
+def test_a_source_that_is_not_asked_at_each_read_is_missed_as_well():
+    gone = OSError("broken")
+    away = Script("away", [1, None, gone, None, gone, None, gone, None])
+    with Monitor([away], every_s=1000) as monitor:
+        for _ in range(8):
+            monitor.sample()
+    assert [one.source for one in monitor.missing] == ["away"]
 
 
 def test_an_error_that_nobody_foresaw_ends_nothing():

@@ -154,7 +154,8 @@ class Monitor:
                 self._missing.append(Missing(watched.source.name, _why(problem)))
                 _close(watched.source)
             return []
-        watched.has_answered, watched.failures = True, 0
+        if readings:  # a Prometheus gives none between two queries
+            watched.has_answered, watched.failures = True, 0
         return readings
 
 
