@@ -31,6 +31,10 @@ ANSWER = {"status": "success", "data": {"result": [{"metric": {}, "value": [0, "
         f"mariadb://ann:{SECRET}@host:wrong",
         f"mariadb://ann:{SECRET}",
         f"other://ann:{SECRET}@host",
+        f"mariadb://ann@host?password={SECRET}",
+        f"mariadb://ann@host?{SECRET}",
+        "mariadb://ann@host?passwordfile=/etc/secret",
+        "mariadb://ann@host?password-file=",
     ],
 )
 def test_a_secret_in_a_url_is_refused_and_not_repeated(text):
