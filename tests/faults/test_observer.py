@@ -1,7 +1,7 @@
 """Faults of a trial, and what becomes of those that cannot be carried out."""
 
 from dataclasses import dataclass, field
-from threading import Event
+from threading import Event, Thread
 from types import SimpleNamespace
 
 import pytest
@@ -16,6 +16,7 @@ from loadstone.faults.observer import Faults
 from loadstone.faults.sentence import read
 from loadstone.plan.hooks import Event as At
 from loadstone.plan.hooks import FaultInjection, Hook
+from loadstone.system.clock import SYSTEM, Clock
 
 
 @dataclass
@@ -62,11 +63,33 @@ def test_what_a_hook_cannot_do_is_refused_before_the_load(sentence, words):
         FaultRunner(None, None, "run").require_possible((), (hook,), None)
 
 
-def test_an_upgrade_by_commands_of_the_user_needs_no_preparation():
-    hook = Hook(FaultInjection("upgrade keystone to 30.0.0"), At("time", (1,)))
-    service = Service(("here",), {"upgrade": Action("true")})
+def of_commands(actions, clock=SYSTEM):
+    """What carries out faults of a service by these commands."""
     place = Endpoint.parse("http://127.0.0.1:9")
     access = SimpleNamespace(cloud=SimpleNamespace(endpoint=place), endpoint=place)
-    target = SimpleNamespace(lab=None, access=access)
-    commands = FaultCommands("faults.yaml", {"keystone": service})
-    FaultRunner(target, commands, "run").require_possible((), (hook,), None)
+    commands = FaultCommands("faults.yaml", {"keystone": Service(("here",), actions)})
+    return FaultRunner(SimpleNamespace(lab=None, access=access), commands, "run", clock)
+
+
+def test_an_upgrade_by_commands_of_the_user_needs_no_preparation():
+    hook = Hook(FaultInjection("upgrade keystone to 30.0.0"), At("time", (1,)))
+    of_commands({"upgrade": Action("true")}).require_possible((), (hook,), None)
+
+
+@pytest.mark.processes
+def test_nothing_is_measured_while_a_fault_that_failed_should_be_held(tmp_path, monkeypatch):
+    monkeypatch.setenv("LOADSTONE_HOME", str(tmp_path))
+    threads = []
+
+    def thread(work):
+        threads.append(Thread(target=work))
+        return threads[-1]
+
+    runner = of_commands(
+        {"kill": Action("false")}, Clock(sleep=lambda _: threads[0].join(), thread=thread)
+    )
+    with (
+        pytest.raises(EnvironmentUnusable, match="false ended with 1"),
+        runner.hold(read("kill keystone service"), print),
+    ):
+        pytest.fail("a whole service is measured")
