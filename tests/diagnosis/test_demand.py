@@ -125,6 +125,24 @@ def test_a_gauge_is_that_of_the_load_not_of_the_moments_before_and_after_it():
     assert use.utilisation == 1
 
 
+def test_a_full_backend_of_the_balancer_is_not_hidden_by_an_idle_one():
+    rows = {
+        "haproxy/keystone/node-1": {"sessions": 8, "sessions_limit": 8, "queue": 0},
+        "haproxy/keystone/backend": {"sessions": 8, "sessions_limit": 200, "queue": 30},
+        "haproxy/glance/node-1": {"sessions": 1, "sessions_limit": 100, "queue": 0},
+        "haproxy/glance/backend": {"sessions": 1, "sessions_limit": 200, "queue": 5},
+        "haproxy/web/frontend": {"sessions": 50, "sessions_limit": 2000},
+    }
+    readings = [Reading(source, *one) for source, row in rows.items() for one in row.items()]
+    recorder = Recorder()
+    for second in range(5):
+        recorder.add(second, readings)
+    seen = observe(recorder.metrics(), 100)
+    use = seen.use(BottleneckKind.BALANCER, "balancer")
+    assert (use.busy, use.capacity) == (8, 8)
+    assert seen.figure("balancer_queue") == 30
+
+
 def test_nothing_measured_is_nothing_known():
     seen = observe(Recorder().metrics(), 10)
     assert seen.uses == ()

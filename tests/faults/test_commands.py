@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -108,6 +109,35 @@ def test_the_journal_undoes_commands_also_after_a_boot(tmp_path: Path) -> None:
     assert len(undo_pending(journal).undone) == 1
     assert not (tmp_path / "frozen").exists()
     assert processes.boot_id() != "another boot"
+
+
+@pytest.mark.processes
+def test_a_command_on_another_machine_ends_before_its_undo(tmp_path: Path, monkeypatch) -> None:
+    ssh, begun, broken = (tmp_path / name for name in ("ssh", "begun", "broken"))
+    ssh.write_text('#!/bin/sh\nfor command; do :; done\nexec sh -c "$command"\n')
+    ssh.chmod(0o700)
+    os.mkfifo(begun)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    do = f"echo > {begun}; sleep 1; touch {broken}"
+    text = f"keystone: {{hosts: [far], kill: {{do: '{do}', undo: 'rm -f {broken}'}}}}"
+    code = (
+        "import sys; from pathlib import Path;"
+        "from loadstone.faults.commands import CommandInjector, read_commands;"
+        "from loadstone.faults.journal import FaultTarget, UndoJournal;"
+        "from loadstone.faults.sentence import read;"
+        "target = FaultTarget(None, ('127.0.0.1:9',));"
+        "journal = UndoJournal(Path(sys.argv[1]), target);"
+        "commands = read_commands(Path(sys.argv[2]));"
+        "CommandInjector(journal, commands).inject(read('kill keystone service'))"
+    )
+    journal = journal_in(tmp_path)
+    file = written(tmp_path, text)
+    with subprocess.Popen((sys.executable, "-c", code, str(journal.path), str(file))) as process:
+        assert begun.read_text()
+        process.kill()
+    assert len(undo_pending(journal).undone) == 2
+    time.sleep(1.5)  # by then the command would have broken it again
+    assert not broken.exists()
 
 
 @pytest.mark.parametrize(

@@ -56,6 +56,19 @@ def test_memory_is_bounded_and_counters_lose_nothing():
     assert metrics.time_s[-25:].tolist() == [*range(975, 1000)]
 
 
+def test_a_source_that_is_read_between_the_others_keeps_its_older_readings():
+    recorder = Recorder(most_rows=100)
+    for second in range(60):
+        recorder.add(second, [Reading("db", "commits_total", second)])
+        recorder.add(second + 0.5, [Reading("db@far", "commits_total", second)])
+    metrics = recorder.metrics()
+    assert len(metrics) <= 100
+    for source in ("db", "db@far"):
+        times, _ = metrics.of(source, "commits_total")
+        assert times[0] < 1
+        assert np.diff(times).max() <= 2
+
+
 def test_a_file_of_readings_gives_back_what_was_written(tmp_path):
     columns = readings.ReadingColumns(
         time_us=np.array([1_700_000_000_000_000, 1_700_000_001_000_000], np.int64),

@@ -31,6 +31,10 @@ ANSWER = {"status": "success", "data": {"result": [{"metric": {}, "value": [0, "
         f"mariadb://ann:{SECRET}@host:wrong",
         f"mariadb://ann:{SECRET}",
         f"other://ann:{SECRET}@host",
+        f"mariadb://ann@host?password={SECRET}",
+        f"mariadb://ann@host?{SECRET}",
+        "mariadb://ann@host?passwordfile=/etc/secret",
+        "mariadb://ann@host?password-file=",
     ],
 )
 def test_a_secret_in_a_url_is_refused_and_not_repeated(text):
@@ -73,6 +77,19 @@ def test_a_prometheus_gets_the_password_of_a_file(tmp_path, options, expected):
         source.close()
     assert set(received) == {expected}
     assert SECRET not in repr(source)
+
+
+def test_two_results_for_one_source_are_not_mixed_into_one_series():
+    rows = [
+        {"metric": {"instance": "db:9187", "replica": replica}, "value": [0, value]}
+        for replica, value in (("a", "100"), ("b", "7000"))
+    ]
+    answer = {"status": "success", "data": {"result": rows}}
+    with serving(handled(lambda request: request.answer(200, answer))) as url:
+        source = open_source(f"prometheus={url}")
+        with pytest.raises(Unreadable, match="several results for machine@db:9187/cpu"):
+            list(source.read())
+        source.close()
 
 
 def test_a_prometheus_that_answers_without_end_is_left(monkeypatch):

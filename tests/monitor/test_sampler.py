@@ -1,6 +1,7 @@
 """Monitors never end a run, and name once what they cannot read."""
 
 import threading
+import time
 from dataclasses import dataclass, field
 
 from loadstone.monitor.metrics import Reading
@@ -25,6 +26,8 @@ class Script:
         self.has_read.set()
         if isinstance(entry, Exception):
             raise entry
+        if entry is None:
+            return
         yield Reading(self.name, "value", entry)
 
     def close(self):
@@ -53,6 +56,15 @@ def test_one_failure_among_answers_is_forgiven_and_three_in_a_row_are_not():
     assert gone.reads == 4
 
 
+def test_a_source_that_is_not_asked_at_each_read_is_missed_as_well():
+    gone = OSError("broken")
+    away = Script("away", [1, None, gone, None, gone, None, gone, None])
+    with Monitor([away], every_s=1000) as monitor:
+        for _ in range(8):
+            monitor.sample()
+    assert [one.source for one in monitor.missing] == ["away"]
+
+
 def test_an_error_that_nobody_foresaw_ends_nothing():
     with Monitor([Script("odd", [ZeroDivisionError("division by zero")])], every_s=1000) as monitor:
         monitor.sample()
@@ -73,6 +85,23 @@ def test_a_slow_source_on_another_machine_does_not_delay_a_look():
         monitor.sample()
         assert monitor.metrics().of("fast", "value")[1].tolist()
         release.set()
+
+
+def test_what_another_machine_answers_late_is_of_the_time_of_its_answer():
+    release, begun = threading.Event(), threading.Event()
+
+    class Late(Script):
+        def read(self):
+            begun.set()
+            release.wait()
+            return super().read()
+
+    with Monitor([Late("late", [1], is_remote=True)], every_s=1000) as monitor:
+        assert begun.wait(10)
+        answered_s = time.time()
+        release.set()
+    times, _ = monitor.metrics().of("late", "value")
+    assert times[0] >= answered_s
 
 
 def test_the_monitors_own_cpu_is_among_the_readings():

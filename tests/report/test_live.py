@@ -117,6 +117,18 @@ def test_sums_are_those_of_the_trials_also_after_a_load_without_a_result(feed, k
     assert kept.state.loads == ()
 
 
+def test_sums_do_not_fall_when_a_lost_host_has_sent_fewer_samples_than_counts(feed, kept):
+    trial = runs()["search"].measurements[0].trials[0]
+    counted = progress(1.0 + trial.stats.due / 50.0)
+    observer = feed.observer("run")
+    observer.on_trial_begin(REQUEST)
+    observer.on_progress(counted)
+    observer.on_trial_end(trial)
+    sums = kept.state.sums
+    assert (sums.due, sums.ok) == (counted.due, counted.ok)
+    assert sums.latencies == counted.latencies
+
+
 def test_the_kinds_of_errors_are_bounded_and_none_is_lost():
     trial = runs()["search"].measurements[0].trials[0]
     failed = tuple(

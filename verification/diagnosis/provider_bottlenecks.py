@@ -43,6 +43,7 @@ from verification.diagnosis.quota import quota
 
 HALF_A_CORE = 0.5
 AWAY_S = 0.004  # of the far database, in each direction
+MOST_S = 3600  # until the delay ends by itself, if nobody ends it
 WARM_UP_S = 20.0
 
 
@@ -59,7 +60,7 @@ def far_database() -> Iterator[None]:
         @functools.cache
         def delayed(port: int) -> int:
             near = free_port()
-            words = (str(near), str(port), str(AWAY_S))
+            words = (str(near), str(port), str(AWAY_S), str(MOST_S))
             proxy = subprocess.Popen((sys.executable, "-m", "loadstone.faults.proxy", *words))
             stack.callback(proxy.wait)
             stack.callback(proxy.terminate)

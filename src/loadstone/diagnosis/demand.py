@@ -165,6 +165,19 @@ def observe(metrics: Metrics, requests: int, setup: Setup = Setup()) -> Observat
 
 
 @dataclass(frozen=True, slots=True)
+class _Backend:
+    """A backend of haproxy: its servers with a limit, and the requests that wait for any."""
+
+    sessions: float
+    sessions_limit: float  # 0: no server has one
+    queue: float | None
+
+    @property
+    def utilisation(self) -> float:
+        return self.sessions / self.sessions_limit if self.sessions_limit else 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class _View:
     """Reads uses and figures from metrics."""
 
@@ -389,21 +402,12 @@ class _View:
             )
 
     def balancer(self) -> Iterator[ResourceUse]:
-        """Yield the balancer's sessions: of the process, and of all servers with a limit."""
-        limited = [
-            (one, limit)
-            for head in self.heads("haproxy")
-            for one in self.below(head)
-            if not one.endswith(("/frontend", "/backend"))
-            and (limit := self.metrics.last(one, "sessions_limit"))
-        ]
-        if limited:
-            used = self.means(tuple(one for one, _ in limited), "sessions") or 0.0
-            most = sum(limit for _, limit in limited)
+        """Yield the balancer's sessions: of the process, and of its fullest backend."""
+        backend = self.fullest_backend()
+        if backend is not None and backend.sessions_limit:
             name = "the balancer's sessions to its servers"
-            yield self.shared(
-                name, BottleneckKind.BALANCER, Role.BALANCER, (used, most), "sessions"
-            )
+            amounts = (backend.sessions, backend.sessions_limit)
+            yield self.shared(name, BottleneckKind.BALANCER, Role.BALANCER, amounts, "sessions")
         for head in self.heads("haproxy"):
             connections = self.level(head, "connections")
             most_open = self.metrics.last(head, "connections_limit")
@@ -417,6 +421,30 @@ class _View:
                     most_open,
                     "connections",
                 )
+
+    def fullest_backend(self) -> "_Backend | None":
+        """Return the backend with the most utilised servers; None without any.
+
+        Each is judged on its own, because the sessions that an idle one may have do not help a full
+        one. Where no server has a limit, it is the one with the longest queue.
+        """
+        rows: dict[str, list[str]] = {}
+        for head in self.heads("haproxy"):
+            for one in self.below(head):
+                if not one.endswith("/frontend"):
+                    rows.setdefault(one.rpartition("/")[0], []).append(one)
+        backends = [self.backend(tuple(one)) for one in rows.values()]
+        return max(backends, key=lambda one: (one.utilisation, one.queue or 0.0), default=None)
+
+    def backend(self, rows: tuple[str, ...]) -> "_Backend":
+        """Return what the rows of a backend say: those of its servers, and its own."""
+        limits = {
+            one: limit
+            for one in rows
+            if not one.endswith("/backend") and (limit := self.metrics.last(one, "sessions_limit"))
+        }
+        used = self.means(tuple(limits), "sessions") or 0.0
+        return _Backend(used, sum(limits.values()), self.means(rows, "queue"))
 
     def machine_figures(self) -> Iterator[tuple[str, float | None]]:
         """Yield the kernel's figures on waiting."""
@@ -521,12 +549,7 @@ class _View:
         """Yield how many requests wait where."""
         yield "web_queue", self.means(self.heads("uwsgi"), "queue")
         yield "web_drops_per_s", self.total(self.heads("nginx"), "dropped_total")
-        backends = tuple(
-            one
-            for head in self.heads("haproxy")
-            for one in self.below(head)
-            if not one.endswith("/frontend")
-        )
-        yield "balancer_queue", self.means(backends, "queue")
+        backend = self.fullest_backend()
+        yield "balancer_queue", None if backend is None else backend.queue
         yield "directory_queue", self.means(self.heads("slapd"), "queue")
         yield "respawns", self.total(self.heads("uwsgi"), "respawns_total")

@@ -40,9 +40,21 @@ class FaultRunner:
         """Raise InvalidInput, before any load, for a fault that the target cannot have."""
         actions = (one.action for one in hooks)
         faults = [one.fault for one in planned] + ([held] if held else [])
-        faults += [read(one.sentence) for one in actions if isinstance(one, FaultInjection)]
-        for fault in faults:
+        hooked = [read(one.sentence) for one in actions if isinstance(one, FaultInjection)]
+        for fault in hooked:
+            self._require_hookable(fault)
+        for fault in (*faults, *hooked):
             self._injector(fault).check(fault)
+
+    def _require_hookable(self, fault: Fault) -> None:
+        """Raise InvalidInput for a fault of a hook that must be known before the load."""
+        is_prepared = self.commands is None and fault.verb in (Verb.CONFIGURE, Verb.UPGRADE)
+        if is_prepared or fault.verb is Verb.OVERLOAD:
+            why = "is prepared before the load" if is_prepared else "is part of the load"
+            raise InvalidInput(
+                f"fault {fault.sentence!r}: {why}, so that a hook cannot do it; use loadstone "
+                f"fault --do {fault.sentence!r}"
+            )
 
     @contextmanager
     def undoing(self, say: Say) -> Iterator[Target]:
@@ -69,12 +81,13 @@ class FaultRunner:
         try:
             say(f"  {fault.sentence}; the balancer has {NOTICED_S:.0f} s to notice")
             self.clock.sleep(NOTICED_S)
+            if record.done():  # it is not in force, and what follows would measure a whole service
+                _require_success(record.result())
             yield
         finally:
             injector.over.set()
             thread.join()
-        if record.result().failure:
-            raise EnvironmentUnusable(f"fault {fault.sentence!r}: {record.result().failure}")
+        _require_success(record.result())
         injector.settle()
 
     @property
@@ -123,6 +136,11 @@ def undoing(journal: UndoJournal, owner: Owner, say: Say) -> Iterator[None]:
         raise
     if what := left():
         raise EnvironmentUnusable(what)
+
+
+def _require_success(record: FaultRecord) -> None:
+    if record.failure:
+        raise EnvironmentUnusable(f"fault {record.fault.sentence!r}: {record.failure}")
 
 
 def _complete(future: Future[FaultRecord], work: Callable[[], FaultRecord]) -> None:

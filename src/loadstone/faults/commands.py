@@ -134,7 +134,7 @@ class CommandInjector:
                 if host == HERE:
                     carry_out_here(self.journal, self.owner, action.do)
                 else:
-                    carry_out(host, action.do)
+                    _carry_out_there(self.journal, self.owner, host, action.do)
             self.clock.wait(self.over, fault.hold_s)
         except LoadstoneError as problem:
             failures.append(str(problem))
@@ -176,6 +176,16 @@ def carry_out_here(
         # It has a session of its own, so that Ctrl-C does not reach it.
         environment = {**os.environ, **(variables or {}), FAULT: mark}
         carry_out(HERE, command, environment, interrupted=partial(end_marked, mark))
+    finally:
+        journal.remove(running)
+
+
+def _carry_out_there(journal: UndoJournal, owner: Owner, host: str, command: str) -> None:
+    """Run a command by ssh; if this process dies, its undo waits until the command has ended."""
+    mark = secrets.token_hex(8)
+    running = journal.note(Undo.WAIT, mark, owner)
+    try:
+        carry_out(host, command, {**os.environ, FAULT: mark})
     finally:
         journal.remove(running)
 

@@ -35,7 +35,7 @@ from loadstone.system.clock import SYSTEM, Clock
 ANSWER_S = 5.0  # of memcached
 PROXY = (sys.executable, "-P", "-m", "loadstone.faults.proxy")
 PROXY_S = 30.0  # until a process between haproxy and a node listens, on a busy machine
-SPARE_S = 60.0  # a busy loop that nobody ended ends by itself after this
+SPARE_S = 60.0  # a busy loop or a proxy that nobody ended ends by itself so long after the fault
 # Verbs after which haproxy should stop sending requests to the node.
 _TAKES_DOWN = (
     Verb.KILL,
@@ -323,8 +323,6 @@ class _ActiveFault:
     def _reroute(self, records: Sequence[Record]) -> None:
         """Put a proxy that delays, drops or never answers between haproxy and the node."""
         fault, folder = self.fault, self.folder
-        how = {Verb.DISCONNECT: CUT, Verb.LOSE: f"{LOSS}{fault.share}"}.get(fault.verb)
-        how = how or str(fault.delay_s)
         for node in sorted({parts.node_of(record.part) for record in records}):
             server = balancer.server_of(node)
             target = parts.read_state(folder).port(server)
@@ -333,7 +331,7 @@ class _ActiveFault:
             between, mark = choose(None), secrets.token_hex(8)
             self._note(Undo.END, mark)
             self._note(Undo.ADDRESS, f"{server} {target}")
-            argv = (*PROXY, str(between), str(target), how)
+            argv = proxy_command(fault, between, target)
             processes.start(Command(argv, folder / "logs" / "fault.log", folder, {FAULT: mark}))
             deadline = time.monotonic() + PROXY_S
             # Do not probe by connecting: this would take a place in its listen queue.
@@ -472,6 +470,13 @@ class _ActiveFault:
         except EnvironmentUnusable:
             return  # haproxy itself is away
         self.detected_s = self._now_s()
+
+
+def proxy_command(fault: Fault, port: int, target: int) -> tuple[str, ...]:
+    """Return the command of the process on a port that stands for a node's network."""
+    how = {Verb.DISCONNECT: CUT, Verb.LOSE: f"{LOSS}{fault.share}"}.get(fault.verb)
+    least_s = fault.hold_s + SPARE_S
+    return (*PROXY, str(port), str(target), how or str(fault.delay_s), str(least_s))
 
 
 def _family(record: Record) -> tuple[processes.Process, ...]:

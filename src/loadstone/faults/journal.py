@@ -42,6 +42,7 @@ class Undo(StrEnum):
     CONF = "keystone.conf"  # as it was, and the nodes restarted
     UPGRADE = "finish the upgrade"  # there is no way back from a migrated schema
     END = "end"  # processes that load the machine, or a command of the user's file in progress
+    WAIT = "wait"  # for a command of the user's file that is in progress on another machine
     CORES = "cores"  # of processes that are bound to some of them
     COMMAND = "command"  # of the user's file, on a host
 
@@ -93,6 +94,8 @@ class UndoStep:
                 return f"{masked(command.command)} ({command.host})"
             case Undo.END:
                 return "end what was started"
+            case Undo.WAIT:
+                return "wait for what was started"
             case Undo.CORES:
                 return "give the service's processes all their cores"
             case Undo.START:

@@ -68,6 +68,8 @@ class Faults(TrialObserver):
     clock: Clock = SYSTEM
     _threads: list[Thread] = field(default_factory=list, init=False)
     _records: list[FaultRecord] = field(default_factory=list, init=False)
+    # Planned faults that ended with an exception, which belongs to no record.
+    _broken: list[tuple[Fault, Exception]] = field(default_factory=list, init=False)
     _running: int = field(default=0, init=False)  # faults that are not undone yet
     _changed: Condition = field(default_factory=Condition, init=False)
     _samples: Samples | SampleFile | None = field(default=None, init=False)
@@ -85,7 +87,7 @@ class Faults(TrialObserver):
             if progress.elapsed_s < planned.at_s:
                 break
             self.say(f"  {progress.elapsed_s:5.1f} s  {planned.fault.sentence}")
-            thread = self.clock.thread(partial(self.inject, planned.fault))
+            thread = self.clock.thread(partial(self._carry_out, planned.fault))
             self._threads.append(thread)
             thread.start()
         return not self._is_over()
@@ -99,6 +101,13 @@ class Faults(TrialObserver):
             and 0 < len(self.planned) == len(end_times_s)
             and self.clock.unix_s() > max(end_times_s) + AFTER_S
         )
+
+    def _carry_out(self, fault: Fault) -> None:
+        """Inject a fault in a thread of its own, whose exception nobody would see."""
+        try:
+            self.inject(fault)
+        except Exception as problem:
+            self._broken.append((fault, problem))
 
     def inject(self, fault: Fault) -> FaultRecord:
         """Inject a fault in the caller's thread; it is undone when this returns."""
@@ -127,6 +136,10 @@ class Faults(TrialObserver):
 
     def on_trial_end(self, trial: Trial) -> Trial:
         """Add the effects of the faults."""
+        for fault, problem in self._broken:
+            if isinstance(problem, OSError):
+                raise EnvironmentUnusable(f"fault {fault.sentence!r}: {problem}") from problem
+            raise problem
         for record in self._records:
             if record.failure:
                 raise EnvironmentUnusable(f"fault {record.fault.sentence!r}: {record.failure}")

@@ -1,11 +1,11 @@
-"""A network fault between haproxy and a node: `python -m loadstone.faults.proxy PORT TARGET DELAY`.
+"""A network fault between haproxy and a node.
 
-Where the kernel can neither delay nor drop packets of one peer, haproxy connects to this process
-instead of the node. With a delay in seconds, it delays each direction by that time. With `cut` it
-accepts no connection, so clients never get an answer, as in a network partition. With `loss=SHARE`
-it imitates TCP with packet loss: a connection whose first packet is lost is a second late, any
-other chunk by the retransmission time-out, which doubles with each loss. It ends after LONGEST_S if
-nobody ends it.
+`python -m loadstone.faults.proxy PORT TARGET DELAY SECONDS`. Where the kernel can neither delay nor
+drop packets of one peer, haproxy connects to this process instead of the node. With a delay in
+seconds, it delays each direction by that time. With `cut` it accepts no connection, so clients
+never get an answer, as in a network partition. With `loss=SHARE` it imitates TCP with packet loss:
+a connection whose first packet is lost is a second late, any other chunk by the retransmission
+time-out, which doubles with each loss. It ends after SECONDS if nobody ends it.
 """
 
 import asyncio
@@ -18,7 +18,6 @@ from dataclasses import dataclass
 
 from loadstone.lab.ports import HOST
 
-LONGEST_S = 700.0
 LAST_S = 4.0  # for requests in progress at the end
 CHUNK = 65_536
 FILL = 8  # connections that fill a listen queue of length 0, so that the kernel drops further ones
@@ -47,17 +46,18 @@ class Way:
 
 
 def _main() -> None:
-    port, target, how = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+    port, target, how, most_s = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], float(sys.argv[4])
     with suppress(TimeoutError):
         if how == CUT:
-            asyncio.run(_cut(port))
+            asyncio.run(_cut(port, most_s))
         elif how.startswith(LOSS):
-            asyncio.run(_until_the_end(port, target, Way(loss=float(how.removeprefix(LOSS)))))
+            way = Way(loss=float(how.removeprefix(LOSS)))
+            asyncio.run(_until_the_end(port, target, way, most_s))
         else:
-            asyncio.run(_until_the_end(port, target, Way(float(how))))
+            asyncio.run(_until_the_end(port, target, Way(float(how)), most_s))
 
 
-async def _until_the_end(port: int, target: int, way: Way) -> None:
+async def _until_the_end(port: int, target: int, way: Way, most_s: float) -> None:
     open_now: set[asyncio.Task[None]] = set()
 
     def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -68,14 +68,14 @@ async def _until_the_end(port: int, target: int, way: Way) -> None:
     terminated = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, terminated.set)
     server = await asyncio.start_server(accept, HOST, port)
-    async with asyncio.timeout(LONGEST_S):
+    async with asyncio.timeout(most_s):
         await terminated.wait()
     server.close()
     if open_now:  # requests in progress are not part of the fault
         await asyncio.wait(open_now, timeout=LAST_S)
 
 
-async def _cut(port: int) -> None:
+async def _cut(port: int, most_s: float) -> None:
     """Listen without accepting; the listen queue is full at once."""
     listener = socket.create_server((HOST, port), backlog=0)
     clients = []
@@ -84,7 +84,7 @@ async def _cut(port: int) -> None:
         client.setblocking(False)
         client.connect_ex((HOST, port))
         clients.append(client)
-    await asyncio.sleep(LONGEST_S)
+    await asyncio.sleep(most_s)
     for client in (*clients, listener):
         client.close()
 

@@ -15,6 +15,7 @@ from loadstone.errors import InvalidInput
 
 HOLD_S = 5.0  # default duration of a fault
 LONGEST_S = 600.0
+TO_THE_END_S = 86_400.0  # longer than any load
 MOST_FACTOR = 100.0
 
 
@@ -145,7 +146,7 @@ class Fault:
     @property
     def lasts_to_the_end(self) -> bool:
         """Whether the fault is undone only after the load."""
-        return self.verb in LASTING and self.hold_s == LONGEST_S
+        return self.verb in LASTING and self.hold_s == TO_THE_END_S
 
 
 def read(sentence: str) -> Fault:
@@ -184,10 +185,10 @@ def _fault(sentence: str, verb: Verb | None, parts: dict[str, str | None]) -> Fa
     if seconds is not None and verb in MOMENTARY:
         raise InvalidInput(f"fault {sentence!r}: {verb} has no duration; leave out `for`")
     hold_s = 0.0 if verb in MOMENTARY else float(seconds or HOLD_S)
-    if verb in LASTING and seconds is None:
-        hold_s = LONGEST_S  # tokens of a new key are valid until the load's end
     if hold_s > LONGEST_S:
         raise InvalidInput(f"fault {sentence!r}: lasts {LONGEST_S:.0f} s at most")
+    if verb in LASTING and seconds is None:
+        hold_s = TO_THE_END_S  # tokens of a new key are valid until the load's end
     number = parts.get("number")
     which = parts.get("which") or ("one" if number else "all")
     if number and parts.get("which"):

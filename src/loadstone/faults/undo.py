@@ -2,19 +2,21 @@
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from loadstone.errors import EnvironmentUnusable
 from loadstone.faults import balancer, database, filling, keys, parts, rolling
 from loadstone.faults.cores import BoundProcesses
-from loadstone.faults.host import HostCommand
+from loadstone.faults.host import PATIENCE_S, HostCommand
 from loadstone.faults.journal import Undo, UndoJournal, UndoStep
 from loadstone.lab import processes, state
 from loadstone.lab.state import Phase
 
 GRACE_S = 5.0  # for a fault's process to end after SIGTERM
 MOST_GENERATIONS = 10  # of processes that a command starts while it is ended
+POLL_S = 0.2  # between two looks whether a command has ended
 FAULT = "LOADSTONE_FAULT"  # environment variable of the processes that a fault starts
 # Between the attempts to undo what has failed: a host that restarts a service needs seconds.
 PAUSES_S = (0.5, 1.0, 2.0)
@@ -72,6 +74,9 @@ def undo(step: UndoStep, lab: Path | None) -> None:
     elif step.undo is Undo.END:
         if step.owner.boot == processes.boot_id():  # else they ended with the machine
             end_marked(step.what)
+    elif step.undo is Undo.WAIT:
+        if step.owner.boot == processes.boot_id():
+            await_marked(step.what)
     elif step.undo is Undo.FREE:
         filling.free(Path(step.what))
     elif step.undo is Undo.CORES:
@@ -89,6 +94,26 @@ def end_marked(mark: str) -> None:
         if not found:
             return
         processes.end(found, grace_s=GRACE_S)
+
+
+def await_marked(mark: str) -> None:
+    """Wait until the ssh that was started with this mark has ended; end it if it goes on too long.
+
+    Ending it at once would leave its command running on the other machine.
+    """
+    deadline = time.monotonic() + PATIENCE_S
+    while running := [one for one in processes.with_variable(FAULT, mark) if not _is_shared(one)]:
+        if time.monotonic() > deadline:
+            processes.end(running, grace_s=GRACE_S)
+            return
+        time.sleep(POLL_S)
+
+
+def _is_shared(process: processes.Process) -> bool:
+    """Return whether it is the connection that ssh keeps for later ones (ControlPersist)."""
+    with suppress(OSError):
+        return b"[mux]" in Path(f"/proc/{process.pid}/cmdline").read_bytes()
+    return True  # it has ended
 
 
 def continue_(folder: Path, name: str) -> None:

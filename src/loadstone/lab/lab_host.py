@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal
 
@@ -68,6 +68,7 @@ class RemoteDeployment:
     variables: dict[str, str] = field(repr=False)  # OS_*, with the password
     directory_users: tuple[dict[str, str], ...] = field(default=(), repr=False)
     is_in_rust: bool = False
+    sources: tuple[str, ...] = ()  # names of its monitors
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +142,7 @@ class LabHost:
         members = partial(_members, name)
         self._sources = list(open_sources(members, running.statistics()))
         self._held.callback(self._close_sources)
-        return _snapshot(running)
+        return replace(_snapshot(running), sources=tuple(one.name for one in self._sources))
 
     def find(self, name: str) -> RemoteDeployment:
         """Return a running deployment."""

@@ -170,17 +170,18 @@ def ended(
 ) -> LiveState:
     """Return the state with a trial that has ended and is stored.
 
-    Its latencies are those of its samples; None: those that were counted last.
+    Its latencies are those of its samples; None: those that were counted last. Of a host that was
+    lost, more may have been counted than has arrived; what was shown stays, as counters never fall.
     """
     load = next((one for one in state.loads if one.run_id == run_id), None)
     seen = load.progress if load else NO_PROGRESS
     stats = trial.stats
     exact = replace(
         seen,
-        due=stats.due,
-        ok=stats.ok,
-        failed=stats.failed,
-        latencies=seen.latencies if latencies is None else tuple(latencies),
+        due=max(seen.due, stats.due),
+        ok=max(seen.ok, stats.ok),
+        failed=max(seen.failed, stats.failed),
+        latencies=_most(seen.latencies, latencies or ()),
     )
     totals = state.totals.plus(exact)
     verdict = "not judged" if trial.verdict is NOT_JUDGED else trial_figures.verdict(trial)
@@ -356,6 +357,13 @@ def _counted(some: _Counts, more: _Counts) -> tuple[tuple[str, int], ...]:
     for kind, count in (*some, *more):
         counts[kind] += count
     return tuple(counts.most_common())
+
+
+def _most(some: Sequence[int], more: Sequence[int]) -> tuple[int, ...]:
+    """Return the greater count of each bucket; empty ones are all 0."""
+    if not some or not more:
+        return tuple(some or more)
+    return tuple(map(max, some, more))
 
 
 def _bounded(kinds: Sequence[tuple[str, int]]) -> tuple[tuple[str, int], ...]:

@@ -136,11 +136,18 @@ class Recorder:
         )
 
     def _thin(self) -> None:
-        """Drop every second instant of the older half, which loses nothing of counters."""
-        times = np.array(self._time_s)
-        ordinal = np.unique(times, return_inverse=True)[1]
-        kept = (ordinal % 2 == 0) | (ordinal > ordinal.max() // 2)
-        self._series = array("I", np.array(self._series, np.uint32)[kept].tobytes())
+        """Drop every second reading of each series in the older half; counters lose nothing.
+
+        Sources of other machines are read at instants of their own, so that every second instant
+        may be all that one of them has.
+        """
+        times, series = np.array(self._time_s), np.array(self._series, np.uint32)
+        order = np.argsort(series, kind="stable")
+        in_order = series[order]
+        position = np.empty(len(series), np.int64)  # of a reading within its series
+        position[order] = np.arange(len(series)) - np.searchsorted(in_order, in_order)
+        kept = (position % 2 == 0) | (times > np.median(times))
+        self._series = array("I", series[kept].tobytes())
         self._value = array("d", np.array(self._value)[kept].tobytes())
         self._time_s = array("d", times[kept].tobytes())
 

@@ -137,6 +137,8 @@ class Monitor:
             readings: list[Reading] = []
             for one in tuple(group.watched):
                 readings += self._read_one(group, one)
+                if one.source.is_remote:  # it answers late, with what holds when it answers
+                    now_s = time.time()
             with self._lock:
                 self._cpu_s += time.thread_time() - began_s
                 readings.append(Reading("monitor", "cpu_seconds_total", self._cpu_s, "s"))
@@ -152,7 +154,8 @@ class Monitor:
                 self._missing.append(Missing(watched.source.name, _why(problem)))
                 _close(watched.source)
             return []
-        watched.has_answered, watched.failures = True, 0
+        if readings:  # a Prometheus gives none between two queries
+            watched.has_answered, watched.failures = True, 0
         return readings
 
 

@@ -175,7 +175,8 @@ def _scripted(row: object, place: str) -> ScriptedFault:
     wanted = {"at", kind.value} | ({"for"} if kind is not Scripted.DARK else set())
     if set(row) != wanted:
         raise InvalidInput(f"{place}: must have {', '.join(sorted(wanted))}, and nothing else")
-    if not all(isinstance(row[name], int | float) for name in wanted):
+    values = [row[name] for name in wanted]
+    if not all(isinstance(one, int | float) and not isinstance(one, bool) for one in values):
         raise InvalidInput(f"{place}: {', '.join(sorted(wanted))} must be numbers")
     if kind is Scripted.DARK:
         return ScriptedFault(kind, row["at"], row["dark"])

@@ -177,10 +177,13 @@ def remote_target(
     require_permission(cloud, choice.beyond_loopback)
     entries = deployment.directory_users
     watched = choice.watched if isinstance(choice, NamedTarget) else ()
+    taken = set(deployment.sources)
     with (
         connect(cloud, say, beyond_loopback=choice.beyond_loopback) as access,
         watching_sources(
-            (HostSource(host, say), *(open_source(one) for one in watched)), deployment.setup, say
+            (HostSource(host, say), *(open_source(one, taken) for one in watched)),
+            deployment.setup,
+            say,
         ) as watch,
     ):
         target = Target(

@@ -7,6 +7,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from loadstone.errors import InvalidInput
 
 TIMEOUT_S = 2.0
+OPTIONS = ("name", "database", "password-file")  # after ?
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,14 @@ def read_address(url: str, kinds: tuple[str, ...]) -> Address:
             f"--monitor {parts.scheme}://...: no password in the URL; write it to a file and give "
             "?password-file=FILE"
         )
-    query = {key: values[-1] for key, values in parse_qs(parts.query).items()}
+    given = parse_qs(parts.query, keep_blank_values=True)
+    if not all(name in OPTIONS and value for name, values in given.items() for value in values):
+        # Not repeated: what follows ? may be a password.
+        raise InvalidInput(
+            f"--monitor {parts.scheme}://...: after ? may follow "
+            f"{', '.join(f'{one}=...' for one in OPTIONS)}, separated by &"
+        )
+    query = {key: values[-1] for key, values in given.items()}
     return Address(
         kind=parts.scheme,
         name=query.get("name", parts.scheme),

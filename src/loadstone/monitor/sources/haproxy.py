@@ -35,6 +35,10 @@ INFO = (
 )
 
 
+# Rows of the sockets of a frontend (`option socket-stats`): their sessions are the frontend's.
+SOCKET = "3"  # column `type`
+
+
 @dataclass(frozen=True, slots=True)
 class HaproxySource:
     """One process of haproxy."""
@@ -65,6 +69,8 @@ class HaproxySource:
 
     def _rows(self, table: str) -> Iterator[Reading]:
         for row in csv.DictReader(table.splitlines()):
+            if row.get("type") == SOCKET:
+                continue
             source = f"{self.name}/{row['pxname']}/{row['svname'].lower()}"
             for theirs, ours, unit, factor in VALUES:
                 value = number(row, theirs)

@@ -71,6 +71,7 @@ class MariaDbSource:
     _limit: float = field(default=0.0, init=False)
     _sees_sessions: bool = field(default=True, init=False)
     _own: dict[str, int] = field(default_factory=dict, init=False)  # statements of this connection
+    _statements: float = field(default=0.0, init=False)  # of all, at the last read
 
     @property
     def name(self) -> str:
@@ -84,7 +85,9 @@ class MariaDbSource:
         try:
             with link.cursor() as cursor:
                 cursor.execute(STATUS_SQL)
-                for theirs, value in cursor.fetchall():
+                rows = cursor.fetchall()
+                self._note_restart(float(dict(rows).get("Questions", 0.0)))
+                for theirs, value in rows:
                     ours, unit, factor = STATUS[theirs]
                     own = self._own.get(theirs, 0)
                     yield Reading(self.name, ours, float(value) * factor - own, unit)
@@ -115,6 +118,12 @@ class MariaDbSource:
             return
         for metric, value in zip(("transactions_open", "active", "committing"), row, strict=True):
             yield Reading(self.name, metric, float(value or 0))
+
+    def _note_restart(self, statements: float) -> None:
+        """Forget this connection's earlier statements if the server counts from 0 again."""
+        if statements < self._statements:
+            self._own = {"Questions": 1}
+        self._statements = statements
 
     def _count(self, *names: str) -> None:
         for name in names:

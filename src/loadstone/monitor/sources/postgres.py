@@ -45,6 +45,12 @@ SESSIONS_SQL = (  # noqa: S608  # constants
     "SELECT {} FROM pg_stat_activity "
     "WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
 ).format(", ".join(f"count(*) FILTER (WHERE {which})" for _, which in SESSIONS))
+# Without pg_monitor (or pg_read_all_stats), the server shows of other users' sessions only that
+# they exist: their state, and even their kind, is null.
+HIDDEN_SQL = (
+    "SELECT count(*) FROM pg_stat_activity "
+    "WHERE query = '<insufficient privilege>' AND datid IS NOT NULL"
+)
 WAL_SQL = "SELECT wal_sync, wal_sync_time, wal_bytes FROM pg_stat_wal"
 WAL = (
     ("log_fsyncs_total", "1", 1.0),
@@ -75,9 +81,7 @@ class PostgresSource:
             row = link.execute(DATABASES_SQL).fetchone() or ()
             for (_, metric, unit, factor), value in zip(DATABASES, row, strict=True):
                 yield Reading(self.name, metric, float(value or 0) * factor, unit)
-            row = link.execute(SESSIONS_SQL).fetchone() or ()
-            for (metric, _), value in zip(SESSIONS, row, strict=True):
-                yield Reading(self.name, metric, float(value or 0))
+            yield from self._sessions(link)
             yield from self._wal(link)
             (limit,) = link.execute(LIMIT_SQL).fetchone() or (0,)
             yield Reading(self.name, "connections_limit", float(limit))
@@ -91,6 +95,14 @@ class PostgresSource:
             with suppress(Exception):
                 self._link.close()
         self._link = None
+
+    def _sessions(self, link: "Connection[Any]") -> Iterator[Reading]:
+        (hidden,) = link.execute(HIDDEN_SQL).fetchone() or (0,)
+        if hidden:
+            return  # what is not seen is not 0
+        row = link.execute(SESSIONS_SQL).fetchone() or ()
+        for (metric, _), value in zip(SESSIONS, row, strict=True):
+            yield Reading(self.name, metric, float(value or 0))
 
     def _wal(self, link: "Connection[Any]") -> Iterator[Reading]:
         import psycopg

@@ -110,9 +110,18 @@ class Prometheus:
         if not isinstance(data, dict) or data.get("status") != "success":
             why = data.get("error") if isinstance(data, dict) else None
             raise Unreadable(f"it refuses {query.query!r}: {why or answer.status_code}")
+        seen: set[str] = set()
         for row in data["data"]["result"]:
             source = query.source.format_map(_Labels(row["metric"]))
             value = float(row["value"][1])
+            if (
+                source in seen
+            ):  # of two counters in one series, each reading would look like a reset
+                raise Unreadable(
+                    f"{query.query!r} has several results for {source or 'one source'}; sum them, "
+                    "or name a label that tells them apart in its source (queries=FILE)"
+                )
+            seen.add(source)
             if math.isfinite(value):  # 0/0 of the user's own query
                 yield Reading(source, query.metric, value, query.unit)
 

@@ -1,0 +1,95 @@
+"""Faults of a trial, and what becomes of those that cannot be carried out."""
+
+from dataclasses import dataclass, field
+from threading import Event, Thread
+from types import SimpleNamespace
+
+import pytest
+from made_runs import runs
+
+from loadstone.cloud.cloud import Endpoint
+from loadstone.engine.progress import Progress
+from loadstone.errors import EnvironmentUnusable, InvalidInput
+from loadstone.faults.carried import FaultRunner
+from loadstone.faults.model import Action, FaultCommands, Planned, Service
+from loadstone.faults.observer import Faults
+from loadstone.faults.sentence import read
+from loadstone.plan.hooks import Event as At
+from loadstone.plan.hooks import FaultInjection, Hook
+from loadstone.system.clock import SYSTEM, Clock
+
+
+@dataclass
+class Broken:
+    """An injector whose every fault ends with an exception."""
+
+    problem: Exception
+    over: Event = field(default_factory=Event)
+
+    def inject(self, fault):  # noqa: ARG002
+        raise self.problem
+
+    def logged_failures(self):
+        return None
+
+
+@pytest.mark.parametrize(
+    ("problem", "expected"),
+    [
+        (OSError(28, "No space left on device"), EnvironmentUnusable),
+        (ZeroDivisionError("a defect"), ZeroDivisionError),
+    ],
+)
+def test_a_fault_that_ends_with_an_exception_is_no_trial_without_a_fault(problem, expected):
+    planned = (Planned(read("kill keystone service"), 1.0),)
+    faults = Faults(Broken(problem), planned, print, lambda *_, **__: None)
+    faults.on_progress(Progress(2.0, 10, 10, 10, 0, 1.0))
+    faults.close()
+    with pytest.raises(expected, match=r"No space left|a defect"):
+        faults.on_trial_end(runs()["search"].measurements[0].trials[0])
+
+
+@pytest.mark.parametrize(
+    ("sentence", "words"),
+    [
+        ("overload 2x for 10 seconds", "is part of the load"),
+        ("upgrade keystone to 30.0.0", "is prepared before the load"),
+        ("rolling restart of keystone with token.expiration=7200", "is prepared before the load"),
+    ],
+)
+def test_what_a_hook_cannot_do_is_refused_before_the_load(sentence, words):
+    hook = Hook(FaultInjection(sentence), At("time", (1,)))
+    with pytest.raises(InvalidInput, match=words):
+        FaultRunner(None, None, "run").require_possible((), (hook,), None)
+
+
+def of_commands(actions, clock=SYSTEM):
+    """What carries out faults of a service by these commands."""
+    place = Endpoint.parse("http://127.0.0.1:9")
+    access = SimpleNamespace(cloud=SimpleNamespace(endpoint=place), endpoint=place)
+    commands = FaultCommands("faults.yaml", {"keystone": Service(("here",), actions)})
+    return FaultRunner(SimpleNamespace(lab=None, access=access), commands, "run", clock)
+
+
+def test_an_upgrade_by_commands_of_the_user_needs_no_preparation():
+    hook = Hook(FaultInjection("upgrade keystone to 30.0.0"), At("time", (1,)))
+    of_commands({"upgrade": Action("true")}).require_possible((), (hook,), None)
+
+
+@pytest.mark.processes
+def test_nothing_is_measured_while_a_fault_that_failed_should_be_held(tmp_path, monkeypatch):
+    monkeypatch.setenv("LOADSTONE_HOME", str(tmp_path))
+    threads = []
+
+    def thread(work):
+        threads.append(Thread(target=work))
+        return threads[-1]
+
+    runner = of_commands(
+        {"kill": Action("false")}, Clock(sleep=lambda _: threads[0].join(), thread=thread)
+    )
+    with (
+        pytest.raises(EnvironmentUnusable, match="false ended with 1"),
+        runner.hold(read("kill keystone service"), print),
+    ):
+        pytest.fail("a whole service is measured")
