@@ -279,6 +279,8 @@ def compare(ctx: click.Context, **options: Unpack[CompareOptions]) -> None:
         raise click.UsageError("--base means something with --release and --with only")
     if pair:
         refuse_given(ctx, _OF_LOAD, "does not go with stored runs: they are compared without load")
+        if options["is_dry"]:
+            raise click.UsageError("--dry-run: stored runs are compared without load")
     if options["is_dry"]:
         show_dry_comparison(_sides(options), options, options["to"])
         return

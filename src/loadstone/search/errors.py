@@ -213,11 +213,6 @@ def checked(trials: Sequence[Trial], found: Capacity, allowed: float) -> Capacit
         more = _without(trials, errors.every.share)
     # What the search said of rates was said of rates that failed by these errors.
     more += tuple(one for one in found.words if one.startswith(CHANGED))
-    return stated(errors, more)
-
-
-def stated(errors: ConstantErrors, more: Sequence[str] = ()) -> Capacity:
-    """Return no N, because of these errors."""
     cause = Cause.ERRORS if errors.is_too_much else Cause.INCONSISTENT
     return Capacity(None, None, None, 0.0, (str(errors), *more), causes=(cause,))
 

@@ -18,14 +18,7 @@ from loadstone.search.blocks import blocks
 from loadstone.search.bracket import Bracket, Part
 from loadstone.search.curve import with_curve
 from loadstone.search.depth import DEEP, SHALLOW, Depths, LevelChanged, RequestsRefused
-from loadstone.search.errors import (
-    ask,
-    checked,
-    constant_errors,
-    depend_on_load,
-    doubted,
-    stated,
-)
+from loadstone.search.errors import ask, checked, depend_on_load, doubted
 from loadstone.search.guard import at_least, guarded
 from loadstone.search.model import Capacity, Strategy, TrialRequest
 from loadstone.search.posterior import posterior
@@ -116,13 +109,12 @@ def _search(session: Session) -> Strategy:
         except RequestsRefused as error:
             refused = error.trial
     if (yield from ask(session, refused)):
-        errors = constant_errors(session.undisturbed, session.settings.error_share)
+        tried = len(session.trials)
         found = yield from _whatever_fails(session, knee, metered)
         if found is not None:
             return found
-        if errors is not None and errors.is_too_much:
-            # They come at little load, too, so that a limit of requests adds to them only.
-            return stated(errors)
+        # The refusals of a full service say nothing of the errors at any rate.
+        session.set_aside(session.trials[tried:])
     session.is_metered = False
     return (yield from refusal(session, refused, knee))
 

@@ -1,7 +1,7 @@
 """Common part of all strategies: budget, connections, retries and evidence of a search."""
 
 import math
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
 
 from loadstone.analysis.alarm import SETTLED_S, TimeLeft
@@ -88,6 +88,7 @@ class Session:
         self.evidence = TrialEvidence()
         self.trials: list[Trial] = []
         self._disturbed: list[Trial] = []  # by an outage, and repeated
+        self._set_aside: list[Trial] = []
         self.since_s = 0.0  # of load, when the service's last change of capacity came
         self.is_slowed_by_queue = False  # a trial has shown it
         self.is_metered = False  # N is the rate of the saturated service
@@ -97,8 +98,13 @@ class Session:
 
     @property
     def undisturbed(self) -> list[Trial]:
-        """The trials without those that an outage disturbed: its errors are none of the load's."""
-        return [one for one in self.trials if not any(one is other for other in self._disturbed)]
+        """The trials whose errors are the load's: without an outage's, and those set aside."""
+        left_out = (*self._disturbed, *self._set_aside)
+        return [one for one in self.trials if not any(one is other for other in left_out)]
+
+    def set_aside(self, trials: Sequence[Trial]) -> None:
+        """Leave out these trials wherever errors are counted."""
+        self._set_aside += trials
 
     @property
     def pace(self) -> float:
