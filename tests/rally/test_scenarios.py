@@ -57,6 +57,14 @@ def test_what_is_sent_is_what_is_stated(entry):
     assert sent == stated()[entry.name]
 
 
+@pytest.mark.parametrize(("as_rally", "most"), [(False, 84), (True, 40)])
+def test_an_iteration_of_more_requests_than_the_engine_numbers_is_refused(as_rally, most):
+    name = "KeystoneBasic.create_tenant_with_users"
+    scenario(name, {"users_per_tenant": most}, GROUND, rally_requests=as_rally)
+    with pytest.raises(InvalidInput, match=r"users_per_tenant: .* sends 255 at most"):
+        scenario(name, {"users_per_tenant": most + 1}, GROUND, rally_requests=as_rally)
+
+
 def test_every_keystone_scenario_is_data():
     assert all(is_data(entry.name) for entry in KEYSTONE)
     assert not is_data("Authenticate.validate_nova")
