@@ -85,6 +85,21 @@ def test_a_task_says_each_load_and_what_its_iterations_create(tmp_path: Path) ->
     assert [one.name for one in tmp_path.iterdir()] == ["task.yaml"]
 
 
+@pytest.mark.parametrize(
+    ("runner", "step", "rate", "in_flight"),
+    [
+        ("{type: constant, times: 1000, concurrency: 10}", "concurrency=+400", 5000.0, 810),
+        ("{type: rps, times: 1000, rps: 50, max_concurrency: 3}", "rps=+1", 149.0, 3),
+    ],
+)
+def test_a_rising_load_says_how_high_it_may_rise(
+    tmp_path: Path, runner: str, step: str, rate: float, in_flight: int
+) -> None:
+    (tmp_path / "task.yaml").write_text(f"Authenticate.keystone: [{{runner: {runner}}}]\n")
+    [run] = as_data("run", "task.yaml", "--step", step, "--until", "p99>2s")
+    assert (run["rate_per_s_at_most"], run["in_flight_at_most"]) == (rate, in_flight)
+
+
 def test_a_fault_is_named_and_a_load_after_a_search_is_a_share_of_n() -> None:
     sentence = "kill keystone service"
     [run] = as_data("fault", "--do", sentence, "--repeats", "2")

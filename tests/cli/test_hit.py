@@ -47,6 +47,10 @@ def test_another_status_than_the_expected_one_is_a_failure(loadstone, service) -
         (("http://127.0.0.1:99999/",), "URL: "),
         ((f"http://u:{SECRET}@127.0.0.1/",), "names a user"),
         (("http://127.0.0.1/", "--header", SECRET), "a header is NAME: VALUE"),
+        (
+            ("http://127.0.0.1/", "--header", f"X-A: {SECRET}", "--header", "x-a: 2"),
+            "--header x-a: is given twice",
+        ),
         (("http://127.0.0.1/", "--rate", "3", "--concurrency", "3"), "not both"),
     ],
 )

@@ -135,3 +135,15 @@ def test_without_a_project_or_domain_it_is_said_why_a_role_lacks():
         assert from_environment(scoped).lacks_role("to prepare users") == (
             "user admin needs the role admin to prepare users"
         )
+
+
+@pytest.mark.parametrize(
+    ("extra", "interface"),
+    [
+        ({}, "public"),
+        ({"OS_INTERFACE": "internal"}, "internal"),
+        ({"OS_ENDPOINT_TYPE": "internalURL"}, "internalURL"),  # keystoneauth reads both forms
+    ],
+)
+def test_the_interface_of_other_services_arrives(extra, interface):
+    assert from_environment({**COMPLETE, **extra}).interface == interface

@@ -1,5 +1,7 @@
 """Own scenarios: the documented example, and what is refused."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -102,6 +104,20 @@ def test_task_check_knows_the_arguments_of_an_own_scenario(tmp_path):
             "@scenario('A.b')\ndef f(): pass",
             "must take the iteration's context",
         ),
+        *(
+            (
+                "from loadstone.rally.functions.plugin import scenario\n"
+                f"@scenario('A.b')\n{function}",
+                words,
+            )
+            for function, words in (
+                ("async def f(context): pass", "must be a plain function"),
+                ("def f(context): yield 1", "must be a plain function"),
+                ("async def f(context): yield 1", "must be a plain function"),
+                ("def f(context, *words): pass", "words cannot be given by name"),
+                ("def f(context, word, /): pass", "word cannot be given by name"),
+            )
+        ),
     ],
 )
 def test_a_plugin_that_cannot_be_used_is_refused_in_one_line(tmp_path, text, words):
@@ -144,3 +160,20 @@ def test_what_a_plugin_prints_while_it_is_imported_is_kept_off_stdout(tmp_path, 
     shown = capsys.readouterr()
     assert shown.out == ""
     assert shown.err == "a plugin that prints\n"
+
+
+def test_what_a_function_prints_is_kept_off_stdout(tmp_path):
+    path = written(tmp_path, 'def printing(context): print("a function that prints")')
+    calls = f"""
+from loadstone.engine.callables.model import CallPlan, Function
+from loadstone.engine.callables.run import run
+from loadstone.plan.load import ClosedLoad
+if __name__ == "__main__":
+    run(CallPlan(Function({path!r}, "printing"), ClosedLoad(1, iterations=2), {{}}, ({{}},)))
+    print("the result")
+"""
+    (tmp_path / "calls.py").write_text(calls)
+    command = [sys.executable, str(tmp_path / "calls.py")]
+    ran = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert ran.stdout == "the result\n"
+    assert ran.stderr == 2 * "a function that prints\n"

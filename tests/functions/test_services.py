@@ -2,16 +2,18 @@
 
 from collections import Counter
 from dataclasses import replace
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 from fake_cloud import PASSWORD, fake_cloud
 
+from loadstone.cloud import connect, from_environment
 from loadstone.engine.callables.model import ITERATION, PAUSE, CallPlan
 from loadstone.engine.callables.run import run
 from loadstone.keystone.resources import User
 from loadstone.plan.load import ClosedLoad
 from loadstone.rally.functions.actor import rows
+from loadstone.rally.functions.actor import settings as access_settings
 from loadstone.rally.functions.catalogue import FUNCTIONS, function_of, sweep_of
 from loadstone.rally.task.catalogue.scenarios import SCENARIOS
 
@@ -70,6 +72,33 @@ def test_a_validation_is_one_token_and_so_many_calls(cloud, fake, name, requests
     assert called.failures == ()
     assert actions(called) == {f"authenticate.validate_{name}": 1}
     assert fake.calls == {("POST", "identity/v3/auth/tokens"): 1, **requests}
+
+
+@pytest.mark.parametrize("name", ["nova", "glance", "neutron", "heat", "ceilometer", "monasca"])
+def test_other_services_are_called_at_the_interface_that_the_cloud_names(cloud, fake, name):
+    internal = (cloud[0], {**cloud[1], "interface": "internal"})
+    called = call(internal, f"Authenticate.validate_{name}", repetitions=1)
+    # The fake serves nothing there.
+    assert [failure.count for failure in called.failures] == [1]
+    others = [path for _, path in fake.calls if not path.startswith("identity")]
+    assert others
+    assert all(path.startswith("internal/") for path in others)
+
+
+def test_the_catalog_is_read_by_the_interface_that_the_environment_names(cloud):
+    _, settings = cloud
+    environment = {
+        "OS_AUTH_URL": settings["auth_url"],
+        "OS_USERNAME": "ann",
+        "OS_PASSWORD": PASSWORD,
+        "OS_PROJECT_NAME": "P",
+        "OS_USER_DOMAIN_NAME": "D",
+        "OS_PROJECT_DOMAIN_NAME": "D",
+    }
+    for named, path in (({}, "/compute"), ({"OS_ENDPOINT_TYPE": "internalURL"}, "/internal")):
+        with connect(from_environment({**environment, **named})) as access:
+            assert urlsplit(access.service_url("compute")).path.startswith(path)
+            assert access_settings(access, "x")["interface"] == access.cloud.interface
 
 
 def test_users_log_in_to_a_project_of_another_domain(cloud, fake):

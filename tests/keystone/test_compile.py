@@ -1,4 +1,5 @@
 import json
+import time
 from dataclasses import replace
 
 import pytest
@@ -8,10 +9,11 @@ from loadstone.keystone.compile import compile_plan
 from loadstone.keystone.contexts.credentials import with_credentials
 from loadstone.keystone.contexts.tokens import issue_tokens
 from loadstone.keystone.contexts.users import UsersSettings, users
-from loadstone.keystone.resources import User
+from loadstone.keystone.resources import Token, User
 from loadstone.keystone.scenarios import SCENARIOS
 from loadstone.keystone.scenarios.model import SUBJECT_TOKEN
 from loadstone.plan.load import ClosedLoad, OpenLoad
+from loadstone.plan.model import Limits
 from loadstone.plan.script import Captured, Column, OneTimeCode, Pause, Text, text
 
 RUN = "20261121-0931-ab12cd"
@@ -112,6 +114,26 @@ def test_tokens_that_die_before_the_load_ends_are_refused(fake, access, journal)
     for load in (OpenLoad(5.0, 600.0), ClosedLoad(1, iterations=10**6, duration_s=390.0)):
         with pytest.raises(EnvironmentUnusable, match=r"\[token\] expiration"):
             compile_plan(SCENARIOS["validate"], access, people, {"token": tokens}, load)
+
+
+def test_tokens_need_not_outlast_the_patience_of_a_task(fake, access, journal):
+    fake.token_life_s = 300
+    patient = Limits(drain_s=600.0)  # as with constant_for_duration
+    with users(access, RUN, UsersSettings(), journal, str) as people:
+        tokens = issue_tokens(access, people)
+    for_200_s = ClosedLoad(1, duration_s=200.0)
+    compile_plan(SCENARIOS["validate"], access, people, {"token": tokens}, for_200_s, patient)
+
+
+def test_access_tokens_are_enough_for_a_load_of_unknown_duration(access):
+    where = {"federated_auth": "/OS-FEDERATION", "federated_project_id": "1"}
+    people = [replace(person(), credentials=where)]
+    by_provider = {"access_token": [Token("x", time.time() + 300.0)]}  # Keycloak's default
+    federated = SCENARIOS["federated-login"]
+    short, long = ClosedLoad(1, iterations=10), ClosedLoad(1, duration_s=280.0)
+    compile_plan(federated, access, people, by_provider, short, Limits(drain_s=180.0))
+    with pytest.raises(EnvironmentUnusable, match=r"access tokens expire .* at the identity prov"):
+        compile_plan(federated, access, people, by_provider, long)
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=SCENARIOS.keys())

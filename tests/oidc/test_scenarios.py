@@ -1,5 +1,6 @@
 """Every scenario against `loadstone serve --oidc`: what was sent is what the service counted."""
 
+import re
 from collections import Counter
 from dataclasses import replace
 
@@ -182,6 +183,20 @@ def test_tokens_that_would_expire_under_load_are_refused(tmp_path):
         prepared = prepare(named("oidc-userinfo"), provider, lambda _: None)
         with pytest.raises(EnvironmentUnusable, match="the access tokens expire in"):
             prepared.plan(ClosedLoad(1, duration_s=60.0), Limits(), Placement())
+
+
+def test_tokens_need_not_outlast_the_patience_of_a_task(tmp_path):
+    said = []
+    with (
+        oidc_service(tmp_path, "--token-life=60s") as short,
+        short.connected() as provider,
+    ):
+        prepared = prepare(named("oidc-userinfo"), provider, said.append)
+        patient = Limits(drain_s=600.0)  # as with constant_for_duration
+        prepared.plan(ClosedLoad(1, duration_s=5.0), patient, Placement())
+        assert not [line for line in said if "expire" in line]
+        prepared.plan(ClosedLoad(1, iterations=10), patient, Placement())
+    assert re.fullmatch(r"  they expire in (59|60) s; iterations after that fail", said[-1])
 
 
 def test_an_endless_mix_or_an_unknown_name_is_refused():

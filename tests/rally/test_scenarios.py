@@ -1,6 +1,7 @@
 import re
 
 import pytest
+import requests
 from stated import stated
 
 from loadstone.errors import InvalidInput
@@ -57,6 +58,14 @@ def test_what_is_sent_is_what_is_stated(entry):
     assert sent == stated()[entry.name]
 
 
+@pytest.mark.parametrize(("as_rally", "most"), [(False, 84), (True, 40)])
+def test_an_iteration_of_more_requests_than_the_engine_numbers_is_refused(as_rally, most):
+    name = "KeystoneBasic.create_tenant_with_users"
+    scenario(name, {"users_per_tenant": most}, GROUND, rally_requests=as_rally)
+    with pytest.raises(InvalidInput, match=r"users_per_tenant: .* sends 255 at most"):
+        scenario(name, {"users_per_tenant": most + 1}, GROUND, rally_requests=as_rally)
+
+
 def test_every_keystone_scenario_is_data():
     assert all(is_data(entry.name) for entry in KEYSTONE)
     assert not is_data("Authenticate.validate_nova")
@@ -83,6 +92,25 @@ def test_users_of_a_project_are_made_one_after_the_other():
         "keystone_v3.list_roles",
         "keystone_v3.add_role",
     ]
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://h/a b?wsdl",
+        "http://h/?q=caf%E9",  # Latin-1
+        "http://h/?a=1;b=2&c",
+        "http://h/x%zz?p=100%",
+        "http://h?a=b+c&d=%2F/é",
+        "http://h/a/[b]?x=[1]|'\"",
+        "http://h/a?b?c=d",
+    ],
+)
+@pytest.mark.parametrize("params", [{}, {"z": [1, "x y"], "n": None}])
+def test_a_url_is_sent_as_the_library_of_rally_sends_it(url, params):
+    wanted = {"url": url, "method": "GET", "status_code": 200, "params": params}
+    (path,) = scenario("HttpRequests.check_request", wanted).values["path"]
+    assert f"/{path}" == requests.Request("GET", url, params=params).prepare().path_url
 
 
 def test_a_request_of_the_file_goes_where_its_url_says():

@@ -63,7 +63,7 @@ def test_what_was_taken_in_goes_back_to_rally_as_it_came(store):
     back = as_rally(result, lambda one: store.samples(first, one))["tasks"][0]
     for ours, theirs in zip(back["subtasks"], given["subtasks"], strict=True):
         (mine,), (other,) = ours["workloads"], theirs["workloads"]
-        for key in ("scenario", "runner", "contexts", "sla", "sla_results"):
+        for key in ("scenario", "runner", "contexts", "sla", "sla_results", "position"):
             assert mine[key] == other[key]
         for one, two in zip(mine["data"], other["data"], strict=True):
             assert one["duration"] == pytest.approx(two["duration"], abs=1e-6)

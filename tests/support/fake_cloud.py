@@ -183,14 +183,22 @@ class FakeCloud:
 
     def catalog(self, base):
         return [
-            {"type": service, "name": service, "id": service, "endpoints": [_endpoint(base, path)]}
+            {
+                "type": service,
+                "name": service,
+                "id": service,
+                "endpoints": [
+                    _endpoint(base, path),
+                    _endpoint(f"{base}/internal", path, "internal"),
+                ],
+            }
             for service, path in SERVICES.items()
         ]
 
 
-def _endpoint(base, path):
-    place = {"region_id": "R", "region": "R", "interface": "public"}
-    return {"id": path, "url": f"{base}/{path}", **place}
+def _endpoint(base, path, interface="public"):
+    place = {"region_id": "R", "region": "R", "interface": interface}
+    return {"id": f"{path}-{interface}", "url": f"{base}/{path}", **place}
 
 
 @contextmanager

@@ -127,7 +127,11 @@ def of_cloud(
 def _listed(access: Access, path: str, key: str) -> list[dict[str, Any]]:
     from keystoneauth1.exceptions import ClientException
 
-    service = {"service_type": "compute", "region_name": access.cloud.region}
+    service = {
+        "service_type": "compute",
+        "interface": access.cloud.interface,
+        "region_name": access.cloud.region,
+    }
     try:
         response = access.session.get(
             path, endpoint_filter=service, microversion=NOVA_VERSION, raise_exc=False

@@ -107,14 +107,14 @@ def schema() -> None:
 
 
 def _of_requests(checked: "Checked") -> "Iterator[Problem]":
-    """Yield what cannot be sent of requests to any URL, whose arguments have no form."""
+    """Yield what the engine cannot send, such as unknown arguments of HttpRequests."""
     from loadstone.errors import InvalidInput
-    from loadstone.rally.scenarios import DRY_RUN, scenario
+    from loadstone.rally.scenarios import DRY_RUN, is_data, scenario
     from loadstone.rally.task.problem import Problem
 
     for workload in checked.task.workloads:
         name = workload.scenario.name
-        if name.startswith("HttpRequests."):
+        if is_data(name):
             try:
                 scenario(name, workload.scenario.arguments, DRY_RUN)
             except InvalidInput as refused:

@@ -121,7 +121,9 @@ class Access:
 
         try:
             return self.session.get_endpoint(
-                service_type=service_type, region_name=self.cloud.region
+                service_type=service_type,
+                interface=self.cloud.interface,
+                region_name=self.cloud.region,
             )
         except CatalogException:
             return None

@@ -68,6 +68,7 @@ class Cloud:
     auth: "BaseAuthPlugin" = field(repr=False, compare=False)  # contains the credentials
     tls: TlsFiles = TlsFiles()
     region: str | None = None
+    interface: str = "public"  # of other services: which of their URLs in the catalog is used
     # Where a project or domain could be given, if none is: "OS_PROJECT_NAME (or a domain, ...)".
     missing_scope: str = ""
 

@@ -214,8 +214,16 @@ def _cloud(
         auth=plugin,
         tls=_tls(region, where),
         region=region.get_region_name("identity") or None,
+        interface=_interface(region),
         missing_scope="" if _has_scope(region, auth) else _missing_scope(where),
     )
+
+
+def _interface(region: "CloudRegion") -> str:
+    given = region.get_interface()
+    # clouds.yaml may list several, the preferred one first.
+    first = given[0] if isinstance(given, list) and given else given
+    return str(first or "public")
 
 
 # An application credential belongs to a project. What other plugins do is not known.

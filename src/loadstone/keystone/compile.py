@@ -10,7 +10,7 @@ from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.keystone.contexts.existing import own_user
 from loadstone.keystone.resources import Token, User
 from loadstone.keystone.scenarios import Scenario
-from loadstone.keystone.scenarios.model import ROOT, TOKEN_COLUMNS
+from loadstone.keystone.scenarios.model import ACCESS_TOKEN, ROOT, TOKEN_COLUMNS
 from loadstone.plan.load import Load
 from loadstone.plan.model import Limits, Origin, Plan, Tls
 from loadstone.plan.script import Pause, Step, Text
@@ -19,6 +19,8 @@ from loadstone.plan.script import Pause, Step, Text
 _MARGIN_S = 15.0
 # A closed loop that is limited by iterations only.
 _UNKNOWN_LOAD_S = 300.0
+# Of the time that late answers may take (minutes, in a task), tokens must outlast so much.
+_LATE_S = 30.0
 
 
 def origin(access: Access) -> Origin:
@@ -100,7 +102,7 @@ def _below(path: str, step: Step | Pause) -> Step | Pause:
 def _lasting_s(load: Load, limits: Limits) -> float:
     """Return how long tokens must stay valid for this load if it begins soon."""
     load_s = load.duration_s if load.duration_s is not None else _UNKNOWN_LOAD_S
-    return load_s + limits.drain_s + _MARGIN_S
+    return load_s + min(limits.drain_s, _LATE_S) + _MARGIN_S
 
 
 def _column(
@@ -114,7 +116,7 @@ def _column(
 ) -> tuple[str, ...]:
     match name:
         case _ if name in TOKEN_COLUMNS:
-            return _valid(tokens.get(name, ()), lasting_s)
+            return _valid(name, tokens.get(name, ()), lasting_s, is_open_ended=is_open_ended)
         case "admin_token":
             return (_of_admin(access, None if is_open_ended else lasting_s),)
         case "own_user_id":
@@ -142,12 +144,19 @@ def _of_admin(access: Access, lasting_s: float | None) -> str:
     return token
 
 
-def _valid(tokens: Sequence[Token], lasting_s: float) -> tuple[str, ...]:
+def _valid(
+    name: str, tokens: Sequence[Token], lasting_s: float, *, is_open_ended: bool
+) -> tuple[str, ...]:
+    what, remedy = "tokens to validate", "raise [token] expiration in keystone.conf"
+    if name == ACCESS_TOKEN.column:
+        what, remedy = "access tokens", "raise their lifetime at the identity provider"
+        # They often live for 300 s (Keycloak's default): a load of unknown duration may begin.
+        lasting_s -= _UNKNOWN_LOAD_S if is_open_ended else 0.0
     left_s = min((token.expires_at for token in tokens), default=0.0) - time.time()
     if tokens and left_s < lasting_s:
         raise EnvironmentUnusable(
-            f"the tokens to validate expire in {left_s:.0f} s, and this load needs them for "
-            f"{lasting_s:.0f} s; load for less long, or raise [token] expiration in keystone.conf"
+            f"the {what} expire in {left_s:.0f} s, and this load needs them for "
+            f"{lasting_s:.0f} s; load for less long, or {remedy}"
         )
     return tuple(token.value for token in tokens)
 

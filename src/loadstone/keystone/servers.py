@@ -81,7 +81,9 @@ class Servers:
         access = self.identity.access
         try:
             url = access.session.get_endpoint(
-                service_type="compute", region_name=access.cloud.region
+                service_type="compute",
+                interface=access.cloud.interface,
+                region_name=access.cloud.region,
             )
         except CatalogException:
             return None

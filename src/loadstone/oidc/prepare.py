@@ -1,5 +1,6 @@
 """Prepares a scenario at a provider: tries it once, issues tokens, and compiles plans."""
 
+import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -41,7 +42,9 @@ MOST_TOKENS = 64  # access tokens of as many users, in turn; each costs a login
 PROOF_KEYS = 256  # verifiers and challenges, in turn
 # From making the plan to the first request, and the difference between clocks.
 _MARGIN_S = 15.0
-_UNKNOWN_LOAD_S = 300.0  # a closed loop that is limited by iterations only
+# Of the time that late answers may take (minutes, in a task), tokens must outlast so much: their
+# life at a provider is often 300 s (Keycloak's default).
+_LATE_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +72,7 @@ class PreparedOidc:
         needs = self.scenario.needs
         columns = dict(self.columns)
         if Need.ACCESS_TOKENS in needs:
-            columns |= _access_columns(self.provider, _lasting_s(load, limits), self.say)
+            columns |= _access_columns(self.provider, load, limits, self.say)
         chains: dict[str, tuple[str, ...]] = {}
         if Need.SESSIONS in needs:
             wanted = min(limits.max_connections, MOST_SESSIONS)
@@ -246,15 +249,20 @@ def _access_tokens(provider: Provider, *, first_only: bool = False) -> tuple[Tok
     return user_tokens(provider, provider.users[: 1 if first_only else MOST_TOKENS])
 
 
-def _access_columns(provider: Provider, lasting_s: float, say: Say) -> dict[str, tuple[str, ...]]:
+def _access_columns(
+    provider: Provider, load: Load, limits: Limits, say: Say
+) -> dict[str, tuple[str, ...]]:
     say(f"issuing {min(max(len(provider.users), 1), MOST_TOKENS)} access tokens")
     tokens = _access_tokens(provider)
     left_s = min(one.expires_at for one in tokens) - time.time()
+    lasting_s = _lasting_s(load, limits)
     if left_s < lasting_s:
         raise EnvironmentUnusable(
             f"the access tokens expire in {max(left_s, 0.0):.0f} s, and this load needs them for "
             f"{lasting_s:.0f} s; load for less long, or raise their lifetime at the provider"
         )
+    if load.duration_s is None and math.isfinite(left_s):
+        say(f"  they expire in {left_s:.0f} s; iterations after that fail")
     values = tuple(one.access for one in tokens)
     return {
         ACCESS_TOKEN.column: values,
@@ -303,6 +311,8 @@ def _columns_of(step: object) -> tuple[str, ...]:
 
 
 def _lasting_s(load: Load, limits: Limits) -> float:
-    """Return how long tokens must stay valid for this load if it begins soon."""
-    load_s = load.duration_s if load.duration_s is not None else _UNKNOWN_LOAD_S
-    return load_s + limits.drain_s + _MARGIN_S
+    """Return how long tokens must stay valid for this load if it begins soon.
+
+    How long a closed loop takes that is limited by iterations only is not known: it may begin.
+    """
+    return (load.duration_s or 0.0) + min(limits.drain_s, _LATE_S) + _MARGIN_S

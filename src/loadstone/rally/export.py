@@ -71,7 +71,10 @@ def _subtasks(run: Run, workloads: Sequence[dict[str, Any]]) -> Iterator[dict[st
             "created_at": run.started_at[:19],
             "updated_at": (run.ended_at or run.started_at)[:19],
             "sla": {},
-            "workloads": list(workloads[first:last]),
+            "workloads": [
+                {**workload, "position": position}
+                for position, workload in enumerate(workloads[first:last])
+            ],
         }
 
 
@@ -106,7 +109,7 @@ def _workload(
         "updated_at": (run.ended_at or run.started_at)[:19],
         "contexts": workload.contexts,
         "contexts_results": [],
-        "position": index,
+        "position": 0,  # in its subtask
         "pass_sla": measurement.checks_passed,
         "sla_results": {
             "sla": [

@@ -1,5 +1,6 @@
 """Load on any URL, without a cloud."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
@@ -54,9 +55,17 @@ def require_url(url: str) -> None:
         raise InvalidInput("URL: names a user; give --header 'Authorization: Basic ...' instead")
 
 
+def _require_distinct(headers: Sequence[str]) -> None:
+    lower = [name.lower() for name in headers]
+    for number, name in enumerate(headers):
+        if lower.index(name.lower()) < number:
+            raise InvalidInput(f"--header {name}: is given twice; join the values with a comma")
+
+
 def hit_group(terms: HitTerms) -> MeasurementGroup:
     """Return the measurement; InvalidInput names an invalid term."""
     require_url(terms.url)
+    _require_distinct([name for name, _ in terms.headers])
     scenario = check_request(
         {
             "url": terms.url,

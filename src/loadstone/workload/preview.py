@@ -121,7 +121,7 @@ def target_preview(choice: TargetChoice) -> TargetPreview:
 
 def _load(one: MeasurementConfig, max_rate_rps: float) -> LoadPreview:
     sent = one.generator.preview
-    request = _request(one)
+    requests = _requests(one)
     text, seconds, rate_rps = _policy(one, max_rate_rps)
     if one.at_capacity is not None:
         text, rate_rps = "a share of the N that is measured before", max_rate_rps
@@ -131,19 +131,22 @@ def _load(one: MeasurementConfig, max_rate_rps: float) -> LoadPreview:
         load=text,
         seconds_at_most=None if math.isinf(seconds) else seconds,
         rate_per_s_at_most=min(rate_rps, max_rate_rps),
-        in_flight_at_most=_in_flight(one, request),
+        in_flight_at_most=max(_in_flight(one, request) for request in requests or (None,)),
         creates_in_load=sent.creates,
         faults=tuple(_sentences(one)),
         hooks=len(one.hooks),
     )
 
 
-def _request(one: MeasurementConfig) -> TrialRequest | None:
+def _requests(one: MeasurementConfig) -> tuple[TrialRequest, ...]:
+    """Return the loads that are known before the run."""
     match one.policy:
         case Fixed() | Repeats() | Interleaved():
-            return one.policy.request
+            return (one.policy.request,)
+        case Steps(requests=requests):
+            return tuple(requests())
         case _:
-            return None
+            return ()
 
 
 def _policy(one: MeasurementConfig, max_rate_rps: float) -> tuple[str, float, float]:
@@ -154,8 +157,10 @@ def _policy(one: MeasurementConfig, max_rate_rps: float) -> tuple[str, float, fl
             return f"a search for N ({method})", one.budget_s, max_rate_rps
         case LowLoad():
             return "a low load, from which N is predicted", 2 * LOAD_S, max_rate_rps
-        case Steps():
-            return "a load that rises step by step", one.budget_s, max_rate_rps
+        case Steps(requests=requests):
+            rates = [_rate(request.load, max_rate_rps) for request in requests()]
+            words = f"a load that rises in {_count(len(rates), 'step')} at most"
+            return words, one.budget_s, max(rates, default=max_rate_rps)
         case Fixed(request=request):
             return _words(request.load), _seconds(request.load), _rate(request.load, max_rate_rps)
         case Repeats(request=request, count=count) | Interleaved(request=request, most=count):

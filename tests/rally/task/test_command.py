@@ -53,6 +53,13 @@ def test_requests_that_cannot_be_sent_are_no_good_task(write):
     assert json.loads(run("check", path, "--json", "-").output)["valid"] is False
 
 
+def test_an_iteration_of_too_many_requests_is_no_good_task(write):
+    tenant = "KeystoneBasic.create_tenant_with_users: {users_per_tenant: 100}"
+    shown = run("check", write(GOOD.replace("Authenticate.keystone: {}", tenant)))
+    assert shown.exit_code == 2
+    assert "an iteration would send 301 requests, and the engine sends 255 at most" in shown.output
+
+
 def test_a_server_takes_what_nova_can_be_asked_for(write):
     server = "image: {name: x}, flavor: {name: y}, "
     good = GOOD.replace(

@@ -158,7 +158,14 @@ TEMPLATE = "Dummy.dummy: [{runner: {type: constant, times: {{ times }}, concurre
 
 @pytest.mark.processes
 @pytest.mark.parametrize(
-    "raw", ['{"times": 8, "c": 2}', "times: 8\nc: 2", "times=8,c=2", "{times: 8, c: 2}"]
+    "raw",
+    [
+        '{"times": 8, "c": 2}',
+        "times: 8\nc: 2",
+        "times=8,c=2",
+        "{times: 8, c: 2}",
+        "{times: 8, c: 2, of-others: 1}",
+    ],
 )
 def test_arguments_come_as_json_yaml_or_pairs(raw, good):
     task = good(TEMPLATE, raw_arguments=raw).task

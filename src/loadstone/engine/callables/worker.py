@@ -6,6 +6,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from multiprocessing import parent_process
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -17,6 +18,7 @@ from loadstone.engine.callables.model import Function
 from loadstone.engine.callables.module import module_of
 from loadstone.engine.callables.outbound import Guard
 
+STDOUT, STDERR = 1, 2
 _HELD_BACK = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 # To a worker: (iteration, row), or None: end. From it: ("ready",), ("refused", why), then for each
@@ -34,6 +36,8 @@ def main(
 ) -> None:
     """Run iterations until the pipe delivers None or is closed."""
     _live_no_longer_than_the_parent()
+    with suppress(OSError):  # stderr is closed
+        os.dup2(STDERR, STDOUT)  # what functions print is no part of the results
     guard = Guard()
     if loopback_only:
         guard.install()

@@ -31,6 +31,7 @@ def settings(access: Access, prefix: str, *, logs_in_anew: bool = False) -> dict
         "auth_url": access.identity_url,
         "prefix": prefix,
         "region": access.cloud.region,
+        "interface": access.cloud.interface,
         "insecure": None if tls.verify else "yes",
         "ca_file": tls.ca_file,
         "cert_file": tls.cert_file,

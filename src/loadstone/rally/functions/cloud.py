@@ -64,6 +64,7 @@ def _connected(context: Context) -> Connection:
     connection = Connection(
         session=open_session(cloud),
         region_name=settings.get("region"),
+        interface=settings.get("interface", "public"),
         compute_default_microversion=_NOVA_VERSION,
         # No silent retries: a refused request would look like a slow one.
         image_status_code_retries=0,

@@ -28,6 +28,12 @@ _KINDS = {
     bool: ArgType.FLAG,
     dict: ArgType.MAPPING,
 }
+_UNNAMED = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL)
+_NOT_RUN_BY_A_CALL = (
+    inspect.iscoroutinefunction,
+    inspect.isgeneratorfunction,
+    inspect.isasyncgenfunction,
+)
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -124,11 +130,19 @@ def _enter(entry: CatalogueEntry, place: str) -> None:
 
 
 def _arguments(function: Callable[..., object], where: str) -> tuple[tuple[Argument, ...], bool]:
+    if any(is_such(function) for is_such in _NOT_RUN_BY_A_CALL):
+        raise InvalidInput(
+            f"{where}: must be a plain function: a call of one with async or yield does not run it"
+        )
     parameters = list(_signature(function).parameters.values())
     if not parameters:
         raise InvalidInput(f"{where}: its first parameter must take the iteration's context")
     arguments, takes_any = [], False
     for parameter in parameters[1:]:
+        if parameter.kind in _UNNAMED:
+            raise InvalidInput(
+                f"{where}: parameter {parameter.name} cannot be given by name, as arguments are"
+            )
         if parameter.kind is inspect.Parameter.VAR_KEYWORD:
             takes_any = True
         else:

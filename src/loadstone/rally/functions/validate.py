@@ -52,13 +52,14 @@ def validate_octavia(context: Context, repetitions: int) -> None:
 
 def validate_ceilometer(context: Context, repetitions: int) -> None:
     """List meters."""
-    _validate(context, "ceilometer", "session", repetitions, _getting("metering", "/v2/meters"))
+    use = _getting(context, "metering", "/v2/meters")
+    _validate(context, "ceilometer", "session", repetitions, use)
 
 
 def validate_monasca(context: Context, repetitions: int) -> None:
     """List metrics with a filter that matches none."""
-    path = "/metrics?limit=0"
-    _validate(context, "monasca", "session", repetitions, _getting("monitoring", path))
+    use = _getting(context, "monitoring", "/metrics?limit=0")
+    _validate(context, "monasca", "session", repetitions, use)
 
 
 def _validate(context: Context, name: str, part: str, repetitions: int, use: Use) -> None:
@@ -70,11 +71,15 @@ def _validate(context: Context, name: str, part: str, repetitions: int, use: Use
                 use(service)
 
 
-def _getting(service_type: str, path: str) -> Use:
+def _getting(context: Context, service_type: str, path: str) -> Use:
     """Return a call of a service that openstacksdk does not support."""
+    place = {
+        "service_type": service_type,
+        "interface": context.settings.get("interface", "public"),
+        "region_name": context.settings.get("region"),
+    }
 
     def get(session: Any) -> None:
-        place = {"service_type": service_type, "interface": "public"}
         raise_from_response(session.get(path, endpoint_filter=place, raise_exc=False))
 
     return get

@@ -29,6 +29,8 @@ HTTP = {
     "HttpRequests.check_random_request": check_random_request,
 }
 
+_MOST_STEPS = 255  # the engine numbers the steps of an iteration with one byte
+
 __all__ = [
     "DRY_RUN",
     "BuildContext",
@@ -90,7 +92,14 @@ def scenario(
     draft = Draft(name, context)
     BUILDS[name](draft, _with_defaults(entry.arguments, arguments))
     built = draft.scenario(entry.about.rstrip(".")).of_run(context.run_id)
-    return as_rally_sends(built, arguments) if rally_requests else built
+    built = as_rally_sends(built, arguments) if rally_requests else built
+    if len(built.steps) > _MOST_STEPS:
+        # Only this argument makes an iteration longer.
+        raise InvalidInput(
+            f"users_per_tenant: an iteration would send {len(built.steps):,} requests, and the "
+            f"engine sends {_MOST_STEPS} at most; give fewer users"
+        )
+    return built
 
 
 def with_look_ups(

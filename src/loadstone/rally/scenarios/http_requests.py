@@ -2,10 +2,11 @@
 
 import base64
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 
 from loadstone.errors import InvalidInput
 from loadstone.keystone.scenarios.model import Scenario
@@ -16,6 +17,7 @@ from loadstone.plan.script import Column, Step, Template, Text
 ACTION = "requests.check_request"
 _DRAWS = 1024  # number of iterations after which the random choice repeats
 _KNOWN = ("url", "method", "headers", "json", "data", "params", "auth", "verify")
+_BARE_PERCENT = re.compile("%(?![0-9A-Fa-f]{2})")  # begins no escape
 # Arguments of requests.request that do not change the request.
 _WITHOUT_EFFECT = ("allow_redirects", "stream")
 
@@ -96,7 +98,7 @@ def _request(arguments: Mapping[str, Json]) -> _Request:
         pair = ":".join(map(str, auth)).encode()
         headers["Authorization"] = f"Basic {base64.b64encode(pair).decode()}"
     params = [pair for pair in _mapping(arguments, "params").items() if pair[1] is not None]
-    query = urlencode([*parse_qsl(parts.query, keep_blank_values=True), *params], doseq=True)
+    query = "&".join(part for part in (_quoted(parts.query), urlencode(params, doseq=True)) if part)
     verify = arguments.get("verify", True)
     ca_file = verify if isinstance(verify, str) else None
     return _Request(
@@ -107,10 +109,15 @@ def _request(arguments: Mapping[str, Json]) -> _Request:
             Tls(verify=bool(verify), ca_file=ca_file),
         ),
         str(arguments.get("method", "GET")).upper(),
-        quote(parts.path or "/", safe="/%:@!$&'()*+,;=~") + (f"?{query}" if query else ""),
+        _quoted(parts.path or "/") + (f"?{query}" if query else ""),
         headers,
         body,
     )
+
+
+def _quoted(part: str) -> str:
+    """Escape what no URL may hold, and leave the rest as it is, as requests does."""
+    return quote(_BARE_PERCENT.sub("%25", part), safe="!$%&'()*+,/:;=?@~")
 
 
 def _body(arguments: Mapping[str, Json]) -> tuple[str, str]:

@@ -42,7 +42,8 @@ def _mapping(file: str, value: Any) -> dict[str, Any]:
         message = "must be a mapping of names to values, as YAML or JSON"
         raise TaskInvalid([Problem(file, None, message)])
     for name in value:
-        if not (isinstance(name, str) and name.isidentifier()):
+        # A text that is no identifier means nothing to a template, and does no harm: as in Rally.
+        if not isinstance(name, str):
             message = f"{name!r} cannot be the name of a template argument"
             raise TaskInvalid([Problem(file, None, message)])
     return value
