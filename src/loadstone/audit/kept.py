@@ -21,14 +21,8 @@ QUICK = {"AUDIT_QUICK": "1"}  # skips slow sections that hold no setting
 KEPT = (
     *("conf.*", "uwsgi.*", "apache.*"),
     *("web.server", "web.processes", "web.threads", "web.open_files"),
-    *(
-        "host.cpus",
-        "host.cpu_quota",
-        "host.memory_mb",
-        "host.swap_mb",
-        "host.swappiness",
-        "host.governors",
-    ),
+    *("host.cpus", "host.cpu_quota", "host.memory_mb", "host.swap_mb", "host.swappiness"),
+    *("host.governors",),
     *("host.tuned_profile", "host.somaxconn", "host.syn_backlog", "host.netdev_max_backlog"),
     *("host.local_ports", "host.tw_reuse", "host.is_virtual", "host.is_container", "host.selinux"),
     *("db.kind", "db.version", "db.max_connections", "db.buffer_mb", "db.applier_threads"),

@@ -44,7 +44,7 @@ def is_disturbed(usage: Usage) -> bool:
     return usage.others_busy is not None and usage.others_busy >= OTHERS
 
 
-def other_work(resources: Resources | None) -> Finding | None:
+def taken_by_others(resources: Resources | None) -> Finding | None:
     """Return the finding that other programs took the cores that the service waited for."""
     findings = resources.findings if resources is not None else ()
     return next((one for one in findings if one.id == OTHER_WORK), None)

@@ -165,7 +165,7 @@ def _ldap_value(directory: sections.IniSettings, option: str) -> Value:
 def _worst(
     option: str, directories: tuple[sections.IniSettings, ...]
 ) -> sections.IniSettings | None:
-    """Return the directory with the worst value: of text that is no number, else of a number."""
+    """Return the directory with the worst value; text that is no number counts as worst."""
     # Referrals cost time with Active Directory only.
     active = tuple(one for one in directories if _is_active_directory(one))
     of_all = active or directories if option == "chase_referrals" else directories

@@ -48,8 +48,8 @@ def _consumers(document: Document) -> Facts:
     if not found:
         return Facts(missing={"consumers.": "no service on this host validates tokens"})
     without, short = [], []
-    read = [file for file in found if file.problem is None]
-    for file in read:
+    readable = [file for file in found if file.problem is None]
+    for file in readable:
         known = {option: value for (_, option), value in sections.settings((file,)).values.items()}
         if not (known.get("memcached_servers") or known.get("memcache_servers")):
             without.append(file.path)
@@ -63,7 +63,7 @@ def _consumers(document: Document) -> Facts:
         "consumers.without_memcached": tuple(without),
         "consumers.short_cache": tuple(short),
     }
-    worst = (without or short or [read[0].path])[0]
+    worst = (without or short or [readable[0].path])[0]
     origins = dict.fromkeys(values, SettingOrigin(worst, 1))
     return Facts(values, {}, origins, frozenset({"consumer"}))
 

@@ -8,7 +8,7 @@ from loadstone.analysis.model import Trial
 from loadstone.diagnosis.bounds import upper_bounds
 from loadstone.diagnosis.demand import BottleneckKind
 from loadstone.diagnosis.finding import Severity
-from loadstone.diagnosis.limit import named_limit, other_work
+from loadstone.diagnosis.limit import named_limit, taken_by_others
 from loadstone.engine.samples import Samples
 from loadstone.errors import FELL_SHORT, EnvironmentUnusable, InvalidInput, MeasurementInvalid
 from loadstone.report import figures, names, profile
@@ -224,7 +224,7 @@ def _mend(measurement: Measurement, short: Shortfall) -> str:
     if not short.may_need_time:
         return ""
     # More time does not help against other programs.
-    disturbed = other_work(measurement.resources)
+    disturbed = taken_by_others(measurement.resources)
     return f"to {_lower(disturbed.advice)}" if disturbed else search.longer(measurement)
 
 
@@ -246,7 +246,7 @@ def _shared_facts(measurement: Measurement, limit: str) -> Iterator[Fact]:
     # What limits it may name the other programs already.
     is_named = OTHER_PROGRAMS in limit
     disturbed = () if is_named else tuple(statements.disturbed(measurement))
-    by_others = None if is_named or disturbed else other_work(measurement.resources)
+    by_others = None if is_named or disturbed else taken_by_others(measurement.resources)
     if by_others is not None:
         yield Fact("disturbed", by_others.sentence.rstrip("."), rank=1, tone="undecided")
     for line in (*statements.died(measurement), *disturbed):
