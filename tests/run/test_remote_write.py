@@ -115,7 +115,7 @@ def test_a_receiver_that_is_away_costs_one_line(said):
 
 def test_without_the_extra_it_is_said_how_to_get_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "snappy", None)
-    with pytest.raises(EnvironmentUnusable, match=r"pip install 'loadstone\[remote-write\]'"):
+    with pytest.raises(EnvironmentUnusable, match="pip install opentelemetry-exporter-"):
         written_to("http://127.0.0.1:9", print)
 
 
