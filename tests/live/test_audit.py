@@ -130,7 +130,10 @@ def test_every_fault_of_a_deployment_with_mariadb_is_found(start: Start) -> None
         "DB-12": "warning",
         "CAP-02": "critical",
     }
-    assert unknown(results) == {}
+    # The lab makes its 100 keys at once.
+    assert unknown(results) == {
+        "KS-06": "capacity.keys_needed: fernet.rotation_s: the times of the keys show no period"
+    }
     assert code == 1
     assert results["WEB-06"]["found"]["uwsgi.listen"] == 10
     assert results["KS-07"]["found"]["fernet.keys"] == 100
