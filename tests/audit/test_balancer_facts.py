@@ -1,4 +1,4 @@
-"""What haproxy does for Keystone, beside what it does for other services."""
+"""Facts of a haproxy that balances Keystone and other services."""
 
 from audited import CONTEXT, document
 

@@ -1,4 +1,4 @@
-"""What is known of the web server where its settings are read in part, or not at all."""
+"""Facts of a web server whose settings could be read only in part, or not at all."""
 
 import pytest
 from audited import CONTEXT, document

@@ -84,7 +84,7 @@ def test_what_a_stop_cuts_off_is_counted_as_neither_failed_nor_in_flight(serve: 
 
 
 def test_outstanding_requests_may_take_no_longer_than_the_drain(serve: Serve) -> None:
-    """What is cut off by the end of the run is no failure of the service."""
+    """Requests that the end of a run cuts off do not count as failures of the service."""
     limits = Limits(max_connections=2, drain_s=0.2, request_timeout_s=3600.0)
     samples = run(serve(silent).plan(OpenLoad(50, 0.2), limits=limits)).samples
     assert [Outcome(code) for code in samples.outcome] == [Outcome.NOT_SENT] * 10

@@ -113,12 +113,12 @@ def test_the_journal_undoes_commands_also_after_a_boot(tmp_path: Path) -> None:
 
 @pytest.mark.processes
 def test_a_command_on_another_machine_ends_before_its_undo(tmp_path: Path, monkeypatch) -> None:
-    ssh, begun, broken = (tmp_path / name for name in ("ssh", "begun", "broken"))
+    ssh, begun, broken, ended = (tmp_path / name for name in ("ssh", "begun", "broken", "ended"))
     ssh.write_text('#!/bin/sh\nfor command; do :; done\nexec sh -c "$command"\n')
     ssh.chmod(0o700)
     os.mkfifo(begun)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    do = f"echo > {begun}; sleep 1; touch {broken}"
+    do = f"echo > {begun}; sleep 1; touch {broken} {ended}"
     text = f"keystone: {{hosts: [far], kill: {{do: '{do}', undo: 'rm -f {broken}'}}}}"
     code = (
         "import sys; from pathlib import Path;"
@@ -136,7 +136,7 @@ def test_a_command_on_another_machine_ends_before_its_undo(tmp_path: Path, monke
         assert begun.read_text()
         process.kill()
     assert len(undo_pending(journal).undone) == 2
-    time.sleep(1.5)  # by then the command would have broken it again
+    assert ended.exists()
     assert not broken.exists()
 
 

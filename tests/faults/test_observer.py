@@ -64,7 +64,7 @@ def test_what_a_hook_cannot_do_is_refused_before_the_load(sentence, words):
 
 
 def of_commands(actions, clock=SYSTEM):
-    """What carries out faults of a service by these commands."""
+    """Return an injector that runs these commands."""
     place = Endpoint.parse("http://127.0.0.1:9")
     access = SimpleNamespace(cloud=SimpleNamespace(endpoint=place), endpoint=place)
     commands = FaultCommands("faults.yaml", {"keystone": Service(("here",), actions)})

@@ -234,7 +234,7 @@ class _VersionBisection:
 
     @property
     def _key(self) -> str:
-        """What makes two bisections the same: the versions, the scenario and its load.
+        """Return what identifies a bisection: its versions, its scenario and its load.
 
         A patch, a folder or a branch may have other content under the same name.
         """

@@ -25,7 +25,7 @@ def together(found: Sequence[Compared], criteria: Criteria) -> tuple[Compared, .
     undecided = {
         place: rows
         for place, one in enumerate(found)
-        if (rows := [row for _, rows in one.metrics for row in rows])
+        if (rows := [row for _, of_metric in one.metrics for row in of_metric])
     }
     while undecided:
         share = share_of(criteria, len(undecided))

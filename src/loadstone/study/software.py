@@ -9,7 +9,7 @@ NAMES = ("release", "loadstone")  # facts of a run: what was measured, and by wh
 
 
 def change_lines(outcomes: Sequence[TurnOutcome]) -> Iterator[str]:
-    """Say of which cells the repeats are of different software, so that they tell no scatter."""
+    """Yield a line for each cell whose repeats were measured with different software."""
     of_cell: dict[str, list[dict[str, str]]] = defaultdict(list)
     for one in outcomes:
         if one.result is not None:

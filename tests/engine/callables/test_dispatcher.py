@@ -1,4 +1,4 @@
-"""What the dispatcher records of its workers, without worker processes."""
+"""The dispatcher records the lag of its workers; no worker process is started."""
 
 import multiprocessing
 import time
