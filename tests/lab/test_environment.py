@@ -81,6 +81,19 @@ def test_a_patched_release_is_a_copy_whose_scripts_run_the_copy(tmp_path: Path) 
     assert said == []
 
 
+@pytest.mark.usefixtures("offline")
+def test_what_changes_while_it_is_installed_is_not_used(tmp_path: Path) -> None:
+    def refuse() -> None:
+        raise EnvironmentUnusable("it was changed")
+
+    made = wanted(tmp_path)
+    with pytest.raises(EnvironmentUnusable, match="it was changed"):
+        replace(made, require_unchanged=refuse).prepare(quietly)
+    assert made.installed() is None
+    made.prepare(quietly)
+    replace(made, require_unchanged=refuse).prepare(quietly)  # its content is known by now
+
+
 def printed_by(made: ServiceEnvironment) -> str:
     command = [made.folder / "bin" / "service"]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout

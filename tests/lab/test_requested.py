@@ -6,6 +6,7 @@ import pytest
 
 from loadstone.errors import InvalidInput
 from loadstone.lab import deployment, processes, state
+from loadstone.lab.keystone import settings
 from loadstone.lab.keystone.settings import LabSettings
 from loadstone.lab.state import DeploymentState, Phase
 from loadstone.target.choice import OwnLab
@@ -30,6 +31,41 @@ def test_what_is_not_given_is_as_it_runs(
     state.write(folder, DeploymentState("two", "r", phase, processes.boot_id(), known))
     chosen = deployment.requested("two", pairs)
     assert (chosen.workers, chosen.threads) == (workers, threads)
+
+
+def running(folder: Path, chosen: LabSettings) -> DeploymentState:
+    known = DeploymentState(
+        *(folder.name, "r", Phase.RUNNING, processes.boot_id(), chosen.pairs()),
+        ports=(("web", 5000),),
+        release=chosen.source.pairs(),
+    )
+    state.write(folder, known)
+    return known
+
+
+def test_a_patch_that_changed_while_the_lab_runs_is_told(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv("LOADSTONE_HOME", str(tmp_path))
+    patch = tmp_path / "fix.patch"
+    patch.write_text("--- a\n")
+    before = settings.read([("release", f"30.0.0+{patch}")])
+    running(deployment.folder_of("mine"), before)
+    assert deployment.up("mine", deployment.requested("mine", []), print).url.endswith(":5000/v3")
+    patch.write_text("--- b\n")
+    with pytest.raises(
+        InvalidInput, match=rf"runs keystone 30.0.0 .*{before.source.digest}.*since"
+    ):
+        deployment.up("mine", deployment.requested("mine", []), print)
+
+
+def test_a_running_lab_does_not_need_its_patch(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv("LOADSTONE_HOME", str(tmp_path))
+    patch = tmp_path / "fix.patch"
+    patch.write_text("--- a\n")
+    chosen = settings.read([("release", f"30.0.0+{patch}"), ("workers", "3")])
+    known = running(deployment.folder_of("mine"), chosen)
+    patch.unlink()
+    assert settings.started(known).source == chosen.source
+    assert deployment.load("mine").setup().workers == 3
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ STATE = DeploymentState(
     settings=(("workers", "2"),),
     ports=(("web", 15000),),
     python="/env/bin/python",
+    release=(("text", "30.0.0"), ("version", "30.0.0"), ("digest", "")),
     facts=(("workers", "2"),),
     records=(
         Record("schema", None, int(signal.SIGTERM), ()),

@@ -43,7 +43,7 @@ def folder(lab: Path) -> Path:
 
 def _folder(lab: Path, deployment: DeploymentState) -> Path:
     tables = "mysql-data" if _kind(lab, deployment) == "mariadb" else "postgres-data"
-    return data_folder(lab, settings.read(deployment.settings)) / tables
+    return data_folder(lab, settings.started(deployment)) / tables
 
 
 def set_read_only(lab: Path, *, is_read_only: bool) -> None:

@@ -208,6 +208,7 @@ def _start(
         settings=settings.pairs(),
         ports=tuple(book.chosen.items()),
         python=str(compose.environment(folder, settings).python),
+        release=settings.source.pairs(),
     )
     state.write(folder, begun)
     state.write_secret(password_file(folder), blueprint.admin_password)
@@ -258,12 +259,17 @@ def _same(running: Deployment, settings: LabSettings, *, owned: bool) -> Deploym
             f"lab {running.name} runs already, and another uses it; end it: "
             f"loadstone lab down {running.name}"
         )
-    has = settings_.read(running.state.settings)
+    has = settings_.started(running.state)
     # A request without a port accepts the present one.
     if settings != (has if settings.port is not None else replace(has, port=None)):
         raise InvalidInput(
             f"{running.name} runs with other settings ({_difference(has, settings)}); end it "
             f"first: loadstone lab down {running.name}"
+        )
+    if settings.source != has.source:
+        raise InvalidInput(
+            f"{running.name} runs keystone {has.source.label}, and {settings.release} was changed "
+            f"since; end it first: loadstone lab down {running.name}"
         )
     return running
 

@@ -43,6 +43,7 @@ class DeploymentState:
     settings: tuple[tuple[str, str], ...]  # KEY, VALUE of `lab up --with`
     ports: tuple[tuple[str, int], ...] = ()
     python: str = ""
+    release: tuple[tuple[str, str], ...] = ()  # what was started, as `Release.pairs` writes it
     facts: tuple[tuple[str, str], ...] = ()
     records: tuple[Record, ...] = ()
 
@@ -104,6 +105,7 @@ def _parse(tree: dict[str, list[list[str]]]) -> DeploymentState:
         settings=_pairs(tree["settings"]),
         ports=tuple((str(k), int(v)) for k, v in tree["ports"]),
         python=str(values["python"]),
+        release=_pairs(tree.get("release", [])),
         facts=_pairs(tree["facts"]),
         records=tuple(_record(record) for record in tree["records"]),  # type: ignore[arg-type]  # JSON objects
     )

@@ -112,6 +112,7 @@ def environment(folder: Path, settings: LabSettings) -> ServiceEnvironment:
         unpatched=f"keystone-{source.version}",
         # Without git's metadata, pbr cannot determine the version (docs.openstack.org/pbr).
         variables=(("PBR_VERSION", source.version),) if source.tree else (),
+        require_unchanged=source.require_unchanged if source.patch or source.wheel else None,
     )
 
 

@@ -178,7 +178,7 @@ class Deployment:
 
     def setup(self) -> Setup:
         """Return the settings that the analysis of resources needs."""
-        chosen = settings.read(self.state.settings)
+        chosen = settings.started(self.state)
         if self.service is Service.KEYCLOAK:
             return Setup(pool=chosen.db_pool, service=KEYCLOAK)
         if self.service is Service.HYDRA:

@@ -9,13 +9,14 @@ from enum import StrEnum
 from pathlib import Path
 
 from loadstone.errors import InvalidInput
-from loadstone.lab.keystone.release import OLDEST, Release
+from loadstone.lab.keystone.release import OLDEST, Release, restored
 from loadstone.lab.keystone.release import read as read_release
 from loadstone.lab.keystone.web import Web
 from loadstone.lab.parts.database import BUFFER_MB, CONNECTIONS
 from loadstone.lab.ports import HOST
 from loadstone.lab.provider.credentials import USERS
 from loadstone.lab.provider.password_hash import Algorithm
+from loadstone.lab.state import DeploymentState
 
 Option = tuple[str, str, str]  # section, option, value of keystone.conf
 WIDEST = (
@@ -230,8 +231,12 @@ class LabSettings:
     hash: Algorithm | None = None
     hash_iterations: int | None = None
     realm_users: int = USERS  # who can log in
+    # What `release` names, as it was when it was read: a patch or a branch may change later.
+    found: Release | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
+        if self.found is None or self.found.text != self.release:
+            object.__setattr__(self, "found", read_release(self.release))
         self._require_what_service_has()
         if self.web is Web.SINGLE and (self.workers, self.threads) != (1, 1):
             raise InvalidInput("web=single serves with workers=1 and threads=1 only")
@@ -263,8 +268,10 @@ class LabSettings:
 
     @property
     def source(self) -> Release:
-        """The Keystone to install; a source tree is read anew each time."""
-        return read_release(self.release)
+        """The Keystone to install."""
+        if self.found is None:
+            raise AssertionError("it is read when the settings are made")
+        return self.found
 
     @property
     def host(self) -> str:
@@ -455,7 +462,8 @@ class LabSettings:
         plain = tuple(
             (f.name.replace("_", "-"), str(getattr(self, f.name)))
             for f in fields(self)
-            if f.name not in _OF_OTHERS and f.name != "conf" and getattr(self, f.name) is not None
+            if f.compare and f.name not in (*_OF_OTHERS, "conf")
+            if getattr(self, f.name) is not None
         )
         if self.service is not Service.KEYSTONE:
             plain += (("service", self.service.value),)
@@ -469,7 +477,19 @@ class LabSettings:
 
 def read(pairs: Iterable[tuple[str, str]]) -> LabSettings:
     """Return settings from KEY, VALUE pairs; the last value of a key counts."""
-    chosen = values(pairs)
+    return _made(values(pairs))
+
+
+def started(known: DeploymentState) -> LabSettings:
+    """Return the settings of a deployment, with the release as it was when it was started."""
+    if not known.release:  # started by an older Loadstone
+        return read(known.settings)
+    release = restored(known.release)
+    others = ((key, value) for key, value in known.settings if key != "release")
+    return _made({**values(others), "release": release.text, "found": release})
+
+
+def _made(chosen: dict[str, object]) -> LabSettings:
     service = chosen.get("service", Service.KEYSTONE)
     is_rust = chosen.get("implementation") is Implementation.RUST  # one process
     if chosen.get("web") is Web.SINGLE or service in OF_PROVIDERS or is_rust:
@@ -481,7 +501,7 @@ def read(pairs: Iterable[tuple[str, str]]) -> LabSettings:
 
 def _usual() -> dict[str, object]:
     """Return the defaults of a provider's settings: one process serves."""
-    found = {one.name: one.default for one in fields(LabSettings)}
+    found = {one.name: one.default for one in fields(LabSettings) if one.compare}
     return {**found, "workers": 1}
 
 
