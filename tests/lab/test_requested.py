@@ -1,5 +1,6 @@
 """Settings that `lab up` and `loadstone demo` request of a deployment that exists."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -85,6 +86,36 @@ def test_the_demo_refuses_a_lab_of_its_name_that_has_other_settings(demo: Path) 
         own_lab(OwnLab("demo", LabSettings()), print),
     ):
         raise AssertionError("it was started")
+
+
+def test_the_demo_starts_its_lab_again_after_a_default_has_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOADSTONE_HOME", str(tmp_path))
+
+    def start(_: object, folder: Path, *__: object) -> deployment.Deployment:
+        return deployment.Deployment(folder, running(folder, LabSettings(workers=1)))
+
+    class Pipe:
+        def release(self) -> None:
+            """Nothing is watched."""
+
+    monkeypatch.setattr(deployment, "_start", start)
+    monkeypatch.setattr(deployment.watcher, "watch", lambda *_: Pipe())
+    monkeypatch.setattr(deployment, "shut_down", lambda _: None)
+    for _ in range(2):
+        with own_lab(OwnLab("demo", LabSettings(workers=1)), print) as lab:
+            folder = lab.folder
+        state.write(folder, replace(lab.state, phase=Phase.STOPPED))
+        with own_lab(OwnLab("demo", LabSettings(workers=2)), print):
+            pass
+        state.write(folder, replace(lab.state, phase=Phase.STOPPED))
+    deployment.up("demo", LabSettings(workers=1), print)
+    with (
+        pytest.raises(InvalidInput, match=r"\(workers=1, not 2\)"),
+        own_lab(OwnLab("demo", LabSettings(workers=2)), print),
+    ):
+        raise AssertionError("it is the user's")
 
 
 def test_the_demo_starts_its_lab_again(demo: Path) -> None:

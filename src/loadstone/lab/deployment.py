@@ -82,9 +82,13 @@ def requested(name: str, pairs: Iterable[tuple[str, str]]) -> LabSettings:
 
 
 def require_same(name: str, settings: LabSettings) -> None:
-    """Refuse a deployment that exists with other settings; a start would replace them."""
+    """Refuse a deployment of the user's that has other settings; a start would replace them.
+
+    One that a command last started for itself may have the defaults of another release of
+    Loadstone, or of a machine with other cores.
+    """
     before = state.read(folder_of(name))
-    if before is None:
+    if before is None or before.is_owned:
         return
     remove = f"remove it with its data: loadstone lab down {name} --purge"
     try:
@@ -163,11 +167,13 @@ def _guarded(
         raise
     finally:
         book.release()
-    if owned:
-        _guards[folder] = guard
-    else:
+    if not owned:
         guard.release()
-    return deployment
+        return deployment
+    _guards[folder] = guard
+    known = replace(deployment.state, is_owned=True)
+    state.write(folder, known)
+    return Deployment(folder, known)
 
 
 def _start(

@@ -46,6 +46,7 @@ class DeploymentState:
     release: tuple[tuple[str, str], ...] = ()  # what was started, as `Release.pairs` writes it
     facts: tuple[tuple[str, str], ...] = ()
     records: tuple[Record, ...] = ()
+    is_owned: bool = False  # by a command that started it for itself, such as `loadstone demo`
 
     def with_record(self, record: Record) -> "DeploymentState":
         """Return the state with this part added or replaced."""
@@ -108,6 +109,7 @@ def _parse(tree: dict[str, list[list[str]]]) -> DeploymentState:
         release=_pairs(tree.get("release", [])),
         facts=_pairs(tree["facts"]),
         records=tuple(_record(record) for record in tree["records"]),  # type: ignore[arg-type]  # JSON objects
+        is_owned=bool(values.get("is_owned", False)),
     )
 
 

@@ -97,7 +97,6 @@ _OF_RUST = (
     *("hash_rounds", "db_connections", "db_buffer_mb", "fernet_keys", "revocation_events"),
     *("users", "projects", "groups", "roles_per_user", "unique_passwords"),
 )
-_OF_OTHERS = ("service", *(name for names in OF_PROVIDERS.values() for name in names))
 
 
 class TokenProvider(StrEnum):
@@ -460,19 +459,23 @@ class LabSettings:
     def pairs(self) -> tuple[tuple[str, str], ...]:
         """Return the settings as KEY, VALUE pairs, which `read` accepts."""
         plain = tuple(
-            (f.name.replace("_", "-"), str(getattr(self, f.name)))
-            for f in fields(self)
-            if f.compare and f.name not in (*_OF_OTHERS, "conf")
-            if getattr(self, f.name) is not None
-        )
-        if self.service is not Service.KEYSTONE:
-            plain += (("service", self.service.value),)
-        plain += tuple(
             (name.replace("_", "-"), str(value))
-            for name in OF_PROVIDERS.get(self.service, ())
+            for name in self._names()
             if (value := getattr(self, name)) not in (None, "")
         )
         return plain + tuple((f"conf.{s}.{o}", value) for s, o, value in self.conf)
+
+    def _names(self) -> tuple[str, ...]:
+        """Return the fields that this service has, besides `conf`."""
+        if self.service.is_provider:
+            return ("workers", *_ALSO_OF[self.service], "service", *OF_PROVIDERS[self.service])
+        if self.implementation is Implementation.RUST:
+            return _OF_RUST
+        others = {"conf", "service"}.union(*OF_PROVIDERS.values())
+        names = [one.name for one in fields(self) if one.compare and one.name not in others]
+        if self.service is Service.FLASK_REFERENCE:
+            return (*(name for name in names if name not in OF_KEYSTONE), "service")
+        return tuple(names)
 
 
 def read(pairs: Iterable[tuple[str, str]]) -> LabSettings:
