@@ -4,10 +4,11 @@ from pathlib import Path
 import pytest
 
 from loadstone.errors import InvalidInput
+from loadstone.lab import state
 from loadstone.lab.keystone import settings
 from loadstone.lab.parts.server import Site
 from loadstone.lab.provider import credentials
-from loadstone.lab.provider.hydra import FrontDoor, Hydra
+from loadstone.lab.provider.hydra import FrontDoor, Hydra, HydraProgram, program
 from loadstone.monitor.roles import Role, role_of
 
 SERVICE = ("service", "hydra")
@@ -44,6 +45,22 @@ def test_secrets_are_in_files_of_the_owner_alone(tmp_path: Path) -> None:
     secret = credentials.client_secret_file(tmp_path).read_text()
     assert json.loads(written.read_text())["secrets"]["system"] == [secret]
     assert "postgres://" not in repr(Hydra(site, 1, "http://127.0.0.1:2", "postgres://u:p@h/d"))
+
+
+def test_it_is_built_in_a_folder_of_the_deployment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOADSTONE_HOME", str(tmp_path))
+    scratch = state.scratch_folder(tmp_path / "it")
+
+    def build(_: object, half: Path) -> None:
+        assert scratch in half.parents
+        (half / "hydra").write_text("the program")
+
+    monkeypatch.setattr(HydraProgram, "_build", build)
+    HydraProgram(tmp_path / "it", tmp_path / "data").prepare(lambda _: None)
+    assert program().read_text() == "the program"
+    assert not list(scratch.iterdir())
 
 
 def test_hydra_and_the_login_page_have_one_address(tmp_path: Path) -> None:

@@ -68,6 +68,11 @@ def secret_folder(folder: Path) -> Path:
     return folder / "secret"
 
 
+def scratch_folder(folder: Path) -> Path:
+    """Return the folder for what is only needed during a start; it ends with the start."""
+    return folder / "scratch"
+
+
 def write(folder: Path, state: DeploymentState) -> None:
     """Replace the state atomically."""
     folder.mkdir(parents=True, exist_ok=True)

@@ -23,7 +23,7 @@ from loadstone.lab.processes import Command, Process
 from loadstone.lab.programs import Program
 from loadstone.lab.provider import credentials
 from loadstone.lab.provider.credentials import CLIENT_ID, REDIRECT_URI, USERS
-from loadstone.lab.state import secret_folder, write_secret
+from loadstone.lab.state import scratch_folder, secret_folder, write_secret
 from loadstone.system import locks, paths
 
 VERSION = "2.3.0"
@@ -111,13 +111,15 @@ class HydraProgram(Part):
         with locks.held(folder.parent / f".{folder.name}.lock"):
             if not program().exists():
                 say(f"building Hydra {VERSION} with Go (once; some minutes)")
-                half = folder.with_name(f".{folder.name}")
-                shutil.rmtree(half, ignore_errors=True)
-                half.mkdir()
+                half = scratch_folder(self.deployment) / "hydra"
+                half.mkdir(parents=True)
                 try:
                     self._build(half)
                     folder.mkdir(exist_ok=True)
-                    (half / "hydra").rename(program())
+                    # The environments may be on another disk.
+                    copy = folder / ".hydra"
+                    shutil.copy(half / "hydra", copy)
+                    copy.rename(program())
                 finally:
                     shutil.rmtree(half, ignore_errors=True)
         shutil.rmtree(self.data, ignore_errors=True)
