@@ -165,13 +165,16 @@ class ServiceEnvironment(Part):
         done = subprocess.run(
             (program, "--strip=1", "--forward", "--batch", f"--directory={packages}"),
             input=patch.read_bytes(),
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
             check=False,
         )
-        if done.returncode != 0:
+        lines = done.stdout.decode(errors="replace").strip().splitlines()
+        # It says which files it changes; of an empty file it says nothing, and succeeds.
+        if done.returncode != 0 or not lines:
             shutil.rmtree(self.folder, ignore_errors=True)
-            lines = done.stdout.decode(errors="replace").strip().splitlines()
-            raise EnvironmentUnusable(f"{patch} does not apply to {self.title}: {lines[-1]}")
+            why = lines[-1] if lines else "it changes no file"
+            raise EnvironmentUnusable(f"{patch} does not apply to {self.title}: {why}")
 
     def _pip(self) -> tuple[str, ...]:
         return (str(self.python), "-m", "pip", "install", "--quiet")
