@@ -13,6 +13,7 @@ from loadstone.errors import EnvironmentUnusable
 
 SYSTEM_FOLDERS = "/usr/local/sbin:/usr/sbin:/sbin"  # not on the PATH of every user
 NOBODY = 65534
+UNKNOWN = "?"  # version
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ class Program:
             (self.path(), flag), capture_output=True, text=True, check=False, cwd="/"
         )
         found = re.search(r"\d+(\.\d+)+", completed.stdout + completed.stderr)
-        return found[0] if found else "?"
+        return found[0] if found else UNKNOWN
 
     def path(self) -> str:
         """Return its path."""
