@@ -24,7 +24,8 @@ from loadstone.system.redaction import MASK, is_secret_option, masked
 __all__ = ["Deployment", "LabSettings", "down", "every", "find", "is_known", "requested", "up"]
 
 OLD_LOGS = "logs.before"
-_SPECIAL = re.compile(r"""[\s"'#;?%{}\\]""")  # in a configuration file of a server
+_SPECIAL = re.compile(r"""[\s"'#;?%${}\\]""")  # in a configuration file of a server
+_SPECIAL_OF_DATA = re.compile(r"[?$\n]")  # in a URL of SQLAlchemy, or a value of oslo.config
 # The watcher of a command that was killed stops the parts in this time.
 WAIT_S = 60.0
 
@@ -34,7 +35,11 @@ def up(
 ) -> Deployment:
     """Start a deployment, or return the running one; an `owned` one ends with this process."""
     folder = folder_of(name)
-    _require_plain(folder)
+    _require_plain(folder, _SPECIAL, "set LOADSTONE_HOME to another folder")
+    if settings.storage not in (settings_.DISK, settings_.TMPFS):
+        _require_plain(
+            Path(settings.storage), _SPECIAL_OF_DATA, "give another one: --with storage="
+        )
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         busy = f"another loadstone is starting or stopping {name}; wait for it"
@@ -48,13 +53,12 @@ def up(
         raise EnvironmentUnusable(f"cannot start {name} in {folder}: {problem}") from problem
 
 
-def _require_plain(folder: Path) -> None:
+def _require_plain(folder: Path, characters: re.Pattern[str], mend: str) -> None:
     """Refuse a path that configuration files would have to quote, each server's in another way."""
-    special = _SPECIAL.search(str(folder))
+    special = characters.search(str(folder))
     if special is not None:
         raise InvalidInput(
-            f"{folder}: servers of a lab cannot use a path with {special[0]!r}; set LOADSTONE_HOME "
-            "to another folder"
+            f"{folder}: servers of a lab cannot use a path with {special[0]!r}; {mend}"
         )
 
 
