@@ -22,3 +22,22 @@ def test_a_lab_on_a_host_that_is_lost_can_be_forgotten(
     assert "forgot lab far; if host 10.0.0.9 still runs, so may the lab" in done.stderr
     assert remote_lab.recorded("far") is None
     assert at_once("lab", "down", "far", "--forget").returncode == 2
+
+
+def test_folders_and_patches_of_a_lab_host_are_not_looked_for_here(
+    at_once, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOADSTONE_HOME", str(tmp_path))
+    up = ("lab", "up", "far", "--on=10.0.0.9", f"--fleet={tmp_path / 'gone.yaml'}")
+    for setting in (
+        "storage=/only/there",
+        "release=30.0.0+/only/there.patch",
+        "release=/only/there/keystone",
+    ):
+        assert "gone.yaml" in at_once(*up, "--with", setting).stderr
+    for setting, mend in (
+        ("storage=disc", "storage must be disk, tmpfs"),
+        ("release=12.0.0+/only/there.patch", "release=12.0.0 is too old"),
+        ("token=uuid", "needs release=13.0.2"),
+    ):
+        assert mend in at_once(*up, "--with", setting).stderr

@@ -87,7 +87,7 @@ def up(name: str, **options: Unpack[UpOptions]) -> None:
     from_with = (settings.split(pair) for pair in options["pairs"])
     pairs = (*from_file, *from_with, *crowd, *from_options)
     if options["host"] is not None:
-        settings.read(pairs)  # refuses mistakes before the host is asked
+        settings.require_possible(pairs)  # before the host is asked
         click.echo(_up_there(name, options["host"], pairs, options))
         return
     if options["fleet"] is not None:

@@ -9,7 +9,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from loadstone.errors import InvalidInput
-from loadstone.lab.keystone.release import OLDEST, Release, restored
+from loadstone.lab.keystone.release import OLDEST, VERSION, Release, restored
 from loadstone.lab.keystone.release import read as read_release
 from loadstone.lab.keystone.web import Web
 from loadstone.lab.parts.database import BUFFER_MB, CONNECTIONS
@@ -481,6 +481,18 @@ class LabSettings:
 def read(pairs: Iterable[tuple[str, str]]) -> LabSettings:
     """Return settings from KEY, VALUE pairs; the last value of a key counts."""
     return _made(values(pairs))
+
+
+def require_possible(pairs: Iterable[tuple[str, str]]) -> None:
+    """Refuse settings that no host can have; which folders and files there are is left out."""
+    checked = []
+    for key, value in pairs:
+        version = value.partition("+")[0]  # of a release with a patch
+        if key == "release" and VERSION.fullmatch(version):
+            checked.append((key, version))
+        elif key != "release" and not (key == "storage" and value.startswith("/")):
+            checked.append((key, value))
+    read(checked)
 
 
 def started(known: DeploymentState) -> LabSettings:
