@@ -15,10 +15,29 @@ from loadstone.lab.provider.credentials import CLIENT_ID, REDIRECT_URI, USERS
 from loadstone.system import files, locks, paths
 
 VERSION = "9.13.3"
-NODE, NPM = Program("node", "nodejs"), Program("npm", "npm")
+LEAST_NODE = 20  # 20.20 and 22 were tried; with 18 the package does not start
+NPM = Program("npm", "npm")
 SERVER = Path(__file__).parent / "inside" / "node_provider.mjs"
 # Without a limit, npm tries an unreachable registry for many minutes.
 _NPM_OPTIONS = ("--no-audit", "--no-fund", "--fetch-retries=1", "--fetch-timeout=60000")
+
+
+class NodeProgram(Program):
+    """Node as a program that a part needs."""
+
+    __slots__ = ()
+
+    def find(self) -> str | None:
+        """Return the one on the PATH if it is new enough."""
+        found = Program("node", self.package).find()
+        if found is None:
+            return None
+        version = Program(found, self.package).version("--version")
+        major = version.partition(".")[0]
+        return found if major.isdecimal() and int(major) >= LEAST_NODE else None
+
+
+NODE = NodeProgram(f"node (version {LEAST_NODE} or later)", "nodejs")
 
 
 def packages_folder() -> Path:
