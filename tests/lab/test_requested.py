@@ -69,6 +69,21 @@ def test_a_running_lab_does_not_need_its_patch(tmp_path: Path, monkeypatch) -> N
     assert deployment.load("mine").setup().workers == 3
 
 
+def test_a_lab_that_another_command_ends_is_lost(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv("LOADSTONE_HOME", str(tmp_path))
+    folder = deployment.folder_of("mine")
+    known = running(folder, LabSettings())
+    measured = deployment.find("mine")
+    assert deployment.loss(measured) is None
+    state.write(folder, replace(known, ports=(("web", 5001),)))  # a fault has changed something
+    assert deployment.loss(measured) is None
+    for changed in (replace(known, phase=Phase.STOPPED), replace(known, run="another")):
+        state.write(folder, changed)
+        assert deployment.loss(measured) == "lab mine was ended by another command"
+    deployment.down("mine", purge=True)
+    assert deployment.loss(measured) == "lab mine was ended by another command"
+
+
 @pytest.fixture
 def demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home in which a lab is started and stopped without any processes."""

@@ -134,6 +134,17 @@ def load(name: str) -> Deployment:
     return _read(_existing(name))
 
 
+def loss(measured: Deployment) -> str | None:
+    """Say why a deployment that is measured is no longer what it was; None: it is.
+
+    A part has died, or another command has ended it, and perhaps started it again.
+    """
+    known = state.read(measured.folder)
+    if known is None or known.phase is not Phase.RUNNING or known.run != measured.state.run:
+        return f"lab {measured.name} was ended by another command"
+    return Deployment(measured.folder, known).failure()
+
+
 def every(say: Callable[[str], None] = lambda _: None) -> tuple[Deployment, ...]:
     """Return all deployments by name, running or not; report those that cannot be read."""
     found = []

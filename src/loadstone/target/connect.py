@@ -113,7 +113,7 @@ def of_lab(target: Target, lab: "Deployment") -> Target:
         target,
         facts=((LAB, lab.name), *lab.facts()),
         members=lambda: deployment.load(lab.name).identity_members(),
-        failure=lambda: deployment.load(lab.name).failure(),
+        failure=lambda: deployment.loss(lab),
         lab=lab.folder,
     )
 
