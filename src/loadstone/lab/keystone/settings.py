@@ -25,15 +25,17 @@ WIDEST = (
 DISK, TMPFS = "disk", "tmpfs"
 # Address settings, which a second deployment with the same settings does not copy.
 OF_ITS_OWN = ("port", "address")
+_OF_DATABASE = ("database", "storage", "db_connections", "db_buffer_mb")
+_OF_POPULATION = ("users", "projects", "groups", "roles_per_user", "unique_passwords")
 # Settings that say nothing about the reference service.
 OF_KEYSTONE = (
-    *("database", "storage", "db_connections", "db_buffer_mb"),
+    *_OF_DATABASE,
     *("token", "identity", "federation", "client_certificates", "cache"),
     "memcached_servers",
     "hash_rounds",
     "fernet_keys",
     *("revocation_events", "expired_tokens", "compute", "conf"),
-    *("users", "projects", "groups", "roles_per_user", "unique_passwords"),
+    *_OF_POPULATION,
 )
 # YAML reads on and off as true and false.
 ALSO_CALLED = {"postgresql": "postgres", "true": "on", "false": "off"}
@@ -43,7 +45,6 @@ JWS_SINCE = 15
 QUEENS = OLDEST  # the last with UUID tokens, on Python 3.6
 MOST_EVENTS = 1_000_000
 MOST_KEYS = 1000
-OF_POPULATION = ("users", "projects", "groups", "roles-per-user", "unique-passwords")
 MOST_USERS = 1_000_000
 MOST_ROLES_PER_USER = 100
 MOST_PASSWORDS = 10_000  # each takes a hash: 0.3 s with Keystone's default
@@ -88,14 +89,15 @@ OF_PROVIDERS: dict[Service, tuple[str, ...]] = {
 # Settings that this provider shares with Keystone.
 _ALSO_OF: dict[Service, tuple[str, ...]] = {
     Service.OIDC_PROVIDER: ("port",),
-    Service.HYDRA: ("port", "database", "storage", "db_connections", "db_buffer_mb"),
-    Service.KEYCLOAK: ("port", "database", "storage", "db_connections", "db_buffer_mb"),
+    Service.HYDRA: ("port", *_OF_DATABASE),
+    Service.KEYCLOAK: ("port", *_OF_DATABASE),
 }
 # Settings of a Keystone in Rust: what Python has made, and what both read.
 _OF_RUST = (
-    *("release", "implementation", "workers", "port", "address", "database", "storage"),
-    *("hash_rounds", "db_connections", "db_buffer_mb", "fernet_keys", "revocation_events"),
-    *("users", "projects", "groups", "roles_per_user", "unique_passwords"),
+    *("release", "implementation", "workers", "port", "address"),
+    *_OF_DATABASE,
+    *("hash_rounds", "fernet_keys", "revocation_events"),
+    *_OF_POPULATION,
 )
 
 
@@ -283,18 +285,16 @@ class LabSettings:
         return self.source.major == QUEENS
 
     def _require_what_service_has(self) -> None:
-        usual = _usual()
         own = OF_PROVIDERS.get(self.service, ())
-        for name in dict.fromkeys(name for names in OF_PROVIDERS.values() for name in names):
-            if name not in own and getattr(self, name) != usual[name]:
-                key = name.replace("_", "-")
-                has = [f"service={one}" for one, names in OF_PROVIDERS.items() if name in names]
-                raise InvalidInput(f"{key} needs {' or '.join(has)}: no other has it")
+        of_providers = (name for names in OF_PROVIDERS.values() for name in names)
+        for name in self._changed(name for name in of_providers if name not in own):
+            has = [f"service={one}" for one, names in OF_PROVIDERS.items() if name in names]
+            raise InvalidInput(f"{_key(name)} needs {' or '.join(has)}: no other has it")
         if not self.service.is_provider:
             if self.database is DatabaseBackend.H2:
                 raise InvalidInput("database=h2 needs service=keycloak: it is Keycloak's own")
             return
-        self._require_only_its_own(usual)
+        self._require_only_its_own()
         if self.scrypt_n in (1, 2) or self.scrypt_n & (self.scrypt_n - 1):
             raise InvalidInput(f"scrypt-n must be 0 or a power of 2 from 4, not {self.scrypt_n}")
         if self.service is Service.KEYCLOAK and self.database is DatabaseBackend.SQLITE:
@@ -304,15 +304,18 @@ class LabSettings:
                 f"service=hydra has database {', '.join(OF_HYDRA)}, not {self.database}"
             )
 
-    def _require_only_its_own(self, usual: dict[str, object]) -> None:
+    def _require_only_its_own(self) -> None:
         own = ("service", *_ALSO_OF[self.service], *OF_PROVIDERS[self.service])
-        for name, value in usual.items():
-            if name not in own and getattr(self, name) != value:
-                has = ", ".join(one.replace("_", "-") for one in own)
-                raise InvalidInput(
-                    f"{name.replace('_', '-')} is a setting of Keystone: service={self.service} "
-                    f"has {has}"
-                )
+        for name in self._changed(name for name in _usual() if name not in own):
+            has = ", ".join(map(_key, own))
+            raise InvalidInput(
+                f"{_key(name)} is a setting of Keystone: service={self.service} has {has}"
+            )
+
+    def _changed(self, names: Iterable[str]) -> list[str]:
+        """Return those of the fields that do not have their default."""
+        usual = _usual()
+        return [name for name in names if getattr(self, name) != usual[name]]
 
     def _require_what_haproxy_needs(self) -> None:
         if self.maxconn is not None and self.nodes == 1:
@@ -391,16 +394,11 @@ class LabSettings:
     def _require_what_the_reference_has(self) -> None:
         if self.service is not Service.FLASK_REFERENCE:
             return
-        usual = {f.name: f.default for f in fields(self)}
-        changed = [
-            name.replace("_", "-")
-            for name in OF_KEYSTONE
-            if getattr(self, name) not in (usual[name], None)
-        ]
+        changed = self._changed(OF_KEYSTONE)
         if changed:
             raise InvalidInput(
-                f"service={self.service} has no {', '.join(changed)}: these are settings of "
-                "Keystone"
+                f"service={self.service} has no {', '.join(map(_key, changed))}: these are "
+                "settings of Keystone"
             )
 
     def _require_what_the_database_has(self) -> None:
@@ -425,16 +423,11 @@ class LabSettings:
         """Refuse settings of Python's web servers and cache, and what Rust's Keystone lacks."""
         if self.implementation is not Implementation.RUST:
             return
-        usual = {**_usual(), "release": self.release}
-        others = [
-            name.replace("_", "-")
-            for name, value in usual.items()
-            if name not in _OF_RUST and getattr(self, name) != value
-        ]
+        others = self._changed(name for name in _usual() if name not in _OF_RUST)
         if others:
-            has = ", ".join(name.replace("_", "-") for name in _OF_RUST)
             raise InvalidInput(
-                f"implementation=rust has no {', '.join(others)}: its settings are {has}"
+                f"implementation=rust has no {', '.join(map(_key, others))}: its settings are "
+                f"{', '.join(map(_key, _OF_RUST))}"
             )
         if self.workers != 1:
             raise InvalidInput("implementation=rust is one process with a thread for each core")
@@ -459,7 +452,7 @@ class LabSettings:
     def pairs(self) -> tuple[tuple[str, str], ...]:
         """Return the settings as KEY, VALUE pairs, which `read` accepts."""
         plain = tuple(
-            (name.replace("_", "-"), str(value))
+            (_key(name), str(value))
             for name in self._names()
             if (value := getattr(self, name)) not in (None, "")
         )
@@ -514,6 +507,11 @@ def _made(chosen: dict[str, object]) -> LabSettings:
     return LabSettings(**chosen)  # type: ignore[arg-type]  # each reader gives its field's type
 
 
+def _key(name: str) -> str:
+    """Return the KEY of a field."""
+    return name.replace("_", "-")
+
+
 def _usual() -> dict[str, object]:
     """Return the defaults of a provider's settings: one process serves."""
     found = {one.name: one.default for one in fields(LabSettings) if one.compare}
@@ -549,9 +547,10 @@ def read_population(spec: str) -> tuple[tuple[str, str], ...]:
     pairs = []
     for word in spec.split(","):
         key, _, value = (part.strip() for part in word.partition("="))
-        if key not in OF_POPULATION or not value:
+        known = tuple(map(_key, _OF_POPULATION))
+        if key not in known or not value:
             raise InvalidInput(
-                f"--population {word}: must be KEY=N; the keys are {', '.join(OF_POPULATION)}"
+                f"--population {word}: must be KEY=N; the keys are {', '.join(known)}"
             )
         pairs.append((key, value))
     return tuple(pairs)
