@@ -5,8 +5,8 @@ from pathlib import Path
 from loadstone.lab.keystone.settings import Federation, LabSettings, Option
 
 PROTOCOL = "openid"  # of federated users
-# Keystone's default.
-_METHODS = ("external", "password", "token", "oauth1", "mapped", "application_credential")
+# Keystone's default. A token holds the methods as places in this list.
+METHODS = ("external", "password", "token", "oauth1", "mapped", "application_credential")
 
 
 def options(folder: Path, settings: LabSettings) -> tuple[Option, ...]:
@@ -47,4 +47,4 @@ def _methods(settings: LabSettings) -> tuple[Option, ...]:
     """Return the methods of logins if Keystone's own are not enough."""
     if settings.federation is Federation.NONE:
         return ()
-    return (("auth", "methods", ",".join((*_METHODS, PROTOCOL))),)
+    return (("auth", "methods", ",".join((*METHODS, PROTOCOL))),)

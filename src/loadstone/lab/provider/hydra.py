@@ -15,6 +15,7 @@ from pathlib import Path
 
 from loadstone.errors import EnvironmentUnusable
 from loadstone.lab import diskspace, processes
+from loadstone.lab.hashing import FACT
 from loadstone.lab.parts.haproxy import HAPROXY
 from loadstone.lab.parts.part import Facts, Part, Say
 from loadstone.lab.parts.server import Server, Site, answers
@@ -23,6 +24,7 @@ from loadstone.lab.processes import Command, Process
 from loadstone.lab.programs import Program
 from loadstone.lab.provider import credentials
 from loadstone.lab.provider.credentials import CLIENT_ID, REDIRECT_URI, USERS
+from loadstone.lab.provider.password_hash import scrypt_in_words
 from loadstone.lab.state import scratch_folder, secret_folder, write_secret
 from loadstone.system import locks, paths
 
@@ -273,7 +275,7 @@ class LoginPage(Server):
 
     def facts(self) -> Facts:
         """Return the hash that a password check computes."""
-        return (("password hash", f"scrypt, N={self.scrypt_n}" if self.scrypt_n else "none"),)
+        return ((FACT, scrypt_in_words(self.scrypt_n)),)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from typing import Any
 
 from loadstone.errors import EnvironmentUnusable
 from loadstone.lab import diskspace, processes
+from loadstone.lab.hashing import FACT
 from loadstone.lab.parts.part import Facts, Part, Say
 from loadstone.lab.parts.server import Server, Site, answers
 from loadstone.lab.ports import HOST
@@ -261,7 +262,7 @@ class Realm(Part):
     def facts(self) -> Facts:
         """Return the hash, which `prepare` has read back from a stored credential."""
         return (
-            ("password hash", f"{self.server.chosen.hash} (read from a stored credential)"),
+            (FACT, f"{self.server.chosen.hash} (read from a stored credential)"),
             ("realm-users", str(self.server.chosen.users)),
         )
 

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from loadstone.lab import processes
+from loadstone.lab.hashing import FACT
 from loadstone.lab.parts.part import Facts, Part, Say
 from loadstone.lab.parts.server import Server, answers
 from loadstone.lab.processes import Command, Process
 from loadstone.lab.programs import Program
 from loadstone.lab.provider import credentials
 from loadstone.lab.provider.credentials import CLIENT_ID, REDIRECT_URI, USERS
+from loadstone.lab.provider.password_hash import scrypt_in_words
 from loadstone.system import files, locks, paths
 
 VERSION = "9.13.3"
@@ -116,9 +118,8 @@ class NodeProvider(Server):
 
     def facts(self) -> Facts:
         """Versions, and what a password check costs."""
-        hashed = f"scrypt, N={self.scrypt_n}" if self.scrypt_n else "none"
         return (
             ("provider", f"node oidc-provider {VERSION}"),
             ("node", NODE.version("--version")),
-            ("password hash", hashed),
+            (FACT, scrypt_in_words(self.scrypt_n)),
         )
