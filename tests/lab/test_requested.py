@@ -84,6 +84,25 @@ def test_a_lab_that_another_command_ends_is_lost(tmp_path: Path, monkeypatch) ->
     assert deployment.loss(measured) == "lab mine was ended by another command"
 
 
+def test_a_leftover_whose_state_cannot_be_read_is_removed_before_a_start(
+    tmp_path: Path, monkeypatch
+) -> None:
+    monkeypatch.setenv("LOADSTONE_HOME", str(tmp_path))
+    folder = deployment.folder_of("left")
+    folder.mkdir(parents=True)
+    (folder / state.FILE).write_text("{")
+    found: list[bool] = []
+
+    def up(name: str, *_: object, **__: object) -> deployment.Deployment:
+        found.append(deployment.folder_of(name).exists())
+        return deployment.Deployment(folder, running(folder, LabSettings()))
+
+    monkeypatch.setattr(deployment, "up", up)
+    with own_lab(OwnLab("left", LabSettings(), is_purged=True), print):
+        assert found == [False]
+    assert not folder.exists()
+
+
 @pytest.fixture
 def demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home in which a lab is started and stopped without any processes."""

@@ -108,7 +108,7 @@ def _up_there(name: str, host: str, pairs: tuple[tuple[str, str], ...], options:
 
     if options["fleet"] is None:
         raise click.UsageError("--on HOST needs --fleet: the fleet that HOST is in")
-    if any(one.name == name for one in deployment.every()):
+    if deployment.is_here(name):
         raise InvalidInput(
             f"lab {name} is on this machine; end it first: loadstone lab down --purge {name}"
         )

@@ -358,18 +358,23 @@ def folder_of(name: str) -> Path:
     return _deployments() / name
 
 
+def is_here(name: str) -> bool:
+    """Return whether a deployment of this name exists on this machine, readable or not."""
+    return name in _names()
+
+
 def is_known(name: str) -> bool:
     """Return whether a deployment of this name exists, here or on another host, or its data."""
-    return name in _names() or (elsewhere() / f"{name}.json").exists()
+    return is_here(name) or (elsewhere() / f"{name}.json").exists()
 
 
 def _existing(name: str) -> Path:
-    if name not in _names() and (elsewhere() / f"{name}.json").exists():
+    if is_here(name):
+        return folder_of(name)
+    if is_known(name):
         raise InvalidInput(f"lab {name} is on another host, and this is done on this machine only")
-    if name not in _names():
-        names = ", ".join(_names()) or f"none; make it: loadstone lab up {name}"
-        raise InvalidInput(f"no lab is called {name!r}; known: {names}")
-    return folder_of(name)
+    names = ", ".join(_names()) or f"none; make it: loadstone lab up {name}"
+    raise InvalidInput(f"no lab is called {name!r}; known: {names}")
 
 
 def _read(folder: Path) -> Deployment:

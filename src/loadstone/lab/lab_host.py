@@ -207,7 +207,7 @@ class LabHost:
     def _start(
         self, name: str, pairs: Pairs, say: Callable[[str], None], *, owned: bool, purged: bool
     ) -> None:
-        if purged and any(one.name == name for one in deployment.every()):
+        if purged and deployment.is_here(name):
             deployment.down(name, purge=True)
         chosen = deployment.requested(name, pairs)
         if owned:
@@ -215,7 +215,7 @@ class LabHost:
         deployment.up(name, chosen, say, owned=owned)
 
     def _end(self, name: str, *, purge: bool) -> None:
-        if any(one.name == name for one in deployment.every()):
+        if deployment.is_here(name):
             deployment.down(name, purge=purge)
         if self._owned == name:
             self._owned = None

@@ -195,5 +195,5 @@ def with_users(target: Target, file: Path | None) -> Target:
 def _purge(name: str) -> None:
     from loadstone.lab import deployment
 
-    if any(one.name == name for one in deployment.every()):
+    if deployment.is_here(name):
         deployment.down(name, purge=True)
