@@ -8,7 +8,7 @@ import pytest
 from loadstone.faults import database
 from loadstone.lab import processes, state
 from loadstone.lab.keystone import settings
-from loadstone.lab.keystone.compose import Blueprint, parts
+from loadstone.lab.keystone.compose import Blueprint, parts, programs
 from loadstone.lab.keystone.service import set_keys
 from loadstone.lab.parts.mariadb import MariaDb
 from loadstone.lab.parts.part import Part
@@ -84,3 +84,16 @@ def test_faults_find_the_data_of_each_service(tmp_path: Path, words: tuple[str, 
     server = composition[chosen.database.value]
     assert isinstance(server, Postgres | MariaDb)
     assert database.folder(tmp_path).parent == server.data
+
+
+@pytest.mark.parametrize("words", [(), ("compute=nova", "database=mariadb"), ("identity=ldap",)])
+def test_to_ask_what_a_lab_needs_writes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    def refuse(path: Path, *_: object, **__: object) -> None:
+        raise PermissionError(f"as for another user than root: {path}")
+
+    composed(tmp_path / "not-there", *words)
+    assert not list(tmp_path.iterdir())
+    monkeypatch.setattr(Path, "mkdir", refuse)
+    programs(settings.read([settings.split(word) for word in words]))

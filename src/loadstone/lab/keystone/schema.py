@@ -67,5 +67,6 @@ class Schema(Part):
 def sync(place: CommandContext, database: Database, folder: Path) -> None:
     """Run Keystone's db_sync."""
     file = folder / "keystone.conf"
+    (folder / manage.CONF_D).mkdir(mode=0o700)
     state.write_secret(file, conf.render((("database", "connection", database.connection()),)))
     manage.carry_out(Preparation(manage.options(file), sync=True), place)
