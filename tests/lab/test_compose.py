@@ -14,6 +14,7 @@ from loadstone.lab.parts.mariadb import MariaDb
 from loadstone.lab.parts.part import Part
 from loadstone.lab.parts.postgres import Postgres
 from loadstone.lab.ports import HOST, Ports
+from loadstone.lab.provider.keycloak import Keycloak
 from loadstone.lab.state import DeploymentState, Phase, Record
 
 
@@ -97,3 +98,24 @@ def test_to_ask_what_a_lab_needs_writes_nothing(
     assert not list(tmp_path.iterdir())
     monkeypatch.setattr(Path, "mkdir", refuse)
     programs(settings.read([settings.split(word) for word in words]))
+
+
+@pytest.mark.parametrize(
+    ("words", "kind", "url"),
+    [
+        (("service=keycloak", "database=postgres"), "postgres", "jdbc:postgresql://127.0.0.1:1/"),
+        (("service=keycloak", "database=mariadb"), "mariadb", "jdbc:mariadb://127.0.0.1:1/"),
+        (("service=hydra", "database=postgres"), "postgres", "postgres://keystone:x@127.0.0.1:1/"),
+    ],
+)
+def test_providers_have_database_servers_as_keystone_has(
+    tmp_path: Path, words: tuple[str, ...], kind: str, url: str
+) -> None:
+    made = composed(tmp_path, *words, "db-connections=50", "storage=tmpfs")
+    server = made[kind]
+    assert isinstance(server, Postgres | MariaDb)
+    assert server.size.connections == 50
+    assert Path("/dev/shm") in server.data.parents
+    provider = made.get("keycloak") or made["hydra"]
+    used = provider.database.url if isinstance(provider, Keycloak) else provider.dsn
+    assert used.startswith(url)
