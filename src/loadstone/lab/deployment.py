@@ -110,12 +110,15 @@ def down(name: str, *, purge: bool = False) -> None:
     """Stop a deployment and remove its password; `purge`: its data, keys and logs too."""
     folder = _existing(name)
     busy = f"another loadstone is starting or stopping {name}; wait for it"
-    with locks.held(folder / watcher.LOCK, busy=busy, wait_s=WAIT_S):
-        shut_down(folder)
-        if folder in _guards:
-            _guards.pop(folder).release()
-        if purge:
-            _purge(folder)
+    try:
+        with locks.held(folder / watcher.LOCK, busy=busy, wait_s=WAIT_S):
+            shut_down(folder)
+            if folder in _guards:
+                _guards.pop(folder).release()
+            if purge:
+                _purge(folder)
+    except OSError as problem:
+        raise EnvironmentUnusable(f"cannot end {name} in {folder}: {problem}") from problem
 
 
 def find(name: str) -> Deployment:
@@ -346,7 +349,14 @@ def _deployments() -> Path:
 def _names() -> tuple[str, ...]:
     if not _deployments().is_dir():
         return ()
-    return tuple(sorted(p.name for p in _deployments().iterdir() if (p / state.FILE).exists()))
+    return tuple(sorted(path.name for path in _deployments().iterdir() if _has_state(path)))
+
+
+def _has_state(folder: Path) -> bool:
+    try:
+        return (folder / state.FILE).exists()
+    except PermissionError:  # of another user
+        return True
 
 
 def folder_of(name: str) -> Path:

@@ -89,11 +89,14 @@ def read(folder: Path) -> DeploymentState | None:
     """Return the state, or None if there is none."""
     path = folder / FILE
     try:
-        text = path.read_text()
+        return _parse(json.loads(path.read_text()))
     except (FileNotFoundError, NotADirectoryError):
         return None
-    try:
-        return _parse(json.loads(text))
+    except OSError as problem:
+        raise EnvironmentUnusable(
+            f"{path} cannot be read ({problem.strerror}); a lab belongs to the user who started "
+            "it, which is root after `sudo loadstone`"
+        ) from None
     except (ValueError, KeyError, TypeError) as wrong:
         raise EnvironmentUnusable(
             f"{path} cannot be read ({type(wrong).__name__}); `loadstone lab down --purge "
