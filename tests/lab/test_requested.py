@@ -69,6 +69,31 @@ def test_a_running_lab_does_not_need_its_patch(tmp_path: Path, monkeypatch) -> N
     assert deployment.load("mine").setup().workers == 3
 
 
+def test_a_lab_whose_patch_is_gone_is_told_with_the_way_out(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv("LOADSTONE_HOME", str(tmp_path))
+    known = (("release", "30.0.0+/gone.patch"), ("workers", "3"))
+    folder = deployment.folder_of("mine")
+    state.write(folder, DeploymentState("mine", "r", Phase.STOPPED, "", known))
+    told = r"^lab mine cannot start as it was: .*gone.patch: No such file.*lab down mine --purge$"
+    with pytest.raises(InvalidInput, match=told):
+        deployment.requested("mine", [])
+    with pytest.raises(InvalidInput, match=r"^workers must be"):
+        deployment.requested("mine", [("workers", "0")])
+
+
+def test_a_lab_of_a_later_release_hides_no_others(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv("LOADSTONE_HOME", str(tmp_path))
+    running(deployment.folder_of("mine"), LabSettings())
+    later = (("service", "later-idp"), ("workers", "1"))
+    folder = deployment.folder_of("later")
+    state.write(folder, DeploymentState("later", "r", Phase.STOPPED, "", later))
+    said: list[str] = []
+    assert [one.name for one in deployment.every(said.append)] == ["mine"]
+    assert "lab later was made by another release of Loadstone ('later-idp' is not" in said[0]
+    deployment.down("later", purge=True)
+    assert not folder.exists()
+
+
 def test_a_lab_that_another_command_ends_is_lost(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setenv("LOADSTONE_HOME", str(tmp_path))
     folder = deployment.folder_of("mine")

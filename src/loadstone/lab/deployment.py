@@ -82,7 +82,16 @@ def requested(name: str, pairs: Iterable[tuple[str, str]]) -> LabSettings:
     before = state.read(folder_of(name))
     is_running = before is not None and Deployment(folder_of(name), before).is_running
     present = before.settings if before is not None and (is_running or not given) else ()
-    return settings_.read((*present, *given))
+    try:
+        return settings_.read((*present, *given))
+    except InvalidInput as wrong:
+        if given or not present:
+            raise
+        # A patch is gone, or another release of Loadstone has made it.
+        raise InvalidInput(
+            f"lab {name} cannot start as it was: {wrong}; give its settings anew with --with, or "
+            f"remove it: loadstone lab down {name} --purge"
+        ) from None
 
 
 def require_same(name: str, settings: LabSettings) -> None:
@@ -391,4 +400,12 @@ def _read(folder: Path) -> Deployment:
     found = state.read(folder)
     if found is None:
         raise EnvironmentUnusable(not_running(folder.name))
-    return Deployment(folder, found)
+    known = Deployment(folder, found)
+    try:
+        _ = known.service
+    except ValueError as unknown:
+        raise EnvironmentUnusable(
+            f"lab {folder.name} was made by another release of Loadstone ({unknown}); use that "
+            f"one, or remove it: loadstone lab down {folder.name} --purge"
+        ) from None
+    return known
