@@ -1,6 +1,7 @@
 """What the settings of a deployment become in its parts, none of which is started."""
 
 import configparser
+import resource
 from pathlib import Path
 
 import pytest
@@ -119,3 +120,18 @@ def test_providers_have_database_servers_as_keystone_has(
     provider = made.get("keycloak") or made["hydra"]
     used = provider.database.url if isinstance(provider, Keycloak) else provider.dsn
     assert used.startswith(url)
+
+
+@pytest.mark.parametrize(
+    ("allowed", "opened"), [(1_048_576, 8192), (4096, 4096), (resource.RLIM_INFINITY, 8192)]
+)
+def test_nginx_may_open_as_many_files_as_it_takes_connections(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, allowed: int, opened: int
+) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (1024, allowed))
+    (tmp_path / "run").mkdir()
+    nginx = composed(tmp_path, "web=nginx-uwsgi")["nginx"]
+    nginx.prepare(lambda _: None)
+    written = (tmp_path / "run" / "nginx.conf").read_text()
+    assert f"worker_rlimit_nofile {opened};" in written
+    assert "worker_connections 4096;" in written
