@@ -394,6 +394,10 @@ class LabSettings:
     def _require_what_the_reference_has(self) -> None:
         if self.service is not Service.FLASK_REFERENCE:
             return
+        if self.is_queens:
+            raise InvalidInput(
+                f"service={self.service} needs a later release: {self.release} has no Flask"
+            )
         changed = self._changed(OF_KEYSTONE)
         if changed:
             raise InvalidInput(
