@@ -118,10 +118,7 @@ class HydraProgram(Part):
                 try:
                     self._build(half)
                     folder.mkdir(exist_ok=True)
-                    # The environments may be on another disk.
-                    copy = folder / ".hydra"
-                    shutil.copy(half / "hydra", copy)
-                    copy.rename(program())
+                    diskspace.move(half / "hydra", program())
                 finally:
                     shutil.rmtree(half, ignore_errors=True)
         shutil.rmtree(self.data, ignore_errors=True)
