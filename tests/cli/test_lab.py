@@ -1,6 +1,9 @@
 """`loadstone lab` of labs that are on other hosts."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -22,3 +25,46 @@ def test_a_lab_on_a_host_that_is_lost_can_be_forgotten(
     assert "forgot lab far; if host 10.0.0.9 still runs, so may the lab" in done.stderr
     assert remote_lab.recorded("far") is None
     assert at_once("lab", "down", "far", "--forget").returncode == 2
+
+
+def test_folders_and_patches_of_a_lab_host_are_not_looked_for_here(
+    at_once, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOADSTONE_HOME", str(tmp_path))
+    up = ("lab", "up", "far", "--on=10.0.0.9", f"--fleet={tmp_path / 'gone.yaml'}")
+    for setting in (
+        "storage=/only/there",
+        "release=30.0.0+/only/there.patch",
+        "release=/only/there/keystone",
+    ):
+        assert "gone.yaml" in at_once(*up, "--with", setting).stderr
+    for setting, mend in (
+        ("storage=disc", "storage must be disk, tmpfs"),
+        ("release=12.0.0+/only/there.patch", "release=12.0.0 is too old"),
+        ("token=uuid", "needs release=13.0.2"),
+    ):
+        assert mend in at_once(*up, "--with", setting).stderr
+
+
+def test_a_lab_on_another_host_is_known_until_its_data_are_removed(
+    at_once, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOADSTONE_HOME", str(tmp_path))
+    fleet = "tcp://127.0.0.1:9"
+    remote_lab.keep(remote_lab.RemoteRecord("far", "far", fleet, None, without_tls=True))
+    there = {"far"}
+
+    @contextmanager
+    def connected(*_: object, **__: object) -> Iterator[SimpleNamespace]:
+        yield SimpleNamespace(
+            down=lambda name, _, purge: there.discard(name) if purge else None,
+            summaries=lambda: tuple(SimpleNamespace(name=name) for name in there),
+        )
+
+    monkeypatch.setattr(remote_lab, "connected", connected)
+    assert at_once("lab", "down", "far").returncode == 0
+    assert remote_lab.recorded("far") is not None
+    told = at_once("lab", "up", "far").stderr
+    assert f"start it there: --on far --fleet {fleet}; or remove it" in told
+    assert at_once("lab", "down", "far", "--purge").returncode == 0
+    assert remote_lab.recorded("far") is None

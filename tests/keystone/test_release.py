@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from loadstone.errors import InvalidInput
+from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.lab.keystone import settings
-from loadstone.lab.keystone.release import SourceTree, read
+from loadstone.lab.keystone.release import SourceTree, read, restored
 
 
 def git(tree: Path, *words: str) -> str:
@@ -117,3 +117,22 @@ def test_a_lab_knows_its_sources_from_every_folder(
         ("29.1.0", "29.1.0"),
     ):
         assert settings.read([("release", typed)]).release == known
+
+
+@pytest.mark.processes
+def test_a_kept_release_is_the_one_that_was_read(sources: Path, tmp_path: Path) -> None:
+    patch = tmp_path / "fix.patch"
+    patch.write_text("--- a\n")
+    for text in (str(sources), f"git+file://{sources}@29.0.1", f"30.0.0+{patch}", "30.0.0"):
+        assert restored(read(text).pairs()) == read(text)
+
+
+@pytest.mark.processes
+def test_sources_that_change_before_they_are_copied_are_refused(
+    sources: Path, tmp_path: Path
+) -> None:
+    found = read(str(sources))
+    (sources / "keystone" / "token.py").write_text("SLEEP_S = 1\n")
+    with pytest.raises(EnvironmentUnusable, match=f"{found.title}.*run the command again"):
+        SourceTree(found, tmp_path / "copies" / "copy").prepare(lambda _: None)
+    assert not [path for path in (tmp_path / "copies").iterdir() if path.is_dir()]

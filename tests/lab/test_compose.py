@@ -1,6 +1,7 @@
 """What the settings of a deployment become in its parts, none of which is started."""
 
 import configparser
+import resource
 from pathlib import Path
 
 import pytest
@@ -8,12 +9,13 @@ import pytest
 from loadstone.faults import database
 from loadstone.lab import processes, state
 from loadstone.lab.keystone import settings
-from loadstone.lab.keystone.compose import Blueprint, parts
+from loadstone.lab.keystone.compose import Blueprint, parts, programs
 from loadstone.lab.keystone.service import set_keys
 from loadstone.lab.parts.mariadb import MariaDb
 from loadstone.lab.parts.part import Part
 from loadstone.lab.parts.postgres import Postgres
 from loadstone.lab.ports import HOST, Ports
+from loadstone.lab.provider.keycloak import Keycloak
 from loadstone.lab.state import DeploymentState, Phase, Record
 
 
@@ -84,3 +86,52 @@ def test_faults_find_the_data_of_each_service(tmp_path: Path, words: tuple[str, 
     server = composition[chosen.database.value]
     assert isinstance(server, Postgres | MariaDb)
     assert database.folder(tmp_path).parent == server.data
+
+
+@pytest.mark.parametrize("words", [(), ("compute=nova", "database=mariadb"), ("identity=ldap",)])
+def test_to_ask_what_a_lab_needs_writes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    def refuse(path: Path, *_: object, **__: object) -> None:
+        raise PermissionError(f"as for another user than root: {path}")
+
+    composed(tmp_path / "not-there", *words)
+    assert not list(tmp_path.iterdir())
+    monkeypatch.setattr(Path, "mkdir", refuse)
+    programs(settings.read([settings.split(word) for word in words]))
+
+
+@pytest.mark.parametrize(
+    ("words", "kind", "url"),
+    [
+        (("service=keycloak", "database=postgres"), "postgres", "jdbc:postgresql://127.0.0.1:1/"),
+        (("service=keycloak", "database=mariadb"), "mariadb", "jdbc:mariadb://127.0.0.1:1/"),
+        (("service=hydra", "database=postgres"), "postgres", "postgres://keystone:x@127.0.0.1:1/"),
+    ],
+)
+def test_providers_have_database_servers_as_keystone_has(
+    tmp_path: Path, words: tuple[str, ...], kind: str, url: str
+) -> None:
+    made = composed(tmp_path, *words, "db-connections=50", "storage=tmpfs")
+    server = made[kind]
+    assert isinstance(server, Postgres | MariaDb)
+    assert server.size.connections == 50
+    assert Path("/dev/shm") in server.data.parents
+    provider = made.get("keycloak") or made["hydra"]
+    used = provider.database.url if isinstance(provider, Keycloak) else provider.dsn
+    assert used.startswith(url)
+
+
+@pytest.mark.parametrize(
+    ("allowed", "opened"), [(1_048_576, 8192), (4096, 4096), (resource.RLIM_INFINITY, 8192)]
+)
+def test_nginx_may_open_as_many_files_as_it_takes_connections(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, allowed: int, opened: int
+) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (1024, allowed))
+    (tmp_path / "run").mkdir()
+    nginx = composed(tmp_path, "web=nginx-uwsgi")["nginx"]
+    nginx.prepare(lambda _: None)
+    written = (tmp_path / "run" / "nginx.conf").read_text()
+    assert f"worker_rlimit_nofile {opened};" in written
+    assert "worker_connections 4096;" in written

@@ -38,3 +38,14 @@ def test_a_copy_is_whole(tmp_path: Path) -> None:
     (source / "kept").write_text("x")
     diskspace.copy(source, tmp_path / "target")
     assert (tmp_path / "target" / "kept").read_text() == "x"
+
+
+def test_what_is_moved_replaces_what_a_killed_move_left(tmp_path: Path) -> None:
+    for name in ("source", ".target"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / name).touch()
+    diskspace.move(tmp_path / "source", tmp_path / "target")
+    assert [str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")] == [
+        "target",
+        "target/source",
+    ]

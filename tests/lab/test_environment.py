@@ -81,6 +81,38 @@ def test_a_patched_release_is_a_copy_whose_scripts_run_the_copy(tmp_path: Path) 
     assert said == []
 
 
+@pytest.mark.usefixtures("offline")
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "it changes no file"),
+        ("<html>not found</html>\n", "Only garbage was found in the patch input"),
+        ("--- a/gone.py\n+++ b/gone.py\n@@ -1 +1 @@\n-a\n+b\n", "1 out of 1 hunk ignored"),
+    ],
+)
+def test_a_patch_that_changes_nothing_is_refused(tmp_path: Path, text: str, why: str) -> None:
+    original = wanted(tmp_path)
+    patch = tmp_path / "fix.patch"
+    patch.write_text(text)
+    made = replace(original, title="service-1-ab12", patch=patch, unpatched=original.title)
+    with pytest.raises(EnvironmentUnusable, match=f"does not apply to service-1-ab12: .*{why}"):
+        made.prepare(quietly)
+    assert made.installed() is None
+
+
+@pytest.mark.usefixtures("offline")
+def test_what_changes_while_it_is_installed_is_not_used(tmp_path: Path) -> None:
+    def refuse() -> None:
+        raise EnvironmentUnusable("it was changed")
+
+    made = wanted(tmp_path)
+    with pytest.raises(EnvironmentUnusable, match="it was changed"):
+        replace(made, require_unchanged=refuse).prepare(quietly)
+    assert made.installed() is None
+    made.prepare(quietly)
+    replace(made, require_unchanged=refuse).prepare(quietly)  # its content is known by now
+
+
 def printed_by(made: ServiceEnvironment) -> str:
     command = [made.folder / "bin" / "service"]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout

@@ -1,13 +1,19 @@
 import json
+import runpy
+from http.server import ThreadingHTTPServer
+from io import BytesIO
 from pathlib import Path
+from types import SimpleNamespace
+from urllib.parse import urlencode
 
 import pytest
 
 from loadstone.errors import InvalidInput
+from loadstone.lab import state
 from loadstone.lab.keystone import settings
 from loadstone.lab.parts.server import Site
 from loadstone.lab.provider import credentials
-from loadstone.lab.provider.hydra import FrontDoor, Hydra
+from loadstone.lab.provider.hydra import LOGIN_PAGE, FrontDoor, Hydra, HydraProgram, program
 from loadstone.monitor.roles import Role, role_of
 
 SERVICE = ("service", "hydra")
@@ -46,6 +52,22 @@ def test_secrets_are_in_files_of_the_owner_alone(tmp_path: Path) -> None:
     assert "postgres://" not in repr(Hydra(site, 1, "http://127.0.0.1:2", "postgres://u:p@h/d"))
 
 
+def test_it_is_built_in_a_folder_of_the_deployment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOADSTONE_HOME", str(tmp_path))
+    scratch = state.scratch_folder(tmp_path / "it")
+
+    def build(_: object, half: Path) -> None:
+        assert scratch in half.parents
+        (half / "hydra").write_text("the program")
+
+    monkeypatch.setattr(HydraProgram, "_build", build)
+    HydraProgram(tmp_path / "it", tmp_path / "data").prepare(lambda _: None)
+    assert program().read_text() == "the program"
+    assert not list(scratch.iterdir())
+
+
 def test_hydra_and_the_login_page_have_one_address(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     front = FrontDoor(Site(tmp_path, 14440), hydra=14444, login=14446)
@@ -55,6 +77,32 @@ def test_hydra_and_the_login_page_have_one_address(tmp_path: Path) -> None:
     assert "use_backend login if { path /login /consent /seen }" in text
     assert "server hydra 127.0.0.1:14444" in text
     assert "server login 127.0.0.1:14446" in text
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize(
+    ("name", "password", "is_right"),
+    [("u0", "of-u0", True), ("u0", "", False), ("nobody", "", False), ("nobody", "of-u0", False)],
+)
+def test_only_users_can_log_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, password: str, is_right: bool
+) -> None:
+    users = tmp_path / "users.json"
+    users.write_text(json.dumps([{"username": "u0", "password": "of-u0"}]))
+    monkeypatch.setenv("USERS_FILE", str(users))
+    monkeypatch.setenv("PORT", "0")
+    monkeypatch.setattr(ThreadingHTTPServer, "serve_forever", ThreadingHTTPServer.server_close)
+    pages = runpy.run_path(str(LOGIN_PAGE))["Pages"]
+    body = urlencode({"login_challenge": "c", "username": name, "password": password}).encode()
+    answers: list[str] = []
+    request = SimpleNamespace(
+        headers={"Content-Length": str(len(body))},
+        rfile=BytesIO(body),
+        accept=lambda *_: answers.append("accepted"),
+        show_form=lambda _, message: answers.append(message),
+    )
+    pages.do_POST(request)
+    assert answers == ["accepted" if is_right else "Wrong name or password."]
 
 
 def test_both_are_the_measured_service() -> None:

@@ -1,17 +1,28 @@
 import os
+import zipfile
 from pathlib import Path
 
 import pytest
 
 from loadstone.errors import EnvironmentUnusable, InvalidInput
+from loadstone.lab import state
 from loadstone.lab.keystone import compose, settings
 from loadstone.lab.parts.server import Site
-from loadstone.lab.provider import java
-from loadstone.lab.provider.keycloak import H2, Keycloak, KeycloakDatabase, KeycloakSettings
+from loadstone.lab.processes import Command
+from loadstone.lab.provider import java, keycloak
+from loadstone.lab.provider.keycloak import (
+    H2,
+    Distribution,
+    Keycloak,
+    KeycloakDatabase,
+    KeycloakSettings,
+)
 from loadstone.lab.provider.password_hash import Algorithm, PasswordHash
 from loadstone.lab.provider.realm import realm
 
 SERVICE = ("service", "keycloak")
+ARCHIVE = f"keycloak-quarkus-dist-{keycloak.VERSION}.zip"
+OTHERS = ("conf/keycloak.conf", "providers/README.md", "themes/README.md")
 ARGON2 = PasswordHash.chosen(None, None)
 
 
@@ -24,6 +35,22 @@ def test_its_settings_are_read_as_they_are_written() -> None:
     ])  # fmt: skip
     assert settings.read(chosen.pairs()) == chosen
     assert settings.read([SERVICE]).database is settings.DatabaseBackend.H2
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        *(("service", "oidc-provider"), ("service", "hydra"), ("service", "keycloak")),
+        *(("service", "flask-reference"), ("implementation", "rust")),
+    ],
+)
+def test_a_lab_that_is_kept_has_no_settings_of_others(key: str, value: str) -> None:
+    # With another default in a later release of Loadstone, they would be refused.
+    chosen = settings.read([(key, value)])
+    kept = dict(chosen.pairs())
+    assert kept[key] == value
+    assert not {"token", "cache", "identity", "compute", "found"} & kept.keys()
+    assert settings.read(chosen.pairs()) == chosen
 
 
 @pytest.mark.parametrize(
@@ -138,3 +165,38 @@ def test_its_programs_are_java_and_the_databases() -> None:
     assert names == ["java (version 17 or later)"]
     with_mariadb = compose.programs(settings.read([SERVICE, ("database", "mariadb")]))
     assert "mariadbd" in [one.name for one in with_mariadb]
+
+
+def test_the_distribution_is_made_in_a_folder_of_the_deployment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOADSTONE_HOME", str(tmp_path))
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    scratch = state.scratch_folder(mine)
+
+    def complete(command: Command, _: str) -> None:
+        if command.arguments[0] == "mvn":
+            [folder] = (w.partition("=")[2] for w in command.arguments if "outputDirectory" in w)
+            assert scratch in Path(folder).parents
+            with zipfile.ZipFile(Path(folder) / ARCHIVE, "w") as archive:
+                for name in ("bin/kc.sh", "lib/lib/a.jar", "lib/b.jar", *OTHERS):
+                    archive.writestr(f"keycloak-{keycloak.VERSION}/{name}", "")
+        else:
+            assert scratch in Path(command.arguments[0]).parents
+            assert Path(command.arguments[0]).exists()
+
+    monkeypatch.setattr(keycloak.processes, "complete", complete)
+    monkeypatch.setattr(keycloak.Program, "path", lambda self: self.name)
+    monkeypatch.setattr(keycloak, "choose", lambda _: java.Java(tmp_path, "21.0.1"))
+    monkeypatch.setattr(keycloak.diskspace, "require", lambda *_: None)
+    made = Distribution(mine, tmp_path / "data", "dev-file", None)
+    made.prepare(lambda _: None)
+    assert (made.folder / "bin" / "kc.sh").stat().st_mode & 0o111
+    assert (made.built / "lib" / "lib").readlink() == made.folder / "lib" / "lib"
+    assert sorted(path.name for path in made.folder.parent.iterdir() if path.is_dir()) == [
+        made.folder.name,
+        made.built.name,
+    ]
+    assert not list(scratch.iterdir())
+    assert (mine / "keycloak" / "bin" / "kc.sh").exists()

@@ -38,3 +38,13 @@ def test_without_an_error_the_last_lines_are_shown(tmp_path: Path) -> None:
 
 def test_missing_logs_are_said_to_be_empty(tmp_path: Path) -> None:
     assert "empty" in logs.explain((tmp_path / "none.log",))
+
+
+def test_as_many_lines_are_shown_as_asked_for(tmp_path: Path) -> None:
+    lines = [f"line {i} {'x' * 50}" for i in range(10_000)]
+    path = written(tmp_path, "long.log", *lines)
+    for count in (1, 20, 5000, 9_999, 10_000):
+        assert logs.tail(path, count) == tuple(lines[-count:])
+    assert logs.tail(path, 20_000) == tuple(lines)
+    one_line = written(tmp_path, "one.log", "x" * 200_000)
+    assert logs.tail(one_line, 3) == ("x" * 200_000,)

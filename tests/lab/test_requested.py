@@ -1,11 +1,13 @@
 """Settings that `lab up` and `loadstone demo` request of a deployment that exists."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from loadstone.errors import InvalidInput
 from loadstone.lab import deployment, processes, state
+from loadstone.lab.keystone import settings
 from loadstone.lab.keystone.settings import LabSettings
 from loadstone.lab.state import DeploymentState, Phase
 from loadstone.target.choice import OwnLab
@@ -32,6 +34,100 @@ def test_what_is_not_given_is_as_it_runs(
     assert (chosen.workers, chosen.threads) == (workers, threads)
 
 
+def running(folder: Path, chosen: LabSettings) -> DeploymentState:
+    known = DeploymentState(
+        *(folder.name, "r", Phase.RUNNING, processes.boot_id(), chosen.pairs()),
+        ports=(("web", 5000),),
+        release=chosen.source.pairs(),
+    )
+    state.write(folder, known)
+    return known
+
+
+def test_a_patch_that_changed_while_the_lab_runs_is_told(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv("LOADSTONE_HOME", str(tmp_path))
+    patch = tmp_path / "fix.patch"
+    patch.write_text("--- a\n")
+    before = settings.read([("release", f"30.0.0+{patch}")])
+    running(deployment.folder_of("mine"), before)
+    assert deployment.up("mine", deployment.requested("mine", []), print).url.endswith(":5000/v3")
+    patch.write_text("--- b\n")
+    with pytest.raises(
+        InvalidInput, match=rf"runs keystone 30.0.0 .*{before.source.digest}.*since"
+    ):
+        deployment.up("mine", deployment.requested("mine", []), print)
+
+
+def test_a_running_lab_does_not_need_its_patch(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv("LOADSTONE_HOME", str(tmp_path))
+    patch = tmp_path / "fix.patch"
+    patch.write_text("--- a\n")
+    chosen = settings.read([("release", f"30.0.0+{patch}"), ("workers", "3")])
+    known = running(deployment.folder_of("mine"), chosen)
+    patch.unlink()
+    assert settings.started(known).source == chosen.source
+    assert deployment.load("mine").setup().workers == 3
+
+
+def test_a_lab_whose_patch_is_gone_is_told_with_the_way_out(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv("LOADSTONE_HOME", str(tmp_path))
+    known = (("release", "30.0.0+/gone.patch"), ("workers", "3"))
+    folder = deployment.folder_of("mine")
+    state.write(folder, DeploymentState("mine", "r", Phase.STOPPED, "", known))
+    told = r"^lab mine cannot start as it was: .*gone.patch: No such file.*lab down mine --purge$"
+    with pytest.raises(InvalidInput, match=told):
+        deployment.requested("mine", [])
+    with pytest.raises(InvalidInput, match=r"^workers must be"):
+        deployment.requested("mine", [("workers", "0")])
+
+
+def test_a_lab_of_a_later_release_hides_no_others(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv("LOADSTONE_HOME", str(tmp_path))
+    running(deployment.folder_of("mine"), LabSettings())
+    later = (("service", "later-idp"), ("workers", "1"))
+    folder = deployment.folder_of("later")
+    state.write(folder, DeploymentState("later", "r", Phase.STOPPED, "", later))
+    said: list[str] = []
+    assert [one.name for one in deployment.every(said.append)] == ["mine"]
+    assert "lab later was made by another release of Loadstone ('later-idp' is not" in said[0]
+    deployment.down("later", purge=True)
+    assert not folder.exists()
+
+
+def test_a_lab_that_another_command_ends_is_lost(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv("LOADSTONE_HOME", str(tmp_path))
+    folder = deployment.folder_of("mine")
+    known = running(folder, LabSettings())
+    measured = deployment.find("mine")
+    assert deployment.loss(measured) is None
+    state.write(folder, replace(known, ports=(("web", 5001),)))  # a fault has changed something
+    assert deployment.loss(measured) is None
+    for changed in (replace(known, phase=Phase.STOPPED), replace(known, run="another")):
+        state.write(folder, changed)
+        assert deployment.loss(measured) == "lab mine was ended by another command"
+    deployment.down("mine", purge=True)
+    assert deployment.loss(measured) == "lab mine was ended by another command"
+
+
+def test_a_leftover_whose_state_cannot_be_read_is_removed_before_a_start(
+    tmp_path: Path, monkeypatch
+) -> None:
+    monkeypatch.setenv("LOADSTONE_HOME", str(tmp_path))
+    folder = deployment.folder_of("left")
+    folder.mkdir(parents=True)
+    (folder / state.FILE).write_text("{")
+    found: list[bool] = []
+
+    def up(name: str, *_: object, **__: object) -> deployment.Deployment:
+        found.append(deployment.folder_of(name).exists())
+        return deployment.Deployment(folder, running(folder, LabSettings()))
+
+    monkeypatch.setattr(deployment, "up", up)
+    with own_lab(OwnLab("left", LabSettings(), is_purged=True), print):
+        assert found == [False]
+    assert not folder.exists()
+
+
 @pytest.fixture
 def demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home in which a lab is started and stopped without any processes."""
@@ -49,6 +145,36 @@ def test_the_demo_refuses_a_lab_of_its_name_that_has_other_settings(demo: Path) 
         own_lab(OwnLab("demo", LabSettings()), print),
     ):
         raise AssertionError("it was started")
+
+
+def test_the_demo_starts_its_lab_again_after_a_default_has_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOADSTONE_HOME", str(tmp_path))
+
+    def start(_: object, folder: Path, *__: object) -> deployment.Deployment:
+        return deployment.Deployment(folder, running(folder, LabSettings(workers=1)))
+
+    class Pipe:
+        def release(self) -> None:
+            """Nothing is watched."""
+
+    monkeypatch.setattr(deployment, "_start", start)
+    monkeypatch.setattr(deployment.watcher, "watch", lambda *_: Pipe())
+    monkeypatch.setattr(deployment, "shut_down", lambda _: None)
+    for _ in range(2):
+        with own_lab(OwnLab("demo", LabSettings(workers=1)), print) as lab:
+            folder = lab.folder
+        state.write(folder, replace(lab.state, phase=Phase.STOPPED))
+        with own_lab(OwnLab("demo", LabSettings(workers=2)), print):
+            pass
+        state.write(folder, replace(lab.state, phase=Phase.STOPPED))
+    deployment.up("demo", LabSettings(workers=1), print)
+    with (
+        pytest.raises(InvalidInput, match=r"\(workers=1, not 2\)"),
+        own_lab(OwnLab("demo", LabSettings(workers=2)), print),
+    ):
+        raise AssertionError("it is the user's")
 
 
 def test_the_demo_starts_its_lab_again(demo: Path) -> None:

@@ -118,6 +118,7 @@ def test_a_home_that_cannot_be_written_is_said_in_one_line(monkeypatch: pytest.M
         (("release=13.0.2", "users=5"), "started without users, projects, groups"),
         (("service=flask-reference", "users=5"), "has no users"),
         (("service=flask-reference", "storage=tmpfs"), "has no storage"),
+        (("service=flask-reference", "release=13.0.2"), "13.0.2 has no Flask"),
         (("service=flask-reference", "db-buffer-mb=512"), "has no db-buffer-mb"),
         (("service=hydra", "storage=tmpfs"), "storage=tmpfs needs database=postgres"),
         (("service=hydra", "db-connections=500"), "db-connections=500 needs database=postgres"),

@@ -36,3 +36,11 @@ def test_each_part_is_stopped_by_its_own_signal_the_last_one_first(
     assert left is not None
     assert left.phase is Phase.STOPPED
     assert [record.process for record in left.records] == [None] * 3
+
+
+def test_a_build_that_was_killed_leaves_nothing(tmp_path: Path) -> None:
+    folder = tmp_path / "it"
+    state.write(folder, DeploymentState("it", "r", Phase.STARTING, processes.boot_id(), ()))
+    (state.scratch_folder(folder) / "hydra" / "cache").mkdir(parents=True)
+    shutdown.shut_down(folder)
+    assert [path.name for path in folder.iterdir()] == [state.FILE]

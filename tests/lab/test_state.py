@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from loadstone.errors import EnvironmentUnusable
-from loadstone.lab import state
+from loadstone.lab import deployment, state
 from loadstone.lab.processes import Process
 from loadstone.lab.state import DeploymentState, Phase, Record
 
@@ -17,6 +17,7 @@ STATE = DeploymentState(
     settings=(("workers", "2"),),
     ports=(("web", 15000),),
     python="/env/bin/python",
+    release=(("text", "30.0.0"), ("version", "30.0.0"), ("digest", "")),
     facts=(("workers", "2"),),
     records=(
         Record("schema", None, int(signal.SIGTERM), ()),
@@ -38,6 +39,35 @@ def test_no_state_is_none(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"name": "it"}', '{"name": 1, "phase": "x"}'])
 def test_a_broken_state_names_the_way_out(tmp_path: Path, text: str) -> None:
     (tmp_path / state.FILE).write_text(text)
+    with pytest.raises(EnvironmentUnusable, match="--purge"):
+        state.read(tmp_path)
+
+
+def test_a_lab_of_another_user_is_told_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path, *_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setenv("LOADSTONE_HOME", str(tmp_path))
+    for name in ("mine", "roots"):
+        state.write(deployment.folder_of(name), replace(STATE, name=name))
+    read, exists, its = Path.read_text, Path.exists, deployment.folder_of("roots") / state.FILE
+    monkeypatch.setattr(Path, "read_text", lambda p: refuse(p) if p == its else read(p))
+    monkeypatch.setattr(Path, "exists", lambda p: refuse(p) if p == its else exists(p))
+    said: list[str] = []
+    assert [one.name for one in deployment.every(said.append)] == ["mine"]
+    assert len(said) == 1
+    assert f"{its} cannot be read (Permission denied)" in said[0]
+    with pytest.raises(EnvironmentUnusable, match="Permission denied"):
+        deployment.find("roots")
+    monkeypatch.setattr(deployment, "shut_down", refuse)
+    with pytest.raises(EnvironmentUnusable, match=r"cannot end roots in .*Permission denied"):
+        deployment.down("roots")
+
+
+def test_text_of_another_encoding_is_a_broken_state(tmp_path: Path) -> None:
+    (tmp_path / state.FILE).write_bytes(b"\xff\xfe")
     with pytest.raises(EnvironmentUnusable, match="--purge"):
         state.read(tmp_path)
 

@@ -55,7 +55,7 @@ def test_the_data_of_a_lab_are_removed_although_its_sources_are_gone(
     assert not data.exists()
 
 
-@pytest.mark.parametrize("name", ["My Results", 'with"quote', "100%", "{it}"])
+@pytest.mark.parametrize("name", ["My Results", 'with"quote', "100%", "{it}", "$HOME"])
 def test_a_home_that_servers_cannot_read_is_refused_before_anything_starts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
@@ -63,3 +63,16 @@ def test_a_home_that_servers_cannot_read_is_refused_before_anything_starts(
     with pytest.raises(InvalidInput, match=r"set LOADSTONE_HOME to another folder$"):
         deployment.up("mine", settings.read([]), print)
     assert not (tmp_path / name / "lab").exists()
+
+
+@pytest.mark.parametrize("name", ["what?", "a$b"])
+@pytest.mark.usefixtures("home")
+def test_a_storage_that_servers_cannot_read_is_refused_before_anything_starts(
+    tmp_path: Path, name: str
+) -> None:
+    chosen = tmp_path / name
+    chosen.mkdir()
+    with pytest.raises(InvalidInput, match=r"give another one: --with storage=$"):
+        deployment.up("mine", settings.read([("storage", str(chosen))]), print)
+    assert not deployment.folder_of("mine").exists()
+    assert not list(chosen.iterdir())

@@ -87,14 +87,16 @@ def up(name: str, **options: Unpack[UpOptions]) -> None:
     from_with = (settings.split(pair) for pair in options["pairs"])
     pairs = (*from_file, *from_with, *crowd, *from_options)
     if options["host"] is not None:
-        settings.read(pairs)  # refuses mistakes before the host is asked
+        settings.require_possible(pairs)  # before the host is asked
         click.echo(_up_there(name, options["host"], pairs, options))
         return
     if options["fleet"] is not None:
         raise click.UsageError("--fleet needs --on HOST: a lab host of that fleet")
-    if remote_lab.recorded(name) is not None:
+    record = remote_lab.recorded(name)
+    if record is not None:
         raise InvalidInput(
-            f"lab {name} is on another host; end it first: loadstone lab down {name}"
+            f"lab {name} is on another host; start it there: --on {record.host} --fleet "
+            f"{record.fleet}; or remove it: loadstone lab down {name} --purge"
         )
     chosen = deployment.requested(name, pairs)
     started = deployment.up(name, chosen, lambda line: click.echo(f"{name}: {line}", err=True))
@@ -108,7 +110,7 @@ def _up_there(name: str, host: str, pairs: tuple[tuple[str, str], ...], options:
 
     if options["fleet"] is None:
         raise click.UsageError("--on HOST needs --fleet: the fleet that HOST is in")
-    if any(one.name == name for one in deployment.every()):
+    if deployment.is_here(name):
         raise InvalidInput(
             f"lab {name} is on this machine; end it first: loadstone lab down --purge {name}"
         )
@@ -124,7 +126,7 @@ def _up_there(name: str, host: str, pairs: tuple[tuple[str, str], ...], options:
     recorded = remote_lab.recorded(name)
     if recorded is not None and recorded != record:
         raise InvalidInput(
-            f"lab {name} is on {recorded.host}; end it first: loadstone lab down {name}"
+            f"lab {name} is on {recorded.host}; remove it: loadstone lab down {name} --purge"
         )
     with remote_lab.connected(record.place, is_alone=False) as there:
         remote_lab.keep(record)  # before the start, as Ctrl-C does not undo a partial start
@@ -167,13 +169,13 @@ def down(name: str, purge: bool, forget: bool, anyway: bool) -> None:
             f"there with `loadstone lab down {name}`",
             err=True,
         )
-    else:
-        _down_there(record, purge=purge)
-    remote_lab.forget(name)
+        remote_lab.forget(name)
+        return
+    _down_there(record, purge=purge)
 
 
 def _down_there(record: "RemoteRecord", *, purge: bool) -> None:
-    """Stop a deployment on another host."""
+    """Stop a deployment on another host; forget it if its data are gone."""
     from loadstone.errors import LoadstoneError
     from loadstone.lab import remote_lab
 
@@ -186,6 +188,8 @@ def _down_there(record: "RemoteRecord", *, purge: bool) -> None:
                 f"loadstone lab down {record.name} --forget"
             ) from None
         there.down(record.name, lambda line: click.echo(line, err=True), purge=purge)
+        if record.name not in [one.name for one in there.summaries()]:
+            remote_lab.forget(record.name)
 
 
 def _forget_faults(name: str, *, purge: bool) -> None:

@@ -1,6 +1,5 @@
 """The lab's database: its data folder, its read-only mode, and how its statements are counted."""
 
-import getpass
 import subprocess
 from pathlib import Path
 
@@ -10,7 +9,7 @@ from loadstone.lab import processes, state
 from loadstone.lab.keystone import settings
 from loadstone.lab.keystone.database import data_folder
 from loadstone.lab.parts.postgres import STATEMENTS_ON
-from loadstone.lab.programs import Program
+from loadstone.lab.programs import Program, own_user
 from loadstone.lab.state import DeploymentState
 
 CLIENT = Program("mariadb", "mariadb-client")
@@ -43,7 +42,7 @@ def folder(lab: Path) -> Path:
 
 def _folder(lab: Path, deployment: DeploymentState) -> Path:
     tables = "mysql-data" if _kind(lab, deployment) == "mariadb" else "postgres-data"
-    return data_folder(lab, settings.read(deployment.settings)) / tables
+    return data_folder(lab, settings.started(deployment)) / tables
 
 
 def set_read_only(lab: Path, *, is_read_only: bool) -> None:
@@ -74,7 +73,7 @@ def mariadb_command(sql: str) -> tuple[str, ...]:
     """Return the command that runs SQL as the administrator, in the folder of the data."""
     # The socket's full path may be longer than the kernel allows.
     return (
-        *(CLIENT.path(), "--no-defaults", "--socket=mariadb.sock", f"--user={getpass.getuser()}"),
+        *(CLIENT.path(), "--no-defaults", "--socket=mariadb.sock", f"--user={own_user()}"),
         *("--batch", "--skip-column-names", "--execute", sql),
     )
 

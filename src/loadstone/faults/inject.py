@@ -495,7 +495,7 @@ def _memcached(folder: Path) -> dict[str, int]:
 
 def _require_kept_tokens(folder: Path, fault: Fault) -> None:
     """Raise InvalidInput unless tokens are in the database: only then is there a token_flush."""
-    if settings.read(parts.read_state(folder).settings).token is not TokenProvider.UUID:
+    if settings.started(parts.read_state(folder)).token is not TokenProvider.UUID:
         raise InvalidInput(
             f"fault {fault.sentence!r}: lab {folder.name} keeps no tokens in its database; it "
             "needs --with token=uuid --with release=13.0.2"

@@ -119,7 +119,7 @@ def blueprint(folder: Path) -> Blueprint:
     """Return the blueprint of a running deployment, without passwords."""
     deployment = read_state(folder)
     ports = dict(deployment.ports)
-    port, chosen = ports[WEB], settings.read(deployment.settings)
+    port, chosen = ports[WEB], settings.started(deployment)
     # Passwords are in the parts' files, which the first start has written.
     return Blueprint(
         folder=folder,

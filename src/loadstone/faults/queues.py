@@ -19,7 +19,7 @@ _TIMEOUT = re.compile(r"^\s*timeout\s+(\w+)\s+(\S+)", re.MULTILINE)
 
 def finding(folder: Path, fault: Fault, effect: FaultEffect) -> Finding:
     """Describe how an overload reached clients, and which queues and time-outs decide that."""
-    chosen = settings.read(parts.read_state(folder).settings)
+    chosen = settings.started(parts.read_state(folder))
     queue, server = _listen_queue(chosen)
     bounds = [f"{server} has a listen queue of {queue:,} on each of {chosen.nodes} nodes"]
     if chosen.nodes == 1:

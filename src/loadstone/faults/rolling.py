@@ -30,7 +30,7 @@ DRAIN_S = 10.0  # time for a node's requests in progress before its restart
 
 def require_upgrade(folder: Path, fault: Fault) -> None:
     """Raise InvalidInput for an upgrade that this deployment cannot have."""
-    chosen = settings.read(parts.read_state(folder).settings)
+    chosen = _chosen(folder)
     place = f"fault {fault.sentence!r}: lab {folder.name}"
     if chosen.release == fault.value:
         raise InvalidInput(f"{place} has release {fault.value} already: an upgrade happens once")
@@ -71,12 +71,17 @@ def switch(folder: Path, release: str) -> None:
     """Make later starts use a release; running processes keep theirs."""
     with locks.held(folder / watcher.LOCK):
         deployment = parts.read_state(folder)
-        old, new = settings.read(deployment.settings), replace(_chosen(folder), release=release)
+        old = settings.started(deployment)
+        new = replace(old, release=release)
         rename_data(data_folder(folder, old), data_folder(folder, new))
         facts = dict(deployment.facts) | {"release": f"keystone {new.source.label}"}
         python = compose.environment(folder, new).python
         changed = replace(
-            deployment, settings=new.pairs(), python=str(python), facts=tuple(facts.items())
+            deployment,
+            settings=new.pairs(),
+            python=str(python),
+            release=new.source.pairs(),
+            facts=tuple(facts.items()),
         )
         state.write(folder, changed)
 
@@ -187,7 +192,7 @@ def _servers(folder: Path) -> tuple[Record, ...]:
 
 
 def _chosen(folder: Path) -> LabSettings:
-    return settings.read(parts.read_state(folder).settings)
+    return settings.started(parts.read_state(folder))
 
 
 def _blueprint(folder: Path, chosen: LabSettings) -> Blueprint:

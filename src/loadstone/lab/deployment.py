@@ -24,7 +24,8 @@ from loadstone.system.redaction import MASK, is_secret_option, masked
 __all__ = ["Deployment", "LabSettings", "down", "every", "find", "is_known", "requested", "up"]
 
 OLD_LOGS = "logs.before"
-_SPECIAL = re.compile(r"""[\s"'#;?%{}\\]""")  # in a configuration file of a server
+_SPECIAL = re.compile(r"""[\s"'#;?%${}\\]""")  # in a configuration file of a server
+_SPECIAL_OF_DATA = re.compile(r"[?$\n]")  # in a URL of SQLAlchemy, or a value of oslo.config
 # The watcher of a command that was killed stops the parts in this time.
 WAIT_S = 60.0
 
@@ -34,7 +35,11 @@ def up(
 ) -> Deployment:
     """Start a deployment, or return the running one; an `owned` one ends with this process."""
     folder = folder_of(name)
-    _require_plain(folder)
+    _require_plain(folder, _SPECIAL, "set LOADSTONE_HOME to another folder")
+    if settings.storage not in (settings_.DISK, settings_.TMPFS):
+        _require_plain(
+            Path(settings.storage), _SPECIAL_OF_DATA, "give another one: --with storage="
+        )
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         busy = f"another loadstone is starting or stopping {name}; wait for it"
@@ -48,13 +53,12 @@ def up(
         raise EnvironmentUnusable(f"cannot start {name} in {folder}: {problem}") from problem
 
 
-def _require_plain(folder: Path) -> None:
+def _require_plain(folder: Path, characters: re.Pattern[str], mend: str) -> None:
     """Refuse a path that configuration files would have to quote, each server's in another way."""
-    special = _SPECIAL.search(str(folder))
+    special = characters.search(str(folder))
     if special is not None:
         raise InvalidInput(
-            f"{folder}: servers of a lab cannot use a path with {special[0]!r}; set LOADSTONE_HOME "
-            "to another folder"
+            f"{folder}: servers of a lab cannot use a path with {special[0]!r}; {mend}"
         )
 
 
@@ -78,13 +82,26 @@ def requested(name: str, pairs: Iterable[tuple[str, str]]) -> LabSettings:
     before = state.read(folder_of(name))
     is_running = before is not None and Deployment(folder_of(name), before).is_running
     present = before.settings if before is not None and (is_running or not given) else ()
-    return settings_.read((*present, *given))
+    try:
+        return settings_.read((*present, *given))
+    except InvalidInput as wrong:
+        if given or not present:
+            raise
+        # A patch is gone, or another release of Loadstone has made it.
+        raise InvalidInput(
+            f"lab {name} cannot start as it was: {wrong}; give its settings anew with --with, or "
+            f"remove it: loadstone lab down {name} --purge"
+        ) from None
 
 
 def require_same(name: str, settings: LabSettings) -> None:
-    """Refuse a deployment that exists with other settings; a start would replace them."""
+    """Refuse a deployment of the user's that has other settings; a start would replace them.
+
+    One that a command last started for itself may have the defaults of another release of
+    Loadstone, or of a machine with other cores.
+    """
     before = state.read(folder_of(name))
-    if before is None:
+    if before is None or before.is_owned:
         return
     remove = f"remove it with its data: loadstone lab down {name} --purge"
     try:
@@ -102,12 +119,15 @@ def down(name: str, *, purge: bool = False) -> None:
     """Stop a deployment and remove its password; `purge`: its data, keys and logs too."""
     folder = _existing(name)
     busy = f"another loadstone is starting or stopping {name}; wait for it"
-    with locks.held(folder / watcher.LOCK, busy=busy, wait_s=WAIT_S):
-        shut_down(folder)
-        if folder in _guards:
-            _guards.pop(folder).release()
-        if purge:
-            _purge(folder)
+    try:
+        with locks.held(folder / watcher.LOCK, busy=busy, wait_s=WAIT_S):
+            shut_down(folder)
+            if folder in _guards:
+                _guards.pop(folder).release()
+            if purge:
+                _purge(folder)
+    except OSError as problem:
+        raise EnvironmentUnusable(f"cannot end {name} in {folder}: {problem}") from problem
 
 
 def find(name: str) -> Deployment:
@@ -124,6 +144,17 @@ def find(name: str) -> Deployment:
 def load(name: str) -> Deployment:
     """Read a deployment from disk, running or not."""
     return _read(_existing(name))
+
+
+def loss(measured: Deployment) -> str | None:
+    """Say why a deployment that is measured is no longer what it was; None: it is.
+
+    A part has died, or another command has ended it, and perhaps started it again.
+    """
+    known = state.read(measured.folder)
+    if known is None or known.phase is not Phase.RUNNING or known.run != measured.state.run:
+        return f"lab {measured.name} was ended by another command"
+    return Deployment(measured.folder, known).failure()
 
 
 def every(say: Callable[[str], None] = lambda _: None) -> tuple[Deployment, ...]:
@@ -163,11 +194,13 @@ def _guarded(
         raise
     finally:
         book.release()
-    if owned:
-        _guards[folder] = guard
-    else:
+    if not owned:
         guard.release()
-    return deployment
+        return deployment
+    _guards[folder] = guard
+    known = replace(deployment.state, is_owned=True)
+    state.write(folder, known)
+    return Deployment(folder, known)
 
 
 def _start(
@@ -208,6 +241,7 @@ def _start(
         settings=settings.pairs(),
         ports=tuple(book.chosen.items()),
         python=str(compose.environment(folder, settings).python),
+        release=settings.source.pairs(),
     )
     state.write(folder, begun)
     state.write_secret(password_file(folder), blueprint.admin_password)
@@ -258,12 +292,17 @@ def _same(running: Deployment, settings: LabSettings, *, owned: bool) -> Deploym
             f"lab {running.name} runs already, and another uses it; end it: "
             f"loadstone lab down {running.name}"
         )
-    has = settings_.read(running.state.settings)
+    has = settings_.started(running.state)
     # A request without a port accepts the present one.
     if settings != (has if settings.port is not None else replace(has, port=None)):
         raise InvalidInput(
             f"{running.name} runs with other settings ({_difference(has, settings)}); end it "
             f"first: loadstone lab down {running.name}"
+        )
+    if settings.source != has.source:
+        raise InvalidInput(
+            f"{running.name} runs keystone {has.source.label}, and {settings.release} was changed "
+            f"since; end it first: loadstone lab down {running.name}"
         )
     return running
 
@@ -319,7 +358,14 @@ def _deployments() -> Path:
 def _names() -> tuple[str, ...]:
     if not _deployments().is_dir():
         return ()
-    return tuple(sorted(p.name for p in _deployments().iterdir() if (p / state.FILE).exists()))
+    return tuple(sorted(path.name for path in _deployments().iterdir() if _has_state(path)))
+
+
+def _has_state(folder: Path) -> bool:
+    try:
+        return (folder / state.FILE).exists()
+    except PermissionError:  # of another user
+        return True
 
 
 def folder_of(name: str) -> Path:
@@ -331,22 +377,35 @@ def folder_of(name: str) -> Path:
     return _deployments() / name
 
 
+def is_here(name: str) -> bool:
+    """Return whether a deployment of this name exists on this machine, readable or not."""
+    return name in _names()
+
+
 def is_known(name: str) -> bool:
     """Return whether a deployment of this name exists, here or on another host, or its data."""
-    return name in _names() or (elsewhere() / f"{name}.json").exists()
+    return is_here(name) or (elsewhere() / f"{name}.json").exists()
 
 
 def _existing(name: str) -> Path:
-    if name not in _names() and (elsewhere() / f"{name}.json").exists():
+    if is_here(name):
+        return folder_of(name)
+    if is_known(name):
         raise InvalidInput(f"lab {name} is on another host, and this is done on this machine only")
-    if name not in _names():
-        names = ", ".join(_names()) or f"none; make it: loadstone lab up {name}"
-        raise InvalidInput(f"no lab is called {name!r}; known: {names}")
-    return folder_of(name)
+    names = ", ".join(_names()) or f"none; make it: loadstone lab up {name}"
+    raise InvalidInput(f"no lab is called {name!r}; known: {names}")
 
 
 def _read(folder: Path) -> Deployment:
     found = state.read(folder)
     if found is None:
         raise EnvironmentUnusable(not_running(folder.name))
-    return Deployment(folder, found)
+    known = Deployment(folder, found)
+    try:
+        _ = known.service
+    except ValueError as unknown:
+        raise EnvironmentUnusable(
+            f"lab {folder.name} was made by another release of Loadstone ({unknown}); use that "
+            f"one, or remove it: loadstone lab down {folder.name} --purge"
+        ) from None
+    return known

@@ -40,3 +40,11 @@ def copy(source: Path, target: Path) -> None:
         raise EnvironmentUnusable(f"cannot copy to {failed}: {reason}") from None
     finally:
         shutil.rmtree(half, ignore_errors=True)
+
+
+def move(source: Path, target: Path) -> None:
+    """Move a file or folder, also to another disk; the target is there whole or not at all."""
+    half = target.with_name(f".{target.name}")
+    shutil.rmtree(half, ignore_errors=True)
+    shutil.move(source, half)
+    half.rename(target)

@@ -12,6 +12,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NoReturn
@@ -44,6 +45,8 @@ class ServiceEnvironment(Part):
     unpatched: str = ""  # its title
     variables: tuple[tuple[str, str], ...] = ()  # for the installer
     size_mb: int = SIZE_MB
+    # Raises if what was installed (a patch, a wheel) has changed since the title was chosen.
+    require_unchanged: Callable[[], None] | None = None
     name: str = "environment"
 
     @property
@@ -65,7 +68,7 @@ class ServiceEnvironment(Part):
 
     @property
     def _original(self) -> "ServiceEnvironment":
-        return replace(self, title=self.unpatched, patch=None)
+        return replace(self, title=self.unpatched, patch=None, require_unchanged=None)
 
     def prepare(self, say: Say) -> None:
         """Create the environment, or add missing packages."""
@@ -73,6 +76,7 @@ class ServiceEnvironment(Part):
             installed = self.installed()
             if installed is not None and set(self.contents) <= installed:
                 return
+            is_new = installed is None
             if installed is None:
                 installed = self._make(say)
             if self.constraints is None:
@@ -81,6 +85,9 @@ class ServiceEnvironment(Part):
             if missing:
                 say(f"installing {', '.join(missing)}")
                 self._install(missing)
+            # Without its mark, an environment is made anew.
+            if is_new and self.require_unchanged is not None:
+                self.require_unchanged()
             self._mark({*self.contents, *installed})
 
     def _make(self, say: Say) -> set[str]:
@@ -158,13 +165,16 @@ class ServiceEnvironment(Part):
         done = subprocess.run(
             (program, "--strip=1", "--forward", "--batch", f"--directory={packages}"),
             input=patch.read_bytes(),
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
             check=False,
         )
-        if done.returncode != 0:
+        lines = done.stdout.decode(errors="replace").strip().splitlines()
+        # It says which files it changes; of an empty file it says nothing, and succeeds.
+        if done.returncode != 0 or not lines:
             shutil.rmtree(self.folder, ignore_errors=True)
-            lines = done.stdout.decode(errors="replace").strip().splitlines()
-            raise EnvironmentUnusable(f"{patch} does not apply to {self.title}: {lines[-1]}")
+            why = lines[-1] if lines else "it changes no file"
+            raise EnvironmentUnusable(f"{patch} does not apply to {self.title}: {why}")
 
     def _pip(self) -> tuple[str, ...]:
         return (str(self.python), "-m", "pip", "install", "--quiet")

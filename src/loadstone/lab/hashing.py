@@ -36,7 +36,8 @@ class Hashing:
 
 def measure(python: Path, rounds: int) -> Hashing:
     """Time a password check with the bcrypt of Keystone's own environment."""
-    command = [str(python), "-c", CODE, str(rounds)]
+    # -I: no modules from the working directory or the user's PYTHONPATH.
+    command = [str(python), "-I", "-c", CODE, str(rounds)]
     try:
         completed = subprocess.run(
             command, check=True, capture_output=True, text=True, timeout=TIMEOUT_S

@@ -92,7 +92,7 @@ class LabHost:
         self._last_contact_s = time.monotonic()
         self._job: _Job | None = None
         self._owned: str | None = None  # a deployment that ends with the client
-        self._measured: str | None = None
+        self._measured: Deployment | None = None
         self._sources: list[Source] = []
         self._failures: dict[str, int] = {}  # in a row, by name, of sources that have answered
         self._held = ExitStack()
@@ -138,7 +138,7 @@ class LabHost:
         self.renew()
         running = deployment.find(name)
         self._held.enter_context(measuring(running.folder, running.place, anyway=anyway))
-        self._measured = name
+        self._measured = running
         members = partial(_members, name)
         self._sources = list(open_sources(members, running.statistics()))
         self._held.callback(self._close_sources)
@@ -173,16 +173,16 @@ class LabHost:
         return tuple(readings), tuple(missing)
 
     def failure(self) -> str | None:
-        """Describe a part of the measured deployment that died."""
+        """Say why the measured deployment is no longer what it was."""
         self.renew()
-        return None if self._measured is None else deployment.load(self._measured).failure()
+        return None if self._measured is None else deployment.loss(self._measured)
 
     def explain(self, measurement: Measurement) -> tuple[str, ...]:
         """Return sentences about the measured deployment for the report."""
         self.renew()
         if self._measured is None:
             return ()
-        measured = deployment.load(self._measured)
+        measured = deployment.load(self._measured.name)
         # How long the hash takes is measured in Python.
         stored = "" if measured.is_in_rust else dict(measured.facts()).get(FACT, "")
         return explain(measured.python, stored, measurement)
@@ -207,7 +207,7 @@ class LabHost:
     def _start(
         self, name: str, pairs: Pairs, say: Callable[[str], None], *, owned: bool, purged: bool
     ) -> None:
-        if purged and any(one.name == name for one in deployment.every()):
+        if purged and deployment.is_here(name):
             deployment.down(name, purge=True)
         chosen = deployment.requested(name, pairs)
         if owned:
@@ -215,7 +215,7 @@ class LabHost:
         deployment.up(name, chosen, say, owned=owned)
 
     def _end(self, name: str, *, purge: bool) -> None:
-        if any(one.name == name for one in deployment.every()):
+        if deployment.is_here(name):
             deployment.down(name, purge=purge)
         if self._owned == name:
             self._owned = None

@@ -1,9 +1,10 @@
 """Finds the lines of a log that explain a failure."""
 
+import os
 import re
 from pathlib import Path
 
-BLOCK_BYTES = 64 * 1024  # only the end of a log is read
+BLOCK_BYTES = 64 * 1024  # of the end of a log; twice as much until it has enough lines
 EXPLAINING_LINES = 6
 # oslo.log ends a traceback with a line that has nothing after its prefix.
 _EMPTY = re.compile(r"^([\d-]+ [\d:.]+ \d+ \w+ [\w.]+)?\s*$")
@@ -18,12 +19,17 @@ def tail(path: Path, lines: int) -> tuple[str, ...]:
     """Return the last lines of a log; none if the log does not exist."""
     try:
         with path.open("rb") as log:
-            log.seek(0, 2)
-            log.seek(max(0, log.tell() - BLOCK_BYTES))
-            text = log.read().decode(errors="replace")
+            size, block = log.seek(0, os.SEEK_END), BLOCK_BYTES
+            while True:
+                log.seek(max(0, size - block))
+                text = log.read().decode(errors="replace")
+                # The first line may be cut.
+                found = text.splitlines()[0 if block >= size else 1 :]
+                if len(found) >= lines or block >= size:
+                    return tuple(found[-lines:])
+                block *= 2
     except OSError:
         return ()
-    return tuple(text.splitlines()[-lines:])
 
 
 def explain(paths: tuple[Path, ...]) -> str:

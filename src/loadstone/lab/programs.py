@@ -1,6 +1,7 @@
 """Programs that parts need; missing ones are reported, never installed."""
 
 import os
+import pwd
 import re
 import shutil
 import subprocess
@@ -12,6 +13,7 @@ from loadstone.errors import EnvironmentUnusable
 
 SYSTEM_FOLDERS = "/usr/local/sbin:/usr/sbin:/sbin"  # not on the PATH of every user
 NOBODY = 65534
+UNKNOWN = "?"  # version
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +34,8 @@ class Program:
         if found is not None or not self.folders:
             return found
         # The highest of several versions, such as /usr/lib/postgresql/15/bin.
-        beside = sorted(p for folder in self.folders for p in Path("/").glob(folder.lstrip("/")))
+        there = (p for folder in self.folders for p in Path("/").glob(folder.lstrip("/")))
+        beside = sorted(there, key=_with_numbers)
         return shutil.which(self.name, path=":".join(str(p) for p in reversed(beside)))
 
     def version(self, flag: str) -> str:
@@ -41,11 +44,16 @@ class Program:
             (self.path(), flag), capture_output=True, text=True, check=False, cwd="/"
         )
         found = re.search(r"\d+(\.\d+)+", completed.stdout + completed.stderr)
-        return found[0] if found else "?"
+        return found[0] if found else UNKNOWN
 
     def path(self) -> str:
         """Return its path."""
         return self.find() or missing((self,))
+
+
+def _with_numbers(path: Path) -> list[str | int]:
+    """Return the words and numbers of a path by turns, so that 15 comes after 9.6."""
+    return [int(one) if one.isdecimal() else one for one in re.split(r"([0-9]+)", str(path))]
 
 
 def check(programs: Iterable[Program]) -> None:
@@ -62,6 +70,17 @@ def missing(programs: tuple[Program, ...]) -> str:
     ways = [f"install: apt-get install {packages}"] if packages else []
     ways += dict.fromkeys(f"build: {one.built_by}" for one in programs if one.built_by)
     raise EnvironmentUnusable(f"not installed: {names}; {'; '.join(ways)}")
+
+
+def own_user() -> str:
+    """Return the name of the user whose files a server may read: the effective one.
+
+    LOGNAME and USER, which `getpass.getuser` prefers, still name the earlier one after `su`.
+    """
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:  # as in a container with a number for a user
+        return str(os.geteuid())
 
 
 def unprivileged(arguments: tuple[str, ...]) -> tuple[str, ...]:

@@ -11,7 +11,10 @@ from loadstone.lab.state import DeploymentState, Phase
 
 
 def shut_down(folder: Path) -> None:
-    """Stop all processes of the deployment and remove its secrets. The caller holds the lock."""
+    """Stop all processes of the deployment; remove its secrets and what a killed start left.
+
+    The caller holds the lock.
+    """
     known = _known(folder)
     if known is not None and known.is_of_this_boot:
         for record in reversed(known.records):
@@ -19,7 +22,8 @@ def shut_down(folder: Path) -> None:
                 processes.stop(record.process, stop_signal=signal.Signals(record.ask))
     # A process that was started just before a crash may not be recorded.
     processes.end(processes.marked(folder))
-    shutil.rmtree(state.secret_folder(folder), ignore_errors=True)
+    for private in (state.secret_folder(folder), state.scratch_folder(folder)):
+        shutil.rmtree(private, ignore_errors=True)
     if known is not None:
         state.write(folder, replace(known, phase=Phase.STOPPED, records=_stopped(known)))
 

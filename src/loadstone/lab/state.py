@@ -43,8 +43,10 @@ class DeploymentState:
     settings: tuple[tuple[str, str], ...]  # KEY, VALUE of `lab up --with`
     ports: tuple[tuple[str, int], ...] = ()
     python: str = ""
+    release: tuple[tuple[str, str], ...] = ()  # what was started, as `Release.pairs` writes it
     facts: tuple[tuple[str, str], ...] = ()
     records: tuple[Record, ...] = ()
+    is_owned: bool = False  # by a command that started it for itself, such as `loadstone demo`
 
     def with_record(self, record: Record) -> "DeploymentState":
         """Return the state with this part added or replaced."""
@@ -66,6 +68,11 @@ def secret_folder(folder: Path) -> Path:
     return folder / "secret"
 
 
+def scratch_folder(folder: Path) -> Path:
+    """Return the folder for what is only needed during a start; it ends with the start."""
+    return folder / "scratch"
+
+
 def write(folder: Path, state: DeploymentState) -> None:
     """Replace the state atomically."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -82,11 +89,14 @@ def read(folder: Path) -> DeploymentState | None:
     """Return the state, or None if there is none."""
     path = folder / FILE
     try:
-        text = path.read_text()
+        return _parse(json.loads(path.read_text()))
     except (FileNotFoundError, NotADirectoryError):
         return None
-    try:
-        return _parse(json.loads(text))
+    except OSError as problem:
+        raise EnvironmentUnusable(
+            f"{path} cannot be read ({problem.strerror}); a lab belongs to the user who started "
+            "it, which is root after `sudo loadstone`"
+        ) from None
     except (ValueError, KeyError, TypeError) as wrong:
         raise EnvironmentUnusable(
             f"{path} cannot be read ({type(wrong).__name__}); `loadstone lab down --purge "
@@ -104,8 +114,10 @@ def _parse(tree: dict[str, list[list[str]]]) -> DeploymentState:
         settings=_pairs(tree["settings"]),
         ports=tuple((str(k), int(v)) for k, v in tree["ports"]),
         python=str(values["python"]),
+        release=_pairs(tree.get("release", [])),
         facts=_pairs(tree["facts"]),
         records=tuple(_record(record) for record in tree["records"]),  # type: ignore[arg-type]  # JSON objects
+        is_owned=bool(values.get("is_owned", False)),
     )
 
 

@@ -113,7 +113,7 @@ def of_lab(target: Target, lab: "Deployment") -> Target:
         target,
         facts=((LAB, lab.name), *lab.facts()),
         members=lambda: deployment.load(lab.name).identity_members(),
-        failure=lambda: deployment.load(lab.name).failure(),
+        failure=lambda: deployment.loss(lab),
         lab=lab.folder,
     )
 
@@ -195,5 +195,5 @@ def with_users(target: Target, file: Path | None) -> Target:
 def _purge(name: str) -> None:
     from loadstone.lab import deployment
 
-    if any(one.name == name for one in deployment.every()):
+    if deployment.is_here(name):
         deployment.down(name, purge=True)

@@ -10,7 +10,7 @@ from loadstone.lab.hashing import DEFAULT_ROUNDS
 from loadstone.lab.keystone import queens
 from loadstone.lab.keystone.cache import cache
 from loadstone.lab.keystone.compute.compose import ComputeSite, compute
-from loadstone.lab.keystone.database import DATABASES, data_folder, storage_folder
+from loadstone.lab.keystone.database import DATABASE, DATABASES, data_folder, storage_folder
 from loadstone.lab.keystone.deployment import password_file
 from loadstone.lab.keystone.directory import directory
 from loadstone.lab.keystone.federation import RelyingParty, federation
@@ -35,9 +35,7 @@ from loadstone.lab.parts.apache import Apache
 from loadstone.lab.parts.application import Application
 from loadstone.lab.parts.database import USER, Database, DatabaseSize
 from loadstone.lab.parts.haproxy import Haproxy
-from loadstone.lab.parts.mariadb import MariaDb
 from loadstone.lab.parts.part import Part
-from loadstone.lab.parts.postgres import Postgres
 from loadstone.lab.parts.server import Site
 from loadstone.lab.ports import HOST, Ports
 from loadstone.lab.programs import Program
@@ -112,6 +110,7 @@ def environment(folder: Path, settings: LabSettings) -> ServiceEnvironment:
         unpatched=f"keystone-{source.version}",
         # Without git's metadata, pbr cannot determine the version (docs.openstack.org/pbr).
         variables=(("PBR_VERSION", source.version),) if source.tree else (),
+        require_unchanged=source.require_unchanged if source.patch or source.wheel else None,
     )
 
 
@@ -226,14 +225,10 @@ def _keycloak(blueprint: Blueprint) -> tuple[Part, ...]:
     servers: tuple[Part, ...] = ()
     database = H2
     if settings.database is not DatabaseBackend.H2:
-        size = DatabaseSize(settings.db_connections, settings.db_buffer_mb)
+        servers = (_database(blueprint, data),)
+        scheme = "postgresql" if settings.database is DatabaseBackend.POSTGRES else "mariadb"
+        url = f"jdbc:{scheme}://{HOST}:{blueprint.ports.allocate(DATABASE)}/{USER}"
         password = blueprint.database_password
-        site = Site(folder, blueprint.ports.allocate("database"))
-        is_postgres = settings.database is DatabaseBackend.POSTGRES
-        server = (Postgres if is_postgres else MariaDb)(site, data, password, size)
-        servers = (server,)
-        scheme = "postgresql" if is_postgres else "mariadb"
-        url = f"jdbc:{scheme}://{HOST}:{site.port}/{USER}"
         database = KeycloakDatabase(settings.database.value, url, USER, password)
     keycloak = Keycloak(
         Site(folder, blueprint.port),
@@ -253,19 +248,17 @@ def _hydra(blueprint: Blueprint) -> tuple[Part, ...]:
     servers: tuple[Part, ...] = ()
     dsn = hydra.MEMORY
     if settings.database is DatabaseBackend.POSTGRES:
-        site = Site(folder, ports.allocate("database"))
-        password = blueprint.database_password
-        size = DatabaseSize(settings.db_connections, settings.db_buffer_mb)
-        servers = (Postgres(site, data, password, size),)
-        dsn = f"postgres://{USER}:{password}@{HOST}:{site.port}/{USER}?sslmode=disable"
+        servers = (_database(blueprint, data),)
+        login = f"{USER}:{blueprint.database_password}"
+        dsn = f"postgres://{login}@{HOST}:{ports.allocate(DATABASE)}/{USER}?sslmode=disable"
     address = f"http://{HOST}:{blueprint.port}"
     server = hydra.Hydra(
         Site(folder, ports.allocate("hydra")), ports.allocate("admin"), address, dsn
     )
-    login = hydra.LoginPage(Site(folder, ports.allocate("login")), server.admin, settings.scrypt_n)
-    front = hydra.FrontDoor(Site(folder, blueprint.port), server.site.port, login.site.port)
+    page = hydra.LoginPage(Site(folder, ports.allocate("login")), server.admin, settings.scrypt_n)
+    front = hydra.FrontDoor(Site(folder, blueprint.port), server.site.port, page.site.port)
     build = hydra.HydraProgram(folder, data)
-    return (build, *servers, server, hydra.HydraClient(server), login, front)
+    return (build, *servers, server, hydra.HydraClient(server), page, front)
 
 
 def _reference(blueprint: Blueprint, contents: ServiceEnvironment) -> tuple[Part, ...]:
@@ -292,16 +285,17 @@ def _compute_site(blueprint: Blueprint) -> ComputeSite:
 
 
 def _data(blueprint: Blueprint, place: CommandContext) -> tuple[Schema, Database]:
-    folder, settings = blueprint.folder, blueprint.settings
-
-    def build(data: Path) -> Database:
-        make = DATABASES[settings.database]
-        size = DatabaseSize(settings.db_connections, settings.db_buffer_mb)
-        return make(data, folder, blueprint.ports, blueprint.database_password, size)
-
-    database = build(data_folder(folder, settings))
+    build = partial(_database, blueprint)
+    database = build(data_folder(blueprint.folder, blueprint.settings))
     template = paths.labs() / "templates" / database.data.name
     return Schema(database, template, build, partial(sync, place), place.log), database
+
+
+def _database(blueprint: Blueprint, data: Path) -> Database:
+    settings = blueprint.settings
+    make = DATABASES[settings.database]
+    size = DatabaseSize(settings.db_connections, settings.db_buffer_mb)
+    return make(data, blueprint.folder, blueprint.ports, blueprint.database_password, size)
 
 
 def _directory(blueprint: Blueprint) -> tuple[tuple[Part, ...], tuple[Option, ...]]:

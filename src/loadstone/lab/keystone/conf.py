@@ -5,23 +5,23 @@ from pathlib import Path
 from loadstone.lab.keystone.settings import Federation, LabSettings, Option
 
 PROTOCOL = "openid"  # of federated users
-# Keystone's default.
-_METHODS = ("external", "password", "token", "oauth1", "mapped", "application_credential")
+# Keystone's default. A token holds the methods as places in this list.
+METHODS = ("external", "password", "token", "oauth1", "mapped", "application_credential")
 
 
 def options(folder: Path, settings: LabSettings) -> tuple[Option, ...]:
     """Return the options that the lab sets, with every path that defaults to /etc."""
     return (
-        ("DEFAULT", "log_file", _path(folder / "logs" / "keystone.log")),
-        ("fernet_tokens", "key_repository", _path(folder / "keys" / "fernet")),
+        ("DEFAULT", "log_file", str(folder / "logs" / "keystone.log")),
+        ("fernet_tokens", "key_repository", str(folder / "keys" / "fernet")),
         # fernet_setup creates these too, and would write to /etc/keystone.
-        ("fernet_receipts", "key_repository", _path(folder / "keys" / "receipts")),
-        ("credential", "key_repository", _path(folder / "keys" / "credential")),
+        ("fernet_receipts", "key_repository", str(folder / "keys" / "receipts")),
+        ("credential", "key_repository", str(folder / "keys" / "credential")),
         ("token", "provider", str(settings.token)),
-        ("jwt_tokens", "jws_public_key_repository", _path(folder / "keys" / "jws-public")),
-        ("jwt_tokens", "jws_private_key_repository", _path(folder / "keys" / "jws-private")),
-        ("oslo_policy", "policy_file", _path(folder / "policy.yaml")),
-        ("oslo_policy", "policy_dirs", _path(folder / "policy.d")),
+        ("jwt_tokens", "jws_public_key_repository", str(folder / "keys" / "jws-public")),
+        ("jwt_tokens", "jws_private_key_repository", str(folder / "keys" / "jws-private")),
+        ("oslo_policy", "policy_file", str(folder / "policy.yaml")),
+        ("oslo_policy", "policy_dirs", str(folder / "policy.d")),
         ("oslo_middleware", "enable_proxy_headers_parsing", "true"),
         *_hashing(settings.hash_rounds),
         *_methods(settings),
@@ -47,9 +47,4 @@ def _methods(settings: LabSettings) -> tuple[Option, ...]:
     """Return the methods of logins if Keystone's own are not enough."""
     if settings.federation is Federation.NONE:
         return ()
-    return (("auth", "methods", ",".join((*_METHODS, PROTOCOL))),)
-
-
-def _path(path: Path) -> str:
-    # oslo.config substitutes $name.
-    return str(path).replace("$", "$$")
+    return (("auth", "methods", ",".join((*METHODS, PROTOCOL))),)

@@ -17,16 +17,17 @@ from loadstone.lab.parts.sqlite import Sqlite
 from loadstone.lab.ports import Ports
 
 SHARED_MEMORY = Path("/dev/shm")  # noqa: S108  # tmpfs on every Linux
+DATABASE = "database"  # the purpose of its port
 # Data folder, deployment, ports, password, size.
 Build = Callable[[Path, Path, Ports, str, DatabaseSize], Database]
 
 DATABASES: dict[settings.DatabaseBackend, Build] = {
     settings.DatabaseBackend.SQLITE: lambda data, *_: Sqlite(data),
     settings.DatabaseBackend.MARIADB: lambda data, folder, ports, password, size: MariaDb(
-        Site(folder, ports.allocate("database")), data, password, size
+        Site(folder, ports.allocate(DATABASE)), data, password, size
     ),
     settings.DatabaseBackend.POSTGRES: lambda data, folder, ports, password, size: Postgres(
-        Site(folder, ports.allocate("database")), data, password, size
+        Site(folder, ports.allocate(DATABASE)), data, password, size
     ),
 }
 

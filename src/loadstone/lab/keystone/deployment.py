@@ -178,7 +178,7 @@ class Deployment:
 
     def setup(self) -> Setup:
         """Return the settings that the analysis of resources needs."""
-        chosen = settings.read(self.state.settings)
+        chosen = settings.started(self.state)
         if self.service is Service.KEYCLOAK:
             return Setup(pool=chosen.db_pool, service=KEYCLOAK)
         if self.service is Service.HYDRA:
@@ -233,16 +233,12 @@ class Deployment:
         )
 
     def _variables(self, user: str, project: str, domain: str, password: Path) -> dict[str, str]:
-        try:
-            secret = password.read_text()
-        except FileNotFoundError:
-            raise EnvironmentUnusable(not_running(self.name)) from None
         certificates = ServerCertificates(self.folder)
         client = str(certificates.client)
         return {
             "OS_AUTH_URL": self.url,
             "OS_USERNAME": user,
-            "OS_PASSWORD": secret,
+            "OS_PASSWORD": self._secret(password),
             "OS_PROJECT_NAME": project,
             "OS_USER_DOMAIN_ID": domain,
             "OS_PROJECT_DOMAIN_ID": domain,
@@ -253,16 +249,21 @@ class Deployment:
         }
 
     def _provider_variables(self) -> dict[str, str]:
-        try:
-            secret = credentials.client_secret_file(self.folder).read_text()
-        except FileNotFoundError:
-            raise EnvironmentUnusable(not_running(self.name)) from None
         return {
             "LOADSTONE_OIDC_ISSUER": self.url,
             "LOADSTONE_OIDC_CLIENT_ID": credentials.CLIENT_ID,
-            "LOADSTONE_OIDC_CLIENT_SECRET": secret,
+            "LOADSTONE_OIDC_CLIENT_SECRET": self._secret(
+                credentials.client_secret_file(self.folder)
+            ),
             "LOADSTONE_OIDC_USERS": str(credentials.users_file(self.folder)),
         }
+
+    def _secret(self, file: Path) -> str:
+        """Return what a file holds that exists while the deployment runs."""
+        try:
+            return file.read_text()
+        except FileNotFoundError:
+            raise EnvironmentUnusable(not_running(self.name)) from None
 
     def _processes(self) -> tuple[processes.Process, ...]:
         return tuple(process for _, family in self._families() for process in family)

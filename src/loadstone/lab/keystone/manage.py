@@ -9,6 +9,7 @@ from loadstone.lab.processes import Command
 
 INSIDE = Path(__file__).parent / "inside"
 REGION = "RegionOne"
+CONF_D = "conf.d"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +85,12 @@ class CommandContext:
 
 
 def options(*files: Path) -> tuple[str, ...]:
-    """Return the options that make Keystone read only these configuration files."""
-    nothing = files[0].with_name("conf.d")
-    nothing.mkdir(exist_ok=True)
+    """Return the options that make Keystone read only these configuration files.
+
+    An empty folder CONF_D must be beside the first.
+    """
     named = (word for file in files for word in ("--config-file", str(file)))
-    return (*named, "--config-dir", str(nothing))
+    return (*named, "--config-dir", str(files[0].with_name(CONF_D)))
 
 
 def carry_out(order: Preparation, place: CommandContext) -> None:

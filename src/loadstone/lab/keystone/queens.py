@@ -24,4 +24,4 @@ def older(package: str) -> str:
 def options(environment_python: Path) -> tuple[Option, ...]:
     """Return options that this release needs in addition: the path of its paste pipelines."""
     pipelines = environment_python.parent.parent / "etc" / "keystone" / "keystone-paste.ini"
-    return (("paste_deploy", "config_file", str(pipelines).replace("$", "$$")),)
+    return (("paste_deploy", "config_file", str(pipelines)),)

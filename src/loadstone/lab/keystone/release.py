@@ -13,7 +13,7 @@ import re
 import shutil
 import subprocess
 import tarfile
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 from loadstone.errors import EnvironmentUnusable, InvalidInput
@@ -65,6 +65,23 @@ class Release:
             return f"{version}{plus}{expanded(patch).absolute()}"
         return self.text if not self.digest else str(expanded(self.text).absolute())
 
+    def pairs(self) -> tuple[tuple[str, str], ...]:
+        """Return the fields as text, which `restored` accepts."""
+        values = ((one.name, getattr(self, one.name)) for one in fields(self))
+        return tuple((name, str(value)) for name, value in values if value is not None)
+
+    def require_unchanged(self) -> None:
+        """Raise EnvironmentUnusable if what the text names has another content by now."""
+        try:
+            present = read(self.text)
+        except InvalidInput as gone:
+            raise EnvironmentUnusable(str(gone)) from None
+        if present != self:
+            raise EnvironmentUnusable(
+                f"release={self.text} was changed after it was read (it was {self.title}, and is "
+                f"{present.title}): run the command again"
+            )
+
     @property
     def label(self) -> str:
         """The release as reports show it."""
@@ -104,6 +121,17 @@ def read(text: str) -> Release:
     )
 
 
+def restored(pairs: tuple[tuple[str, str], ...]) -> Release:
+    """Return the release that `Release.pairs` has written."""
+    found = dict(pairs)
+    patch, wheel, tree = (
+        Path(found[name]) if name in found else None for name in ("patch", "wheel", "tree")
+    )
+    return Release(
+        found["text"], found["version"], patch, wheel, tree, found.get("commit"), found["digest"]
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class SourceTree(Part):
     """A copy of the sources to install, because a build leaves files in its folder."""
@@ -123,13 +151,20 @@ class SourceTree(Part):
             say(f"copying {tree}")
             unfinished = self.folder.with_name(f".{self.folder.name}.new")
             shutil.rmtree(unfinished, ignore_errors=True)
-            if self.release.commit is None:
-                shutil.copytree(tree, unfinished, ignore=_LEFT_OUT)
-            else:
-                archive = git(tree, "archive", "--format=tar", self.release.commit)
-                with tarfile.open(fileobj=io.BytesIO(archive)) as packed:
-                    packed.extractall(unfinished, filter="data")
-            unfinished.rename(self.folder)
+            try:
+                self._copy(tree, unfinished)
+                unfinished.rename(self.folder)
+            finally:
+                shutil.rmtree(unfinished, ignore_errors=True)
+
+    def _copy(self, tree: Path, copy: Path) -> None:
+        if self.release.commit is None:
+            shutil.copytree(tree, copy, ignore=_LEFT_OUT)
+            self.release.require_unchanged()
+            return
+        archive = git(tree, "archive", "--format=tar", self.release.commit)
+        with tarfile.open(fileobj=io.BytesIO(archive)) as packed:
+            packed.extractall(copy, filter="data")
 
 
 def _patched(text: str, version: str, patch: Path) -> Release:

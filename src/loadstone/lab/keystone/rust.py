@@ -21,8 +21,6 @@ BUILT_BY = (
     "make keystone-rust SOURCE=FOLDER in a checkout of Loadstone (half an hour), or name the "
     f"folder that has them: {VARIABLE}"
 )
-# As Python's default, since a token holds the methods as places in this list.
-METHODS = "external,password,token,oauth1,mapped,application_credential"
 
 
 def folder() -> Path:
@@ -95,7 +93,7 @@ class RustKeystone(Server):
             ("DEFAULT", "use_stderr", "true"),
             ("DEFAULT", "public_endpoint", self.url.removesuffix("/v3")),
             ("database", "connection", self.database),
-            ("auth", "methods", METHODS),
+            ("auth", "methods", ",".join(conf.METHODS)),
             ("api_policy", "opa_base_url", f"http://{HOST}:{self.agent.port}"),
             ("fernet_tokens", "key_repository", str(keys / "fernet")),
             ("fernet_receipts", "key_repository", str(keys / "receipts")),

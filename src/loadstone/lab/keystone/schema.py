@@ -32,15 +32,16 @@ class Schema(Part):
     name: str = "schema"
 
     def prepare(self, say: Say) -> None:
-        """Copy the template; create it first if it is missing."""
+        """Copy the template; create it first if it is missing or of another server."""
         data = self.database.data
         if data.exists():
             return
         with locks.held(self.template.with_name(f".{self.template.name}.lock")):
-            if not (self.template / COMPLETE).exists():
+            made = self.build(self.template / "data")
+            if not ((self.template / COMPLETE).exists() and made.is_readable()):
                 say(f"making the {self.name} (db_sync, once)")
                 shutil.rmtree(self.template, ignore_errors=True)
-                self._make(say)
+                self._make(made, say)
                 (self.template / COMPLETE).touch()
         diskspace.copy(self.template / "data", data)
 
@@ -48,8 +49,7 @@ class Schema(Part):
         """Return the log of the creation of the tables."""
         return (self.log,)
 
-    def _make(self, say: Say) -> None:
-        database = self.build(self.template / "data")
+    def _make(self, database: Database, say: Say) -> None:
         database.prepare(say)
         process = database.start()
         files = self.template / "conf"
@@ -67,5 +67,6 @@ class Schema(Part):
 def sync(place: CommandContext, database: Database, folder: Path) -> None:
     """Run Keystone's db_sync."""
     file = folder / "keystone.conf"
+    (folder / manage.CONF_D).mkdir(mode=0o700)
     state.write_secret(file, conf.render((("database", "connection", database.connection()),)))
     manage.carry_out(Preparation(manage.options(file), sync=True), place)

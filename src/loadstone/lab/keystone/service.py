@@ -80,7 +80,7 @@ class Keystone(Part):
         file.write_text(conf.render(self._options()))
         state.write_secret(secret_file, conf.render(self.secret_options))
         (folder / "policy.yaml").write_text("{}\n")
-        for name in ("policy.d", "app", "keys"):
+        for name in (manage.CONF_D, "policy.d", "app", "keys"):
             (folder / name).mkdir(mode=0o700, exist_ok=True)
         shutil.copy(INSIDE / f"{APPLICATION}.py", folder / "app")
         say("giving the administrator a fresh password")

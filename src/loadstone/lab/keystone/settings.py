@@ -9,13 +9,14 @@ from enum import StrEnum
 from pathlib import Path
 
 from loadstone.errors import InvalidInput
-from loadstone.lab.keystone.release import OLDEST, Release
+from loadstone.lab.keystone.release import OLDEST, VERSION, Release, restored
 from loadstone.lab.keystone.release import read as read_release
 from loadstone.lab.keystone.web import Web
 from loadstone.lab.parts.database import BUFFER_MB, CONNECTIONS
 from loadstone.lab.ports import HOST
 from loadstone.lab.provider.credentials import USERS
 from loadstone.lab.provider.password_hash import Algorithm
+from loadstone.lab.state import DeploymentState
 
 Option = tuple[str, str, str]  # section, option, value of keystone.conf
 WIDEST = (
@@ -24,15 +25,17 @@ WIDEST = (
 DISK, TMPFS = "disk", "tmpfs"
 # Address settings, which a second deployment with the same settings does not copy.
 OF_ITS_OWN = ("port", "address")
+_OF_DATABASE = ("database", "storage", "db_connections", "db_buffer_mb")
+_OF_POPULATION = ("users", "projects", "groups", "roles_per_user", "unique_passwords")
 # Settings that say nothing about the reference service.
 OF_KEYSTONE = (
-    *("database", "storage", "db_connections", "db_buffer_mb"),
+    *_OF_DATABASE,
     *("token", "identity", "federation", "client_certificates", "cache"),
     "memcached_servers",
     "hash_rounds",
     "fernet_keys",
     *("revocation_events", "expired_tokens", "compute", "conf"),
-    *("users", "projects", "groups", "roles_per_user", "unique_passwords"),
+    *_OF_POPULATION,
 )
 # YAML reads on and off as true and false.
 ALSO_CALLED = {"postgresql": "postgres", "true": "on", "false": "off"}
@@ -42,7 +45,6 @@ JWS_SINCE = 15
 QUEENS = OLDEST  # the last with UUID tokens, on Python 3.6
 MOST_EVENTS = 1_000_000
 MOST_KEYS = 1000
-OF_POPULATION = ("users", "projects", "groups", "roles-per-user", "unique-passwords")
 MOST_USERS = 1_000_000
 MOST_ROLES_PER_USER = 100
 MOST_PASSWORDS = 10_000  # each takes a hash: 0.3 s with Keystone's default
@@ -87,16 +89,16 @@ OF_PROVIDERS: dict[Service, tuple[str, ...]] = {
 # Settings that this provider shares with Keystone.
 _ALSO_OF: dict[Service, tuple[str, ...]] = {
     Service.OIDC_PROVIDER: ("port",),
-    Service.HYDRA: ("port", "database", "storage", "db_connections", "db_buffer_mb"),
-    Service.KEYCLOAK: ("port", "database", "storage", "db_connections", "db_buffer_mb"),
+    Service.HYDRA: ("port", *_OF_DATABASE),
+    Service.KEYCLOAK: ("port", *_OF_DATABASE),
 }
 # Settings of a Keystone in Rust: what Python has made, and what both read.
 _OF_RUST = (
-    *("release", "implementation", "workers", "port", "address", "database", "storage"),
-    *("hash_rounds", "db_connections", "db_buffer_mb", "fernet_keys", "revocation_events"),
-    *("users", "projects", "groups", "roles_per_user", "unique_passwords"),
+    *("release", "implementation", "workers", "port", "address"),
+    *_OF_DATABASE,
+    *("hash_rounds", "fernet_keys", "revocation_events"),
+    *_OF_POPULATION,
 )
-_OF_OTHERS = ("service", *(name for names in OF_PROVIDERS.values() for name in names))
 
 
 class TokenProvider(StrEnum):
@@ -230,8 +232,12 @@ class LabSettings:
     hash: Algorithm | None = None
     hash_iterations: int | None = None
     realm_users: int = USERS  # who can log in
+    # What `release` names, as it was when it was read: a patch or a branch may change later.
+    found: Release | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
+        if self.found is None or self.found.text != self.release:
+            object.__setattr__(self, "found", read_release(self.release))
         self._require_what_service_has()
         if self.web is Web.SINGLE and (self.workers, self.threads) != (1, 1):
             raise InvalidInput("web=single serves with workers=1 and threads=1 only")
@@ -263,8 +269,10 @@ class LabSettings:
 
     @property
     def source(self) -> Release:
-        """The Keystone to install; a source tree is read anew each time."""
-        return read_release(self.release)
+        """The Keystone to install."""
+        if self.found is None:
+            raise AssertionError("it is read when the settings are made")
+        return self.found
 
     @property
     def host(self) -> str:
@@ -277,18 +285,16 @@ class LabSettings:
         return self.source.major == QUEENS
 
     def _require_what_service_has(self) -> None:
-        usual = _usual()
         own = OF_PROVIDERS.get(self.service, ())
-        for name in dict.fromkeys(name for names in OF_PROVIDERS.values() for name in names):
-            if name not in own and getattr(self, name) != usual[name]:
-                key = name.replace("_", "-")
-                has = [f"service={one}" for one, names in OF_PROVIDERS.items() if name in names]
-                raise InvalidInput(f"{key} needs {' or '.join(has)}: no other has it")
+        of_providers = (name for names in OF_PROVIDERS.values() for name in names)
+        for name in self._changed(name for name in of_providers if name not in own):
+            has = [f"service={one}" for one, names in OF_PROVIDERS.items() if name in names]
+            raise InvalidInput(f"{_key(name)} needs {' or '.join(has)}: no other has it")
         if not self.service.is_provider:
             if self.database is DatabaseBackend.H2:
                 raise InvalidInput("database=h2 needs service=keycloak: it is Keycloak's own")
             return
-        self._require_only_its_own(usual)
+        self._require_only_its_own()
         if self.scrypt_n in (1, 2) or self.scrypt_n & (self.scrypt_n - 1):
             raise InvalidInput(f"scrypt-n must be 0 or a power of 2 from 4, not {self.scrypt_n}")
         if self.service is Service.KEYCLOAK and self.database is DatabaseBackend.SQLITE:
@@ -298,15 +304,18 @@ class LabSettings:
                 f"service=hydra has database {', '.join(OF_HYDRA)}, not {self.database}"
             )
 
-    def _require_only_its_own(self, usual: dict[str, object]) -> None:
+    def _require_only_its_own(self) -> None:
         own = ("service", *_ALSO_OF[self.service], *OF_PROVIDERS[self.service])
-        for name, value in usual.items():
-            if name not in own and getattr(self, name) != value:
-                has = ", ".join(one.replace("_", "-") for one in own)
-                raise InvalidInput(
-                    f"{name.replace('_', '-')} is a setting of Keystone: service={self.service} "
-                    f"has {has}"
-                )
+        for name in self._changed(name for name in _usual() if name not in own):
+            has = ", ".join(map(_key, own))
+            raise InvalidInput(
+                f"{_key(name)} is a setting of Keystone: service={self.service} has {has}"
+            )
+
+    def _changed(self, names: Iterable[str]) -> list[str]:
+        """Return those of the fields that do not have their default."""
+        usual = _usual()
+        return [name for name in names if getattr(self, name) != usual[name]]
 
     def _require_what_haproxy_needs(self) -> None:
         if self.maxconn is not None and self.nodes == 1:
@@ -385,16 +394,15 @@ class LabSettings:
     def _require_what_the_reference_has(self) -> None:
         if self.service is not Service.FLASK_REFERENCE:
             return
-        usual = {f.name: f.default for f in fields(self)}
-        changed = [
-            name.replace("_", "-")
-            for name in OF_KEYSTONE
-            if getattr(self, name) not in (usual[name], None)
-        ]
+        if self.is_queens:
+            raise InvalidInput(
+                f"service={self.service} needs a later release: {self.release} has no Flask"
+            )
+        changed = self._changed(OF_KEYSTONE)
         if changed:
             raise InvalidInput(
-                f"service={self.service} has no {', '.join(changed)}: these are settings of "
-                "Keystone"
+                f"service={self.service} has no {', '.join(map(_key, changed))}: these are "
+                "settings of Keystone"
             )
 
     def _require_what_the_database_has(self) -> None:
@@ -419,16 +427,11 @@ class LabSettings:
         """Refuse settings of Python's web servers and cache, and what Rust's Keystone lacks."""
         if self.implementation is not Implementation.RUST:
             return
-        usual = {**_usual(), "release": self.release}
-        others = [
-            name.replace("_", "-")
-            for name, value in usual.items()
-            if name not in _OF_RUST and getattr(self, name) != value
-        ]
+        others = self._changed(name for name in _usual() if name not in _OF_RUST)
         if others:
-            has = ", ".join(name.replace("_", "-") for name in _OF_RUST)
             raise InvalidInput(
-                f"implementation=rust has no {', '.join(others)}: its settings are {has}"
+                f"implementation=rust has no {', '.join(map(_key, others))}: its settings are "
+                f"{', '.join(map(_key, _OF_RUST))}"
             )
         if self.workers != 1:
             raise InvalidInput("implementation=rust is one process with a thread for each core")
@@ -453,23 +456,52 @@ class LabSettings:
     def pairs(self) -> tuple[tuple[str, str], ...]:
         """Return the settings as KEY, VALUE pairs, which `read` accepts."""
         plain = tuple(
-            (f.name.replace("_", "-"), str(getattr(self, f.name)))
-            for f in fields(self)
-            if f.name not in _OF_OTHERS and f.name != "conf" and getattr(self, f.name) is not None
-        )
-        if self.service is not Service.KEYSTONE:
-            plain += (("service", self.service.value),)
-        plain += tuple(
-            (name.replace("_", "-"), str(value))
-            for name in OF_PROVIDERS.get(self.service, ())
+            (_key(name), str(value))
+            for name in self._names()
             if (value := getattr(self, name)) not in (None, "")
         )
         return plain + tuple((f"conf.{s}.{o}", value) for s, o, value in self.conf)
 
+    def _names(self) -> tuple[str, ...]:
+        """Return the fields that this service has, besides `conf`."""
+        if self.service.is_provider:
+            return ("workers", *_ALSO_OF[self.service], "service", *OF_PROVIDERS[self.service])
+        if self.implementation is Implementation.RUST:
+            return _OF_RUST
+        others = {"conf", "service"}.union(*OF_PROVIDERS.values())
+        names = [one.name for one in fields(self) if one.compare and one.name not in others]
+        if self.service is Service.FLASK_REFERENCE:
+            return (*(name for name in names if name not in OF_KEYSTONE), "service")
+        return tuple(names)
+
 
 def read(pairs: Iterable[tuple[str, str]]) -> LabSettings:
     """Return settings from KEY, VALUE pairs; the last value of a key counts."""
-    chosen = values(pairs)
+    return _made(values(pairs))
+
+
+def require_possible(pairs: Iterable[tuple[str, str]]) -> None:
+    """Refuse settings that no host can have; which folders and files there are is left out."""
+    checked = []
+    for key, value in pairs:
+        version = value.partition("+")[0]  # of a release with a patch
+        if key == "release" and VERSION.fullmatch(version):
+            checked.append((key, version))
+        elif key != "release" and not (key == "storage" and value.startswith("/")):
+            checked.append((key, value))
+    read(checked)
+
+
+def started(known: DeploymentState) -> LabSettings:
+    """Return the settings of a deployment, with the release as it was when it was started."""
+    if not known.release:  # started by an older Loadstone
+        return read(known.settings)
+    release = restored(known.release)
+    others = ((key, value) for key, value in known.settings if key != "release")
+    return _made({**values(others), "release": release.text, "found": release})
+
+
+def _made(chosen: dict[str, object]) -> LabSettings:
     service = chosen.get("service", Service.KEYSTONE)
     is_rust = chosen.get("implementation") is Implementation.RUST  # one process
     if chosen.get("web") is Web.SINGLE or service in OF_PROVIDERS or is_rust:
@@ -479,9 +511,14 @@ def read(pairs: Iterable[tuple[str, str]]) -> LabSettings:
     return LabSettings(**chosen)  # type: ignore[arg-type]  # each reader gives its field's type
 
 
+def _key(name: str) -> str:
+    """Return the KEY of a field."""
+    return name.replace("_", "-")
+
+
 def _usual() -> dict[str, object]:
     """Return the defaults of a provider's settings: one process serves."""
-    found = {one.name: one.default for one in fields(LabSettings)}
+    found = {one.name: one.default for one in fields(LabSettings) if one.compare}
     return {**found, "workers": 1}
 
 
@@ -514,9 +551,10 @@ def read_population(spec: str) -> tuple[tuple[str, str], ...]:
     pairs = []
     for word in spec.split(","):
         key, _, value = (part.strip() for part in word.partition("="))
-        if key not in OF_POPULATION or not value:
+        known = tuple(map(_key, _OF_POPULATION))
+        if key not in known or not value:
             raise InvalidInput(
-                f"--population {word}: must be KEY=N; the keys are {', '.join(OF_POPULATION)}"
+                f"--population {word}: must be KEY=N; the keys are {', '.join(known)}"
             )
         pairs.append((key, value))
     return tuple(pairs)

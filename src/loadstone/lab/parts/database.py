@@ -52,3 +52,7 @@ class Database(Part):
     def connection(self) -> str:
         """Return SQLAlchemy's URL, including the password if there is one."""
         raise NotImplementedError
+
+    def is_readable(self) -> bool:
+        """Return whether the installed server reads the data that are there."""
+        return True

@@ -1,6 +1,5 @@
 """MariaDB with its own data folder."""
 
-import getpass
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
@@ -18,7 +17,7 @@ from loadstone.lab.parts.part import Facts, Say
 from loadstone.lab.parts.server import Server
 from loadstone.lab.ports import HOST
 from loadstone.lab.processes import Command, Process
-from loadstone.lab.programs import Program
+from loadstone.lab.programs import Program, own_user
 
 SERVER = Program("mariadbd", "mariadb-server")
 INSTALL = Program("mariadb-install-db", "mariadb-server")
@@ -77,7 +76,7 @@ class MariaDb(Server, Database):
     def start(self) -> Process:
         """Start the server. Its socket has a short name because paths of sockets are limited."""
         arguments = (
-            *(SERVER.path(), "--no-defaults", f"--user={getpass.getuser()}"),
+            *(SERVER.path(), "--no-defaults", f"--user={own_user()}"),
             *(f"--datadir={self._tables}", "--socket=mariadb.sock", "--pid-file=mariadb.pid"),
             *(f"--port={self.site.port}", f"--bind-address={HOST}", "--skip-name-resolve"),
             f"--max-connections={self.size.connections}",
@@ -98,7 +97,7 @@ class MariaDb(Server, Database):
         self.data.mkdir(parents=True, exist_ok=True)
         half = self.data / "half-made"
         arguments = (
-            *(INSTALL.path(), "--no-defaults", f"--user={getpass.getuser()}", "--skip-test-db"),
+            *(INSTALL.path(), "--no-defaults", f"--user={own_user()}", "--skip-test-db"),
             *(f"--datadir={half}", "--auth-root-authentication-method=socket"),
         )
         command = Command(arguments, self.log, self.site.folder)

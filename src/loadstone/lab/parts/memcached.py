@@ -1,13 +1,12 @@
 """memcached."""
 
-import getpass
 from dataclasses import dataclass
 
 from loadstone.lab.parts.part import Facts
 from loadstone.lab.parts.server import Server
 from loadstone.lab.ports import HOST
 from loadstone.lab.processes import Process
-from loadstone.lab.programs import Program
+from loadstone.lab.programs import Program, own_user
 
 MEMCACHED = Program("memcached", "memcached")
 MEMORY_MB = 256  # the least that kolla-ansible gives it
@@ -26,7 +25,7 @@ class Memcached(Server):
         """Start the server without UDP."""
         arguments = (
             *(MEMCACHED.path(), "-l", HOST, "-p", str(self.site.port), "-U", "0"),
-            *("-m", str(MEMORY_MB), "-u", getpass.getuser()),
+            *("-m", str(MEMORY_MB), "-u", own_user()),
         )
         return self.run(arguments)
 

@@ -1,6 +1,7 @@
 """nginx, in front of an application server that speaks the uwsgi protocol."""
 
 import os
+import resource
 from dataclasses import dataclass
 
 from loadstone.lab.parts.part import Facts, Say
@@ -10,12 +11,14 @@ from loadstone.lab.processes import Process
 from loadstone.lab.programs import Program
 
 NGINX = Program("nginx", "nginx-light")
+CONNECTIONS = 4096  # those of clients and those to the application server
 CONF = """\
 daemon off;
 pid {run}/{name}.pid;
 worker_processes 1;
+worker_rlimit_nofile {descriptors};
 {user}
-events {{ worker_connections 4096; }}
+events {{ worker_connections {connections}; }}
 http {{
     access_log off;
     client_body_temp_path {run}/{name}-body;
@@ -60,6 +63,8 @@ class Nginx(Server):
             run=self.conf.parent,
             name=self.name,
             user="user root;" if os.geteuid() == 0 else "",
+            connections=CONNECTIONS,
+            descriptors=_descriptors(),
             host=HOST,
             site=self.site,
             behind=self.behind,
@@ -82,3 +87,12 @@ class Nginx(Server):
     def facts(self) -> Facts:
         """Version."""
         return (("web server", f"nginx {NGINX.version('-v')}"),)
+
+
+def _descriptors() -> int:
+    """Return how many files a worker may open: enough for its connections, if that is allowed.
+
+    Of a login shell's usual 1024, nginx would run out at 500 clients.
+    """
+    most, allowed = 2 * CONNECTIONS, resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    return most if allowed == resource.RLIM_INFINITY else min(most, allowed)

@@ -4,6 +4,7 @@ import signal
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from loadstone.errors import EnvironmentUnusable
 from loadstone.lab import processes, state
 from loadstone.lab.parts.database import (
     MONITOR,
@@ -17,7 +18,7 @@ from loadstone.lab.parts.part import Facts, Say
 from loadstone.lab.parts.server import Server
 from loadstone.lab.ports import HOST
 from loadstone.lab.processes import Command, Process
-from loadstone.lab.programs import Program, unprivileged
+from loadstone.lab.programs import UNKNOWN, Program, unprivileged
 
 FOLDERS = ("/usr/lib/postgresql/*/bin",)  # Debian keeps them off the PATH
 SERVER = Program("postgres", "postgresql", FOLDERS)
@@ -58,8 +59,20 @@ class Postgres(Server, Database):
         """Return SQLAlchemy's URL."""
         return f"postgresql+psycopg2://{USER}:{self.password}@{HOST}:{self.site.port}/{USER}"
 
+    def is_readable(self) -> bool:
+        """Return whether the data are of the installed major version, or there are none."""
+        made, installed = self._data_version(), SERVER.version("--version")
+        return made is None or installed == UNKNOWN or f"{installed}.".startswith(f"{made}.")
+
     def prepare(self, say: Say) -> None:
         """Create a cluster if there is none; set a new password."""
+        if not self.is_readable():
+            name = self.site.folder.name
+            raise EnvironmentUnusable(
+                f"the data of lab {name} are of PostgreSQL {self._data_version()}, which "
+                f"{SERVER.version('--version')} does not read; begin anew: "
+                f"loadstone lab down {name} --purge"
+            )
         if not self._tables.exists():
             say("making PostgreSQL's data folder (once)")
             self.data.mkdir(parents=True, exist_ok=True)
@@ -105,6 +118,12 @@ class Postgres(Server, Database):
     def facts(self) -> Facts:
         """Return the version, and the size if it is not the default."""
         return (("database", f"PostgreSQL {SERVER.version('--version')}"), *self.size.facts())
+
+    def _data_version(self) -> str | None:
+        try:
+            return (self._tables / "PG_VERSION").read_text().strip()
+        except FileNotFoundError:
+            return None
 
     def _count_no_statements(self) -> None:
         """Set the default. An option of the server's command would prevail over a reload."""

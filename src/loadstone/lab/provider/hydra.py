@@ -15,6 +15,7 @@ from pathlib import Path
 
 from loadstone.errors import EnvironmentUnusable
 from loadstone.lab import diskspace, processes
+from loadstone.lab.hashing import FACT
 from loadstone.lab.parts.haproxy import HAPROXY
 from loadstone.lab.parts.part import Facts, Part, Say
 from loadstone.lab.parts.server import Server, Site, answers
@@ -23,7 +24,8 @@ from loadstone.lab.processes import Command, Process
 from loadstone.lab.programs import Program
 from loadstone.lab.provider import credentials
 from loadstone.lab.provider.credentials import CLIENT_ID, REDIRECT_URI, USERS
-from loadstone.lab.state import secret_folder, write_secret
+from loadstone.lab.provider.password_hash import scrypt_in_words
+from loadstone.lab.state import scratch_folder, secret_folder, write_secret
 from loadstone.system import locks, paths
 
 VERSION = "2.3.0"
@@ -111,13 +113,12 @@ class HydraProgram(Part):
         with locks.held(folder.parent / f".{folder.name}.lock"):
             if not program().exists():
                 say(f"building Hydra {VERSION} with Go (once; some minutes)")
-                half = folder.with_name(f".{folder.name}")
-                shutil.rmtree(half, ignore_errors=True)
-                half.mkdir()
+                half = scratch_folder(self.deployment) / "hydra"
+                half.mkdir(parents=True)
                 try:
                     self._build(half)
                     folder.mkdir(exist_ok=True)
-                    (half / "hydra").rename(program())
+                    diskspace.move(half / "hydra", program())
                 finally:
                     shutil.rmtree(half, ignore_errors=True)
         shutil.rmtree(self.data, ignore_errors=True)
@@ -271,7 +272,7 @@ class LoginPage(Server):
 
     def facts(self) -> Facts:
         """Return the hash that a password check computes."""
-        return (("password hash", f"scrypt, N={self.scrypt_n}" if self.scrypt_n else "none"),)
+        return ((FACT, scrypt_in_words(self.scrypt_n)),)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from typing import Any
 
 from loadstone.errors import EnvironmentUnusable
 from loadstone.lab import diskspace, processes
+from loadstone.lab.hashing import FACT
 from loadstone.lab.parts.part import Facts, Part, Say
 from loadstone.lab.parts.server import Server, Site, answers
 from loadstone.lab.ports import HOST
@@ -20,6 +21,7 @@ from loadstone.lab.provider import credentials
 from loadstone.lab.provider.java import JAVA, Java, choose
 from loadstone.lab.provider.password_hash import PasswordHash
 from loadstone.lab.provider.realm import REALM, realm
+from loadstone.lab.state import scratch_folder
 from loadstone.system import locks, paths
 from loadstone.system.redaction import masked
 
@@ -102,9 +104,8 @@ class Distribution(Part):
     def _fetch(self, say: Say) -> None:
         maven = MAVEN.path()
         say(f"fetching Keycloak {VERSION} with Maven (once)")
-        half = self.folder.with_name(f".{self.folder.name}")
-        shutil.rmtree(half, ignore_errors=True)
-        half.mkdir()
+        half = scratch_folder(self.deployment) / "fetched"
+        half.mkdir(parents=True)
         diskspace.require(half, SIZE_MB)
         words = (maven, "-q", "-B", "dependency:copy", f"-Dartifact={ARTIFACT}")
         given = {name: os.environ[name] for name in _MAVEN_VARIABLES if name in os.environ}
@@ -116,14 +117,13 @@ class Distribution(Part):
         archive.unlink()
         unpacked = half / f"keycloak-{VERSION}"
         (unpacked / "bin" / "kc.sh").chmod(0o755)
-        unpacked.rename(self.folder)
+        diskspace.move(unpacked, self.folder)
         half.rmdir()
 
     def _build(self, say: Say) -> None:
         say(f"building Keycloak {VERSION} for {self.database} (once)")
-        half = self.built.with_name(f".{self.built.name}")
-        shutil.rmtree(half, ignore_errors=True)
-        half.mkdir()
+        half = scratch_folder(self.deployment) / "built"
+        half.mkdir(parents=True)
         for name in ("bin", "conf", "providers", "themes"):
             shutil.copytree(self.folder / name, half / name)
         (half / "lib").mkdir()
@@ -140,7 +140,7 @@ class Distribution(Part):
         given = {"JAVA_HOME": str(choose(self.java).home)}
         command = Command(words, self._log, self.deployment, given)
         processes.complete(command, f"Keycloak {VERSION} could not be built")
-        half.rename(self.built)
+        diskspace.move(half, self.built)
 
     @property
     def _log(self) -> Path:
@@ -261,7 +261,7 @@ class Realm(Part):
     def facts(self) -> Facts:
         """Return the hash, which `prepare` has read back from a stored credential."""
         return (
-            ("password hash", f"{self.server.chosen.hash} (read from a stored credential)"),
+            (FACT, f"{self.server.chosen.hash} (read from a stored credential)"),
             ("realm-users", str(self.server.chosen.users)),
         )
 

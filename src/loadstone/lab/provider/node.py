@@ -6,19 +6,40 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from loadstone.lab import processes
+from loadstone.lab.hashing import FACT
 from loadstone.lab.parts.part import Facts, Part, Say
 from loadstone.lab.parts.server import Server, answers
 from loadstone.lab.processes import Command, Process
 from loadstone.lab.programs import Program
 from loadstone.lab.provider import credentials
 from loadstone.lab.provider.credentials import CLIENT_ID, REDIRECT_URI, USERS
+from loadstone.lab.provider.password_hash import scrypt_in_words
 from loadstone.system import files, locks, paths
 
 VERSION = "9.13.3"
-NODE, NPM = Program("node", "nodejs"), Program("npm", "npm")
+LEAST_NODE = 20  # 20.20 and 22 were tried; with 18 the package does not start
+NPM = Program("npm", "npm")
 SERVER = Path(__file__).parent / "inside" / "node_provider.mjs"
 # Without a limit, npm tries an unreachable registry for many minutes.
 _NPM_OPTIONS = ("--no-audit", "--no-fund", "--fetch-retries=1", "--fetch-timeout=60000")
+
+
+class NodeProgram(Program):
+    """Node as a program that a part needs."""
+
+    __slots__ = ()
+
+    def find(self) -> str | None:
+        """Return the one on the PATH if it is new enough."""
+        found = Program("node", self.package).find()
+        if found is None:
+            return None
+        version = Program(found, self.package).version("--version")
+        major = version.partition(".")[0]
+        return found if major.isdecimal() and int(major) >= LEAST_NODE else None
+
+
+NODE = NodeProgram(f"node (version {LEAST_NODE} or later)", "nodejs")
 
 
 def packages_folder() -> Path:
@@ -97,9 +118,8 @@ class NodeProvider(Server):
 
     def facts(self) -> Facts:
         """Versions, and what a password check costs."""
-        hashed = f"scrypt, N={self.scrypt_n}" if self.scrypt_n else "none"
         return (
             ("provider", f"node oidc-provider {VERSION}"),
             ("node", NODE.version("--version")),
-            ("password hash", hashed),
+            (FACT, scrypt_in_words(self.scrypt_n)),
         )

@@ -19,6 +19,11 @@ class Algorithm(StrEnum):
     PBKDF2_SHA512 = "pbkdf2-sha512"
 
 
+def scrypt_in_words(n: int) -> str:
+    """Return the words for the hash of a login page: scrypt of this cost, or none."""
+    return f"scrypt, N={n}" if n else "none"
+
+
 @dataclass(frozen=True, slots=True)
 class PasswordHash:
     """An algorithm and its cost."""

@@ -1,7 +1,5 @@
 """Configuration files of the compute cloud, as text."""
 
-from pathlib import Path
-
 from loadstone.lab.keystone.compute.cloud import CloudLayout
 from loadstone.lab.keystone.manage import REGION
 from loadstone.lab.keystone.settings import MiddlewareCache, Option
@@ -42,7 +40,7 @@ def _nova(cloud: CloudLayout) -> tuple[Option, ...]:
     default = {
         "my_ip": HOST,
         "host": "fake1",
-        "state_path": path(cloud.data / "nova"),
+        "state_path": str(cloud.data / "nova"),
         # The other fake drivers create a new node in each process, which Nova refuses.
         "compute_driver": "fake.FakeDriverWithoutFakeNodes",
         "concurrency_backend": "threading",
@@ -61,7 +59,7 @@ def _nova(cloud: CloudLayout) -> tuple[Option, ...]:
         ("scheduler", "workers", "1"),
         ("api", "auth_strategy", "keystone"),
         ("vnc", "enabled", "false"),
-        ("oslo_concurrency", "lock_path", path(cloud.folder / "run" / "locks")),
+        ("oslo_concurrency", "lock_path", str(cloud.folder / "run" / "locks")),
         ("filter_scheduler", "track_instance_changes", "false"),
         ("cache", "enabled", "true"),
         ("cache", "backend", "oslo_cache.dict"),
@@ -84,12 +82,12 @@ def _glance(cloud: CloudLayout) -> tuple[Option, ...]:
         ("DEFAULT", "workers", "1"),
         ("database", "connection", cloud.database.connection_to("glance")),
         ("glance_store", "default_backend", "local"),
-        ("local", "filesystem_store_datadir", path(cloud.data / "images")),
-        ("os_glance_staging_store", "filesystem_store_datadir", path(cloud.data / "staging")),
-        ("os_glance_tasks_store", "filesystem_store_datadir", path(cloud.data / "tasks")),
-        ("oslo_concurrency", "lock_path", path(cloud.folder / "run" / "locks")),
+        ("local", "filesystem_store_datadir", str(cloud.data / "images")),
+        ("os_glance_staging_store", "filesystem_store_datadir", str(cloud.data / "staging")),
+        ("os_glance_tasks_store", "filesystem_store_datadir", str(cloud.data / "tasks")),
+        ("oslo_concurrency", "lock_path", str(cloud.folder / "run" / "locks")),
         ("paste_deploy", "flavor", "keystone"),
-        ("paste_deploy", "config_file", path(pipelines)),
+        ("paste_deploy", "config_file", str(pipelines)),
         *_authtoken(cloud, "glance"),
     )
 
@@ -100,8 +98,8 @@ def _neutron(cloud: CloudLayout) -> tuple[Option, ...]:
         "service_plugins": "",
         "transport_url": cloud.bus,
         "auth_strategy": "keystone",
-        "api_paste_config": path(cloud.environment / "etc" / "neutron" / "api-paste.ini"),
-        "state_path": path(cloud.data / "neutron"),
+        "api_paste_config": str(cloud.environment / "etc" / "neutron" / "api-paste.ini"),
+        "state_path": str(cloud.data / "neutron"),
         "notify_nova_on_port_status_changes": "false",
         "notify_nova_on_port_data_changes": "false",
         "rpc_workers": "0",
@@ -115,7 +113,7 @@ def _neutron(cloud: CloudLayout) -> tuple[Option, ...]:
     return (
         *_section("DEFAULT", default),
         ("database", "connection", cloud.database.connection_to("neutron")),
-        ("oslo_concurrency", "lock_path", path(cloud.folder / "run" / "locks")),
+        ("oslo_concurrency", "lock_path", str(cloud.folder / "run" / "locks")),
         ("oslo_messaging_notifications", "driver", "noop"),
         ("quotas", "quota_port", "-1"),
         *_section("ml2", ml2),
@@ -156,8 +154,3 @@ def _authtoken(cloud: CloudLayout, user: str) -> tuple[Option, ...]:
 
 def _section(name: str, options: dict[str, str]) -> tuple[Option, ...]:
     return tuple((name, option, value) for option, value in options.items())
-
-
-def path(place: Path) -> str:
-    """Return a path as oslo.config reads it: it substitutes $name."""
-    return str(place).replace("$", "$$")

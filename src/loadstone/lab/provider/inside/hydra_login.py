@@ -99,7 +99,7 @@ class Pages(BaseHTTPRequestHandler):
         form = {name: values[0] for name, values in parse_qs(body).items()}
         challenge, name = form.get("login_challenge", ""), form.get("username", "")
         given = hashed(form.get("password", ""))  # also for unknown names, as long
-        if not hmac.compare_digest(given, USERS.get(name, b"")):
+        if not hmac.compare_digest(given, USERS.get(name, b"")) or name not in USERS:
             count("wrong_password")
             self.show_form(challenge, "Wrong name or password.")
             return
