@@ -130,6 +130,7 @@ def test_a_mistake_names_the_file_and_the_key(own, text, words) -> None:
         '[fleet.up]\nlisten = "0.0.0.0"',
         '[capacity]\nfleet = "tls://198.51.100.1:8786"',
         '[capacity]\nmonitor = "ssh=-oProxyCommand=x"',
+        '[capacity]\nscenario = "HttpRequests.check_request"\narg = ["url=http://192.0.2.1/"]',
         '[capacity]\ncloud = "far"',
         '[store]\nlocation = "../elsewhere"',
         '[store]\nlocation = "/tmp/x"',

@@ -29,8 +29,9 @@ PERMISSIONS = frozenset({
     "live-beyond-loopback", "metrics-beyond-loopback",
 })  # fmt: skip
 # What a file of the folder may set of a command: figures and names, no paths, hosts or programs.
+# An argument of a scenario may be a URL to load, or the id of a project of the cloud.
 SAFE = frozenset({
-    *("arg", "at-most", "baseline", "budget", "capacity-left", "concurrency", "curve", "do"),
+    *("at-most", "baseline", "budget", "capacity-left", "concurrency", "curve", "do"),
     *("fail-below", "fail-if-slower", "generator-cores", "http2", "load", "max-connections"),
     *("max-rate", "method", "objective", "observe", "pairs", "pairs-at-least", "predict", "rate"),
     *("progress", "quiet"),
