@@ -74,3 +74,22 @@ def test_an_open_store_is_closed_at_the_next_start(tmp_path):
         assert "other users could read" in store.notices[0]
     for path in (folder, *folder.rglob("*")):
         assert stat.S_IMODE(path.stat().st_mode) == (0o700 if path.is_dir() else 0o600)
+
+
+def test_a_folder_of_runs_that_are_not_loadstones_keeps_its_permissions(tmp_path):
+    others = tmp_path / "runs/model-1"
+    others.mkdir(parents=True)
+    program = others / "train.sh"
+    program.write_text("")
+    for path in (tmp_path, tmp_path / "runs", others, program):
+        path.chmod(0o755)
+    assert listing.read(StoreLocation(tmp_path)).notices == ()
+    with Store.open(tmp_path) as store:
+        store.begin(replace(RESULT, measurements=()))
+        own = store.folder(RESULT.run_id)
+        own.chmod(0o755)
+    with Store.open(tmp_path) as store:
+        assert store.notices
+    assert stat.S_IMODE(own.stat().st_mode) == 0o700
+    for path in (tmp_path, tmp_path / "runs", others, program):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o755

@@ -11,8 +11,8 @@ def at_start(location: StoreLocation, engine: Engine) -> tuple[str, ...]:
     lines = []
     if privacy.make_private(location):
         lines.append(
-            f"other users could read {location.folder}; its permissions are now 0700, those of "
-            "its files 0600"
+            f"other users could read the results in {location.folder}; their folders are now "
+            "0700, their files 0600"
         )
     for found in recovery.recover_marked(location.folder, engine):
         lines += [str(found)] if found.is_news else []
