@@ -449,6 +449,17 @@ def test_a_scenario_that_the_target_lacks_does_not_end_the_others(
     assert "could not log in" in shown
 
 
+def test_a_scenario_for_which_an_option_is_missing_does_not_end_the_others(
+    loadstone: VirtualCommandLine,
+) -> None:
+    scenarios = "--scenario=federated-login,issue"
+    ended = loadstone("capacity", "--users=2", "--budget=4m", "--json=-", scenarios, service=STEADY)
+    assert ended.code == 2
+    failed, found = ended.data["measurements"]
+    assert "--federation FILE" in failed["failure"]
+    assert found["capacity"]["rate_rps"] == pytest.approx(50.0, rel=0.03)
+
+
 TASK = """
 version: 2
 title: Logins

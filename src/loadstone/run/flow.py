@@ -163,7 +163,7 @@ class _Flow:
         except LoadstoneError as error:
             self._keep(status="failed", failure=str(error), failure_code=error.exit_code)
             # The next measurement may not need what this one lacks.
-            is_its_own = isinstance(error, EnvironmentUnusable) and not isinstance(
+            is_its_own = isinstance(error, EnvironmentUnusable | InvalidInput) and not isinstance(
                 error, Unreachable
             )
             if not self.config.goes_on_after_failure or not is_its_own:
