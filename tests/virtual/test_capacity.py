@@ -8,6 +8,7 @@ import json
 import re
 from dataclasses import replace
 from math import log, prod
+from typing import Any
 from xml.etree import ElementTree as Xml
 
 import pytest
@@ -447,6 +448,23 @@ def test_a_scenario_that_the_target_lacks_does_not_end_the_others(
     shown = loadstone("results", "show", "latest").stdout
     assert "could not be carried out (exit 3)" in shown
     assert "could not log in" in shown
+
+
+def test_the_targets_own_user_may_be_of_another_domain_than_its_project(
+    loadstone: VirtualCommandLine,
+) -> None:
+    token = loadstone.fake.token
+
+    def of_two_domains(given: Any, scope: Any) -> Any:
+        status, answer, headers = token(given, scope)
+        answer["token"]["user"]["domain"] = {"id": "d-corp", "name": "corp"}
+        return status, answer, headers
+
+    loadstone.fake.token = of_two_domains  # type: ignore[method-assign]
+    ended = loadstone(*SEARCH, service=STEADY)
+    assert ended.code == 0, ended.stderr
+    columns = ended.engine.plans[0].columns
+    assert (columns["domain_name"], columns["project_domain_name"]) == (("corp",), ("Default",))
 
 
 def test_a_scenario_for_which_an_option_is_missing_does_not_end_the_others(
