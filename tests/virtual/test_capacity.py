@@ -19,6 +19,8 @@ from simulator.paces import Collapse, Decline
 from simulator.service import Change, Limiter, Outage, Service
 from virtual import Ended, VirtualCommandLine
 
+from loadstone.keystone.resources import User
+
 SEARCH = ("capacity", "--users=0", "--budget=60s", "--json=-")
 STEADY = Service(capacity_rps=50.0)
 MISSED = 0.05  # share of the searches whose 95 % interval does not cover the truth
@@ -465,6 +467,16 @@ def test_the_targets_own_user_may_be_of_another_domain_than_its_project(
     assert ended.code == 0, ended.stderr
     columns = ended.engine.plans[0].columns
     assert (columns["domain_name"], columns["project_domain_name"]) == (("corp",), ("Default",))
+
+
+def test_more_users_than_a_directory_has_are_refused(loadstone: VirtualCommandLine) -> None:
+    known = tuple(User(f"u{n}", f"user-{n}", "pw", "p", "p", "d", "d") for n in range(2))
+    words = ("capacity", "--budget=60s", "--json=-")
+    ended = loadstone(*words, "--users=3", service=STEADY, users=known)
+    assert (ended.code, ended.engine.plans) == (2, [])
+    assert "3 users are asked for (--users), and the target has 2" in ended.stderr
+    ended = loadstone(*words, "--users=2", service=STEADY, users=known)
+    assert ended.engine.plans[0].columns["user_name"] == ("user-0", "user-1")
 
 
 def test_a_scenario_for_which_an_option_is_missing_does_not_end_the_others(

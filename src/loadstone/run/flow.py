@@ -194,7 +194,13 @@ class _Flow:
         """Return the existing users to use; an empty tuple if users must be created."""
         if group.most_existing == 0:
             return (own_user(self.target.access),)
-        return self.target.users()[: group.most_existing]
+        users = self.target.users()
+        if users and group.most_existing is not None and group.most_existing > len(users):
+            raise InvalidInput(
+                f"{group.most_existing} users are asked for (--users), and the target has "
+                f"{len(users)}; no others can be made there"
+            )
+        return users[: group.most_existing]
 
     def _begin(self, config: MeasurementConfig) -> MeasurementConfig:
         """Store the record of a measurement, and return it with the load computed from N."""
