@@ -135,6 +135,12 @@ def test_a_study_shows_each_cell_once_and_begins_nothing(tmp_path: Path) -> None
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("command", [("capacity",), ("fault", "--do", "kill keystone service")])
+def test_two_targets_are_refused_as_they_would_be_without_it(command: tuple[str, ...]) -> None:
+    done = dry(*command, "--lab", "a", "--cloud", "b")
+    assert str(done.exception) == "give --lab or --cloud, not both"
+
+
 def test_the_demo_can_be_looked_at() -> None:
     done = dry("demo")
     assert "target     a lab that is started on this machine" in done.stdout
