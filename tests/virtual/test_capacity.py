@@ -6,6 +6,7 @@ test has one outcome.
 
 import json
 import re
+import signal
 from dataclasses import replace
 from math import log, prod
 from typing import Any
@@ -467,6 +468,24 @@ def test_the_targets_own_user_may_be_of_another_domain_than_its_project(
     assert ended.code == 0, ended.stderr
     columns = ended.engine.plans[0].columns
     assert (columns["domain_name"], columns["project_domain_name"]) == (("corp",), ("Default",))
+
+
+def test_a_search_that_has_ended_is_not_interrupted_by_a_signal_while_users_are_removed(
+    loadstone: VirtualCommandLine,
+) -> None:
+    change = loadstone.fake.change
+
+    def interrupt(method: str, plural: str, *about: Any) -> Any:
+        if (method, plural) == ("DELETE", "projects"):
+            signal.raise_signal(signal.SIGINT)
+        return change(method, plural, *about)
+
+    loadstone.fake.change = interrupt  # type: ignore[method-assign]
+    ended = loadstone("capacity", "--users=2", "--budget=60s", "--json=-", service=STEADY)
+    assert ended.code == 130
+    of_search = only(ended.data)["status"]
+    assert (ended.data["status"], of_search) == ("interrupted", "finished")
+    assert loadstone.fake.names("domains") == []
 
 
 def test_more_users_than_a_directory_has_are_refused(loadstone: VirtualCommandLine) -> None:

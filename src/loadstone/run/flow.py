@@ -170,10 +170,11 @@ class _Flow:
                 raise
             self.display.say(f"  failed: {error}")
         except BaseException:
-            found = self.present.capacity
-            if self.present.policy == "search" and found is None:
-                found = capacity_so_far(self.present.trials)
-            self._keep(status="interrupted", capacity=found)
+            if not self.present.has_ended:  # else only the removal was interrupted
+                found = self.present.capacity
+                if self.present.policy == "search" and found is None:
+                    found = capacity_so_far(self.present.trials)
+                self._keep(status="interrupted", capacity=found)
             raise
         if not others:
             self._keep(wall_s=self._now_s() - began_s)  # with set-up and clean-up
