@@ -152,6 +152,14 @@ def test_a_file_of_the_folder_sets_figures_of_commands_of_a_group(of_folder) -> 
     assert ("study.run.seed", "7") in [(row["name"], row["value"]) for row in rows]
 
 
+def test_a_variable_of_an_option_that_is_given_once_may_have_spaces(monkeypatch, tmp_path) -> None:
+    (tmp_path / "a task.yaml").write_text(
+        "Authenticate.keystone: [{runner: {type: constant, times: 1, concurrency: 1}}]\n"
+    )
+    monkeypatch.setenv("LOADSTONE_CAPACITY_TASK", str(tmp_path / "a task.yaml"))
+    assert planned("--cloud", "here")["loads"][0]["title"] == "Authenticate.keystone"
+
+
 @pytest.mark.parametrize("value", ["0", "1"])
 def test_a_switch_is_also_a_variable(monkeypatch, value: str) -> None:
     monkeypatch.setenv("LOADSTONE_HIT_HTTP2", value)
