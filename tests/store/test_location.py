@@ -19,6 +19,11 @@ def test_an_empty_name_is_not_the_working_directory():
         location.read("")
 
 
+def test_a_folder_is_shown_also_if_the_variable_that_it_replaces_is_invalid(monkeypatch):
+    monkeypatch.setenv(location.VARIABLE, "mysql://db/results")
+    assert location.read("some/folder").option == " --store some/folder"
+
+
 def test_a_url_has_a_database_and_a_folder_for_files():
     read = location.read("postgresql://ann:s%40cret@db.example:5433/results?files=/srv/results")
     assert str(read.folder) == "/srv/results"

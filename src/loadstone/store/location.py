@@ -40,7 +40,11 @@ class StoreLocation:
     @property
     def option(self) -> str:
         """The option that chooses this store, with a space before it; empty for the usual one."""
-        return "" if self == usual() else f" --store {shlex.quote(str(self))}"
+        try:
+            is_usual = self == usual()
+        except InvalidInput:  # the variable, in place of which --store was given
+            is_usual = False
+        return "" if is_usual else f" --store {shlex.quote(str(self))}"
 
     @property
     def has_named_folder(self) -> bool:
