@@ -98,6 +98,7 @@ def test_a_target_that_is_named_nearer_replaces_the_other_kind(own, of_folder, m
     [
         ('[capacity]\nanyway = true', "a permission is given on the command line only"),
         ('[run]\n"yes-load-this-target" = true', "on the command line only"),
+        ('[results.delete]\nforce = true', "on the command line only"),
         ('[store]\nlocation = "postgresql://me:pw12345@db/x"', "holds a secret"),
         ('[monitors]\nwatch = "prometheus=http://u:pw12345@h"', "holds a secret"),
         ('[target]\npassword = "x"', "holds a secret"),

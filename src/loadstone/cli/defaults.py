@@ -25,7 +25,7 @@ MOST_BYTES = 1 << 20
 # Options that permit something: on the command line only.
 PERMISSIONS = frozenset({
     *("anyway", "yes-load-this-target", "yes-break-this-target", "yes-change-this-target"),
-    *("fleet-without-tls", "purge", "forget"),
+    *("fleet-without-tls", "purge", "forget", "force"),
     "live-beyond-loopback", "metrics-beyond-loopback",
 })  # fmt: skip
 # What a file of the folder may set of a command: figures and names, no paths, hosts or programs.
