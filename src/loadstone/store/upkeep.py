@@ -2,7 +2,7 @@
 
 from sqlalchemy import Engine
 
-from loadstone.store import privacy, recovery
+from loadstone.store import database, privacy, recovery
 from loadstone.store.location import StoreLocation
 
 
@@ -14,6 +14,8 @@ def at_start(location: StoreLocation, engine: Engine) -> tuple[str, ...]:
             f"other users could read the results in {location.folder}; their folders are now "
             "0700, their files 0600"
         )
+    if database.is_in_memory(engine):  # which would lose them again
+        return tuple(lines)
     for found in recovery.recover_marked(location.folder, engine):
         lines += [str(found)] if found.is_news else []
         lines += found.problems
