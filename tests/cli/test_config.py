@@ -161,6 +161,15 @@ def test_a_variable_of_an_option_that_is_given_once_may_have_spaces(monkeypatch,
     assert planned("--cloud", "here")["loads"][0]["title"] == "Authenticate.keystone"
 
 
+def test_a_working_directory_that_was_removed_is_named(tmp_path, monkeypatch) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    message = refused("results", "list")
+    monkeypatch.chdir(tmp_path)
+    assert message == "the working directory was removed; change to another"
+
+
 @pytest.mark.parametrize("value", ["0", "1"])
 def test_a_switch_is_also_a_variable(monkeypatch, value: str) -> None:
     monkeypatch.setenv("LOADSTONE_HIT_HTTP2", value)
