@@ -78,6 +78,7 @@ def test_another_status_than_the_expected_one_is_a_failure(loadstone, service) -
         (("ftp://127.0.0.1/",), "URL: must be http://HOST"),
         (("127.0.0.1:80",), "URL: must be http://HOST"),
         (("http://127.0.0.1:99999/",), "URL: "),
+        (("http://127.0.0.1/caf\udce9",), "URL: is not UTF-8; write such bytes as %E9"),
         ((f"http://u:{SECRET}@127.0.0.1/",), "names a user"),
         (("http://127.0.0.1/", "--header", SECRET), "a header is NAME: VALUE"),
         (
