@@ -98,6 +98,7 @@ def test_a_target_that_is_named_nearer_replaces_the_other_kind(own, of_folder, m
     [
         ('[capacity]\nanyway = true', "a permission is given on the command line only"),
         ('[run]\n"yes-load-this-target" = true', "on the command line only"),
+        ('[results.delete]\nforce = true', "on the command line only"),
         ('[store]\nlocation = "postgresql://me:pw12345@db/x"', "holds a secret"),
         ('[monitors]\nwatch = "prometheus=http://u:pw12345@h"', "holds a secret"),
         ('[target]\npassword = "x"', "holds a secret"),
@@ -130,6 +131,7 @@ def test_a_mistake_names_the_file_and_the_key(own, text, words) -> None:
         '[fleet.up]\nlisten = "0.0.0.0"',
         '[capacity]\nfleet = "tls://198.51.100.1:8786"',
         '[capacity]\nmonitor = "ssh=-oProxyCommand=x"',
+        '[capacity]\nscenario = "HttpRequests.check_request"\narg = ["url=http://192.0.2.1/"]',
         '[capacity]\ncloud = "far"',
         '[store]\nlocation = "../elsewhere"',
         '[store]\nlocation = "/tmp/x"',
@@ -149,6 +151,23 @@ def test_a_file_of_the_folder_sets_figures_of_commands_of_a_group(of_folder) -> 
     of_folder.write_text("[study.run]\nseed = 7\n")
     rows = json.loads(invoke("config", "--json", "-").stdout)["defaults"]
     assert ("study.run.seed", "7") in [(row["name"], row["value"]) for row in rows]
+
+
+def test_a_variable_of_an_option_that_is_given_once_may_have_spaces(monkeypatch, tmp_path) -> None:
+    (tmp_path / "a task.yaml").write_text(
+        "Authenticate.keystone: [{runner: {type: constant, times: 1, concurrency: 1}}]\n"
+    )
+    monkeypatch.setenv("LOADSTONE_CAPACITY_TASK", str(tmp_path / "a task.yaml"))
+    assert planned("--cloud", "here")["loads"][0]["title"] == "Authenticate.keystone"
+
+
+def test_a_working_directory_that_was_removed_is_named(tmp_path, monkeypatch) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    message = refused("results", "list")
+    monkeypatch.chdir(tmp_path)
+    assert message == "the working directory was removed; change to another"
 
 
 @pytest.mark.parametrize("value", ["0", "1"])

@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from loadstone.cli import loadstone
+from loadstone.engine.limits import most_connections
 from loadstone.run.backend import Backend
 
 TASK = """
@@ -107,6 +108,9 @@ def test_a_fault_is_named_and_a_load_after_a_search_is_a_share_of_n() -> None:
     assert search["load"] == "a search for N (meter)"
     assert fault["faults"] == [sentence]
     assert fault["load"] == "a share of the N that is measured before"
+    # A low N needs a longer baseline, and at a high one more iterations are due in a standstill.
+    assert fault["seconds_at_most"] == pytest.approx(2 * (50 / 0.6 + 20))
+    assert fault["in_flight_at_most"] == most_connections(45_000)
 
 
 def test_another_machine_is_named_as_such_and_is_not_an_error(monkeypatch) -> None:
@@ -133,6 +137,12 @@ def test_a_study_shows_each_cell_once_and_begins_nothing(tmp_path: Path) -> None
     runs = as_data("study", "run", "workers", "--quick", "--store", str(tmp_path / "store"))
     assert len(runs) == len({run["targets"][0]["chosen"] for run in runs}) == 6
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("command", [("capacity",), ("fault", "--do", "kill keystone service")])
+def test_two_targets_are_refused_as_they_would_be_without_it(command: tuple[str, ...]) -> None:
+    done = dry(*command, "--lab", "a", "--cloud", "b")
+    assert str(done.exception) == "give --lab or --cloud, not both"
 
 
 def test_the_demo_can_be_looked_at() -> None:

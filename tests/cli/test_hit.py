@@ -4,6 +4,11 @@ import json
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
+
+from loadstone.cli.hit import hit
+from loadstone.workload.model import RunConfig
+from loadstone.workload.requests import Requests
 
 SECRET = "s3cr3t-of-a-query"
 
@@ -27,6 +32,34 @@ def test_a_url_is_loaded_and_the_result_is_kept_without_what_may_be_secret(
     assert not any(SECRET in text for text in seen)
 
 
+def asked_for(monkeypatch: pytest.MonkeyPatch, *words: str) -> RunConfig:
+    """Return the run that a command line asks for."""
+    asked: list[RunConfig] = []
+    monkeypatch.setattr("loadstone.cli.hit.run_and_show", lambda one, *_: asked.append(one) or 0)
+    monkeypatch.setattr("sys.argv", ["loadstone", "hit", *words])
+    assert CliRunner().invoke(hit, words).exit_code == 0
+    return asked[0]
+
+
+@pytest.mark.parametrize("header", [("--header=X-A: babbage",), ("--header", "X-A: babbage")])
+def test_neither_query_nor_header_is_in_the_recorded_command(monkeypatch, header) -> None:
+    url = "http://127.0.0.1:9/items?customer=lovelace#there"
+    asked = asked_for(monkeypatch, *header, url, "--for", "1s")
+    shown = " ".join(header).replace("babbage", "***")
+    assert asked.command == f"loadstone hit {shown} http://127.0.0.1:9/items --for 1s"
+
+
+def test_a_body_is_sent_with_the_ends_of_lines_of_its_file(monkeypatch, tmp_path: Path) -> None:
+    (tmp_path / "body").write_bytes(b"--x\r\n\r\n1\n\xc3\xa4\r\n--x--\r\n")
+    words = ("http://127.0.0.1:9/", "--body", str(tmp_path / "body"), "--method", "POST")
+    generator = asked_for(monkeypatch, *words).measurements[0].generator
+    assert isinstance(generator, Requests)
+    [step] = generator.scenario.steps
+    [part] = step.body
+    [sent] = generator.scenario.values[part.column]
+    assert sent == "--x\r\n\r\n1\n\u00e4\r\n--x--\r\n"
+
+
 def _text(path: Path) -> str:
     return path.read_bytes().decode(errors="replace") if path.is_file() else ""
 
@@ -45,6 +78,7 @@ def test_another_status_than_the_expected_one_is_a_failure(loadstone, service) -
         (("ftp://127.0.0.1/",), "URL: must be http://HOST"),
         (("127.0.0.1:80",), "URL: must be http://HOST"),
         (("http://127.0.0.1:99999/",), "URL: "),
+        (("http://127.0.0.1/caf\udce9",), "URL: is not UTF-8; write such bytes as %E9"),
         ((f"http://u:{SECRET}@127.0.0.1/",), "names a user"),
         (("http://127.0.0.1/", "--header", SECRET), "a header is NAME: VALUE"),
         (

@@ -69,3 +69,6 @@ def test_clean_of_a_run_whose_lab_is_gone_says_what_that_means(loadstone, left_b
     assert ended.returncode == 2
     assert "lab gone does not exist; if it was removed with --purge, what run" in ended.stderr
     assert len(ended.stderr.splitlines()) == 1
+    assert loadstone("results", "delete", left_behind).returncode == 2
+    assert loadstone("results", "delete", left_behind, "--force").returncode == 0
+    assert loadstone("results", "show", left_behind).returncode == 2

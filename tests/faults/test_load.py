@@ -2,11 +2,17 @@
 
 import pytest
 
-from loadstone.errors import InvalidInput
+from loadstone.errors import InvalidInput, MeasurementInvalid
 from loadstone.plan.load import OpenLoad, StagedLoad
 from loadstone.plan.model import Placement
 from loadstone.workload.capacity import by_name
-from loadstone.workload.fault import FaultTerms, fault_groups, load_s, most_load_s
+from loadstone.workload.fault import (
+    FaultTerms,
+    fault_groups,
+    load_s,
+    most_load_s,
+    most_rate_rps,
+)
 
 KILL = "kill keystone service on one node"
 WANTED = by_name("issue", 0)
@@ -27,6 +33,25 @@ def test_without_a_rate_n_is_measured_first_and_a_share_of_it_is_offered() -> No
     assert dict(at_n.record.parameters)["load"] == "20/s (50 % of N) for 30 s, 2 times"
     # A low N needs a longer baseline to know what is normal.
     assert fault.at_capacity(4.0).faults[0].at_s == 25.0
+
+
+@pytest.mark.parametrize("load", [0.1, 0.6])
+def test_the_run_has_time_for_the_longest_baseline_and_refuses_a_longer_one(load: float) -> None:
+    terms = FaultTerms((KILL,), load=load, repeats=2)
+    _, fault = measurements(sentences=(KILL,), load=load, repeats=2)
+    slow = fault.at_capacity(1.0)
+    assert slow.faults[0].at_s == pytest.approx(50 / load)
+    assert terms.search_s + slow.budget_s <= most_load_s(terms)
+    with pytest.raises(MeasurementInvalid, match=r"N is 0.9/s.*give --rate and a --baseline"):
+        fault.at_capacity(0.9)
+
+
+def test_an_overload_is_not_held_back_by_the_limit_of_a_search() -> None:
+    overload = "overload 3x for 5 seconds"
+    assert most_rate_rps(FaultTerms((KILL, overload), rate_rps=2000.0)) == 6000.0
+    assert most_rate_rps(FaultTerms((KILL, overload), load=0.5)) == 7500.0
+    assert most_rate_rps(FaultTerms((KILL,), rate_rps=8000.0)) == 8000.0
+    assert most_rate_rps(FaultTerms((KILL,), rate_rps=20.0)) == 5000.0
 
 
 def test_a_given_rate_needs_no_search() -> None:

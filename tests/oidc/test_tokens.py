@@ -1,11 +1,20 @@
 import json
 import math
 from time import time
+from typing import cast
 
 import pytest
 
-from loadstone.oidc.http import HttpAnswer
-from loadstone.oidc.provider import Tokens
+from loadstone.cloud.cloud import Endpoint, TlsFiles
+from loadstone.oidc.client import Client
+from loadstone.oidc.http import Http, HttpAnswer
+from loadstone.oidc.metadata import Metadata
+from loadstone.oidc.prepare import PreparedOidc
+from loadstone.oidc.provider import Provider, Tokens
+from loadstone.oidc.scenarios import ProviderWay, named
+from loadstone.oidc.users import OidcUser
+from loadstone.plan.load import OpenLoad
+from loadstone.plan.model import Limits, Placement
 
 
 @pytest.mark.parametrize(
@@ -16,3 +25,44 @@ def test_a_token_lives_as_long_as_the_provider_says(said: object, life_s: float)
     given = {"access_token": "x"} | ({} if said is None else {"expires_in": said})
     tokens = Tokens.of(HttpAnswer(200, json.dumps(given)), "a grant")
     assert tokens.expires_at == pytest.approx(time() + life_s, abs=10)
+
+
+class GrantingHttp:
+    """An HTTP client of a provider that grants every login."""
+
+    def __init__(self) -> None:
+        self.logins: list[str] = []
+
+    def post(self, _path: str, body: str, _headers: object = None) -> HttpAnswer:
+        self.logins.append(body)
+        said = {"access_token": "a", "refresh_token": f"r{len(self.logins)}", "expires_in": 60}
+        return HttpAnswer(200, json.dumps(said))
+
+
+@pytest.mark.parametrize(
+    ("users", "in_flight", "sessions"),
+    [(3, 10, 64), (200, 10, 200), (1000, 1024, 1024), (1000, 10_000, 1024), (2000, 64, 1024)],
+)
+def test_there_are_as_many_sessions_as_the_load_may_use(
+    users: int, in_flight: int, sessions: int
+) -> None:
+    http = GrantingHttp()
+    metadata = Metadata(
+        "http://127.0.0.1:9",
+        "/",
+        token="/token",
+        grants=frozenset({"password"}),
+    )
+    named_users = tuple(OidcUser(f"u{number}", "pw") for number in range(users))
+    provider = Provider(
+        Endpoint.parse("http://127.0.0.1:9"),
+        metadata,
+        Client("load", "a secret"),
+        named_users,
+        cast("Http", http),
+        TlsFiles(),
+    )
+    steps, mix = named("oidc-refresh").steps(provider, ProviderWay())
+    prepared = PreparedOidc(named("oidc-refresh"), provider, steps, mix, {}, lambda _: None)
+    plan = prepared.plan(OpenLoad(10.0, 5.0), Limits(in_flight), Placement())
+    assert len(plan.chains["refresh_token"]) == len(http.logins) == sessions

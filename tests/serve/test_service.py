@@ -285,6 +285,7 @@ def test_a_password_is_made_and_shown_only_where_none_was_given(tmp_path):
         (("--host", "banana"), 2, "address"),
         (("--law", "bursty"), 2, "--capacity"),
         (("--capacity", "5", "--stall", "3s"), 2, "stall"),
+        (("--capacity", "5", "--stall-every", "3s"), 2, "--stall-every needs --stall: without it"),
         (("--max-queue", "5"), 2, "--max-queue needs --capacity: without it nothing queues"),
         (("--seed", "1"), 2, "--seed needs --capacity"),
         (("--queue-timeout", "1s"), 2, "--queue-timeout needs --capacity"),

@@ -9,6 +9,21 @@ def test_a_folder_is_a_folder():
     assert location.read("some/folder").database is None
 
 
+def test_the_home_folder_may_be_written_as_a_tilde(monkeypatch):
+    monkeypatch.setenv("HOME", "/home/ann")
+    assert str(location.read("~/results")) == "/home/ann/results"
+
+
+def test_an_empty_name_is_not_the_working_directory():
+    with pytest.raises(InvalidInput, match="--store: is empty"):
+        location.read("")
+
+
+def test_a_folder_is_shown_also_if_the_variable_that_it_replaces_is_invalid(monkeypatch):
+    monkeypatch.setenv(location.VARIABLE, "mysql://db/results")
+    assert location.read("some/folder").option == " --store some/folder"
+
+
 def test_a_url_has_a_database_and_a_folder_for_files():
     read = location.read("postgresql://ann:s%40cret@db.example:5433/results?files=/srv/results")
     assert str(read.folder) == "/srv/results"

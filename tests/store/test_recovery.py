@@ -1,5 +1,6 @@
 """Results that a locked database cannot take, ids that lead elsewhere, permissions."""
 
+import socket
 import sqlite3
 import stat
 from dataclasses import replace
@@ -8,7 +9,7 @@ import pytest
 from realistic import keystone
 
 from loadstone.errors import EnvironmentUnusable
-from loadstone.store import listing
+from loadstone.store import listing, owner
 from loadstone.store.location import StoreLocation
 from loadstone.store.store import Store
 
@@ -34,6 +35,18 @@ def test_a_trial_that_a_locked_database_refuses_is_brought_in_later(tmp_path):
         assert later.get("latest").status == RESULT.status
         assert len(later.get("latest").measurements[0].trials) == 1
         assert not [one for one in later.recover() if one.is_news]
+
+
+def test_rows_are_not_brought_into_a_database_that_is_not_kept(tmp_path, monkeypatch):
+    running = replace(RESULT, status="running", ended_at=None, measurements=EMPTY)
+    with Store.open(tmp_path) as store, monkeypatch.context() as killed:
+        killed.setattr(owner, "this_process", lambda: f"{socket.gethostname()}:1:0")
+        store.begin(running)
+    (tmp_path / "results.db").unlink()
+    assert listing.read(StoreLocation(tmp_path)).entries == []
+    with Store.open(tmp_path) as later:
+        assert RESULT.run_id in later.notices[0]
+        assert later.get("latest").run_id == RESULT.run_id
 
 
 def test_delete_follows_neither_an_id_nor_a_link_out_of_the_store(tmp_path):
@@ -74,3 +87,22 @@ def test_an_open_store_is_closed_at_the_next_start(tmp_path):
         assert "other users could read" in store.notices[0]
     for path in (folder, *folder.rglob("*")):
         assert stat.S_IMODE(path.stat().st_mode) == (0o700 if path.is_dir() else 0o600)
+
+
+def test_a_folder_of_runs_that_are_not_loadstones_keeps_its_permissions(tmp_path):
+    others = tmp_path / "runs/model-1"
+    others.mkdir(parents=True)
+    program = others / "train.sh"
+    program.write_text("")
+    for path in (tmp_path, tmp_path / "runs", others, program):
+        path.chmod(0o755)
+    assert listing.read(StoreLocation(tmp_path)).notices == ()
+    with Store.open(tmp_path) as store:
+        store.begin(replace(RESULT, measurements=()))
+        own = store.folder(RESULT.run_id)
+        own.chmod(0o755)
+    with Store.open(tmp_path) as store:
+        assert store.notices
+    assert stat.S_IMODE(own.stat().st_mode) == 0o700
+    for path in (tmp_path, tmp_path / "runs", others, program):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o755

@@ -133,9 +133,21 @@ def test_an_interrupted_search_is_no_group(tmp_path):
     assert len(trend.runs) == 1
 
 
+def test_each_workload_of_a_task_is_a_group_also_if_two_are_of_one_scenario(tmp_path):
+    run = search(1, "10")
+    [of_first] = run.measurements
+    tasks = [(("task", f"task.yaml, workload {number} of 2"),) for number in (1, 2)]
+    both = tuple(replace(of_first, parameters=one) for one in tasks)
+    trends = found(tmp_path, replace(run, measurements=both))
+    assert [trend.load for trend in trends] == [
+        "task task.yaml, workload 1 of 2",
+        "task task.yaml, workload 2 of 2",
+    ]
+
+
 def test_one_of_repeated_searches_belongs_to_those_of_its_title(tmp_path):
     one = search(2, "10")
-    first = replace(one.measurements[0], title="token issue, search 1")
+    first = replace(one.measurements[0], title="token issue, search 1 of 3")
     [trend] = found(tmp_path, search(1, "10"), replace(one, measurements=(first,)))
     assert [run.run_id for run in trend.runs] == ["20261101-0300-ab12cd", "20261102-0300-ab12cd"]
 

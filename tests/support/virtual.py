@@ -27,6 +27,7 @@ from loadstone.audit.kept import Kept
 from loadstone.cli import main
 from loadstone.cloud import Access, from_clouds_yaml, from_environment
 from loadstone.cloud.cloud import Cloud
+from loadstone.keystone.resources import User
 from loadstone.run.backend import Backend
 from loadstone.target.choice import NamedTarget, OwnLab, ReferenceService, TargetChoice
 from loadstone.target.connect import Say
@@ -109,6 +110,7 @@ class VirtualCommandLine:
         lag_s: float = 0.0,
         failure: Callable[[float], str | None] = lambda _: None,
         is_away: Callable[[], bool] = lambda: False,
+        users: tuple[User, ...] = (),
     ) -> Ended:
         named = {"": service or Service(), **(clouds or {})}
         ports = {name: FIRST_PORT + number for number, name in enumerate(named)}
@@ -135,7 +137,7 @@ class VirtualCommandLine:
             assert isinstance(choice, NamedTarget)
             cloud = from_clouds_yaml(choice.cloud) if choice.cloud else from_environment(os.environ)
             access = _accessed(cloud, self.fake)
-            yield Target(access, failure=lambda: failure(time.now_s))
+            yield Target(access, failure=lambda: failure(time.now_s), users=lambda: users)
 
         code = self._carry_out(
             words, Backend(connected, engine, lambda *_: Kept(), seed), _variables(ports[""])

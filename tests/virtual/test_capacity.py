@@ -6,8 +6,10 @@ test has one outcome.
 
 import json
 import re
+import signal
 from dataclasses import replace
 from math import log, prod
+from typing import Any
 from xml.etree import ElementTree as Xml
 
 import pytest
@@ -17,6 +19,8 @@ from simulator.families import draw
 from simulator.paces import Collapse, Decline
 from simulator.service import Change, Limiter, Outage, Service
 from virtual import Ended, VirtualCommandLine
+
+from loadstone.keystone.resources import User
 
 SEARCH = ("capacity", "--users=0", "--budget=60s", "--json=-")
 STEADY = Service(capacity_rps=50.0)
@@ -447,6 +451,62 @@ def test_a_scenario_that_the_target_lacks_does_not_end_the_others(
     shown = loadstone("results", "show", "latest").stdout
     assert "could not be carried out (exit 3)" in shown
     assert "could not log in" in shown
+
+
+def test_the_targets_own_user_may_be_of_another_domain_than_its_project(
+    loadstone: VirtualCommandLine,
+) -> None:
+    token = loadstone.fake.token
+
+    def of_two_domains(given: Any, scope: Any) -> Any:
+        status, answer, headers = token(given, scope)
+        answer["token"]["user"]["domain"] = {"id": "d-corp", "name": "corp"}
+        return status, answer, headers
+
+    loadstone.fake.token = of_two_domains  # type: ignore[method-assign]
+    ended = loadstone(*SEARCH, service=STEADY)
+    assert ended.code == 0, ended.stderr
+    columns = ended.engine.plans[0].columns
+    assert (columns["domain_name"], columns["project_domain_name"]) == (("corp",), ("Default",))
+
+
+def test_a_search_that_has_ended_is_not_interrupted_by_a_signal_while_users_are_removed(
+    loadstone: VirtualCommandLine,
+) -> None:
+    change = loadstone.fake.change
+
+    def interrupt(method: str, plural: str, *about: Any) -> Any:
+        if (method, plural) == ("DELETE", "projects"):
+            signal.raise_signal(signal.SIGINT)
+        return change(method, plural, *about)
+
+    loadstone.fake.change = interrupt  # type: ignore[method-assign]
+    ended = loadstone("capacity", "--users=2", "--budget=60s", "--json=-", service=STEADY)
+    assert ended.code == 130
+    of_search = only(ended.data)["status"]
+    assert (ended.data["status"], of_search) == ("interrupted", "finished")
+    assert loadstone.fake.names("domains") == []
+
+
+def test_more_users_than_a_directory_has_are_refused(loadstone: VirtualCommandLine) -> None:
+    known = tuple(User(f"u{n}", f"user-{n}", "pw", "p", "p", "d", "d") for n in range(2))
+    words = ("capacity", "--budget=60s", "--json=-")
+    ended = loadstone(*words, "--users=3", service=STEADY, users=known)
+    assert (ended.code, ended.engine.plans) == (2, [])
+    assert "3 users are asked for (--users), and the target has 2" in ended.stderr
+    ended = loadstone(*words, "--users=2", service=STEADY, users=known)
+    assert ended.engine.plans[0].columns["user_name"] == ("user-0", "user-1")
+
+
+def test_a_scenario_for_which_an_option_is_missing_does_not_end_the_others(
+    loadstone: VirtualCommandLine,
+) -> None:
+    scenarios = "--scenario=federated-login,issue"
+    ended = loadstone("capacity", "--users=2", "--budget=4m", "--json=-", scenarios, service=STEADY)
+    assert ended.code == 2
+    failed, found = ended.data["measurements"]
+    assert "--federation FILE" in failed["failure"]
+    assert found["capacity"]["rate_rps"] == pytest.approx(50.0, rel=0.03)
 
 
 TASK = """

@@ -61,6 +61,24 @@ def test_a_rule_decides_the_exit_code(
         assert found["total"]["count"] == 200
 
 
+@pytest.mark.parametrize(
+    ("rule", "codes"), [("max_avg_duration: 0.11", (1, 1)), ("max_avg_duration: 0.09", (1, 2))]
+)
+def test_in_rallys_style_only_a_broken_sla_ends_with_2_not_what_is_left(
+    run: Callable[..., Ended], loadstone: VirtualCommandLine, rule: str, codes: tuple[int, int]
+) -> None:
+    change = loadstone.fake.change
+
+    def keep(method: str, *about: Any) -> Any:
+        return (403, None) if method == "DELETE" else change(method, *about)
+
+    loadstone.fake.change = keep  # type: ignore[method-assign]
+    styles = ("loadstone", "rally")
+    found = [run(CLOSED, rule, "--exit-code-style", one, service=SERVICE) for one in styles]
+    assert tuple(one.code for one in found) == codes
+    assert "left in" in found[0].stderr
+
+
 def test_a_closed_loop_completes_what_the_response_time_law_says(
     run: Callable[..., Ended],
 ) -> None:

@@ -36,6 +36,14 @@ def refuse_given(ctx: click.Context, names: Collection[str], why: str) -> None:
             raise click.UsageError(f"{one.opts[0]} {why}")
 
 
+class _Whole(click.types.StringParamType):
+    """A text that is one value in an environment variable, too, with the spaces in it."""
+
+    def split_envvar_value(self, rv: str) -> tuple[str, ...]:
+        """Return the only value."""
+        return (rv,)
+
+
 def once(
     *names: str,
     default: str | None = None,
@@ -52,7 +60,13 @@ def once(
     shown = show_default and default is not None and show_default
     callback = _only if instead_of is None else partial(_target, other=instead_of)
     return click.option(
-        *names, multiple=True, default=defaults, callback=callback, show_default=shown, **more
+        *names,
+        type=_Whole(),
+        multiple=True,
+        default=defaults,
+        callback=callback,
+        show_default=shown,
+        **more,
     )
 
 

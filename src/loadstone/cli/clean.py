@@ -68,7 +68,7 @@ def require_lab(name: str, run_id: str) -> None:
     if not deployment.is_known(name):
         raise InvalidInput(
             f"lab {name} does not exist; if it was removed with --purge, what run {run_id} made "
-            "there went with it"
+            f"there went with it, and loadstone results delete {run_id} --force deletes the run"
         )
 
 

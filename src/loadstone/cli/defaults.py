@@ -14,7 +14,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from loadstone.errors import InvalidInput
+from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.system.paths import expanded
 from loadstone.system.redaction import is_secret, masked
 
@@ -25,12 +25,13 @@ MOST_BYTES = 1 << 20
 # Options that permit something: on the command line only.
 PERMISSIONS = frozenset({
     *("anyway", "yes-load-this-target", "yes-break-this-target", "yes-change-this-target"),
-    *("fleet-without-tls", "purge", "forget"),
+    *("fleet-without-tls", "purge", "forget", "force"),
     "live-beyond-loopback", "metrics-beyond-loopback",
 })  # fmt: skip
 # What a file of the folder may set of a command: figures and names, no paths, hosts or programs.
+# An argument of a scenario may be a URL to load, or the id of a project of the cloud.
 SAFE = frozenset({
-    *("arg", "at-most", "baseline", "budget", "capacity-left", "concurrency", "curve", "do"),
+    *("at-most", "baseline", "budget", "capacity-left", "concurrency", "curve", "do"),
     *("fail-below", "fail-if-slower", "generator-cores", "http2", "load", "max-connections"),
     *("max-rate", "method", "objective", "observe", "pairs", "pairs-at-least", "predict", "rate"),
     *("progress", "quiet"),
@@ -73,7 +74,7 @@ def settings() -> tuple[Default, ...]:
     if chosen and not own.exists():
         raise InvalidInput(f"{VARIABLE}: {own}: no such file; - is none")
     found = [*_read(own, is_of_folder=False)]
-    if not chosen and (folder := Path.cwd() / OF_FOLDER).is_file():
+    if not chosen and (folder := _folders_file()).is_file():
         nearer = [*_read(folder, is_of_folder=True)]
         if any(one.table == "target" for one in nearer):
             found = [one for one in found if one.table != "target"]  # --cloud there, --lab here
@@ -86,13 +87,20 @@ def files() -> tuple[Path, ...]:
     chosen = os.environ.get(VARIABLE)
     if chosen:
         return () if chosen == "-" else (Path(chosen),)
-    return _own_file(), Path.cwd() / OF_FOLDER
+    return _own_file(), _folders_file()
 
 
 def _own_file() -> Path:
     from platformdirs import user_config_path
 
     return user_config_path("loadstone") / "config.toml"
+
+
+def _folders_file() -> Path:
+    try:
+        return Path.cwd() / OF_FOLDER
+    except FileNotFoundError:
+        raise EnvironmentUnusable("the working directory was removed; change to another") from None
 
 
 def _read(path: Path, *, is_of_folder: bool) -> Iterator[Default]:

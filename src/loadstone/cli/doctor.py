@@ -100,14 +100,11 @@ def doctor(ctx: click.Context, to: TextIO | None, **options: Unpack[TargetOption
 
 def of_target(ctx: click.Context, options: TargetOptions) -> Iterator[Requirement]:
     """Check a target that is named."""
-    from loadstone.errors import InvalidInput
     from loadstone.faults import pending
     from loadstone.target.check_provider import check_provider
     from loadstone.target.choice import NamedTarget
 
     lab, cloud = options["lab"], options["cloud"]
-    if lab is not None and cloud is not None:
-        raise InvalidInput("give --lab or --cloud, not both")
     provider = provider_of(ctx, options["oidc"], {**options, "yes": False, "anyway": False})
     choice = provider or NamedTarget(lab, cloud)
     for one in _of_keystone(lab, cloud) if provider is None else check_provider(provider):

@@ -255,7 +255,7 @@ def _show_undone(undone: list[dict[str, str]]) -> None:
 def _config(ctx: click.Context, options: Options) -> "RunConfig":
     from loadstone.plan.model import Placement
     from loadstone.target.choice import NamedTarget
-    from loadstone.workload.fault import FaultTerms, fault_groups, most_load_s
+    from loadstone.workload.fault import FaultTerms, fault_groups, most_load_s, most_rate_rps
     from loadstone.workload.model import RunConfig
     from loadstone.workload.services import searchable
 
@@ -285,6 +285,7 @@ def _config(ctx: click.Context, options: Options) -> "RunConfig":
         target=target,
         groups=fault_groups(searched, terms),
         command=command_line(),
+        max_rate_rps=most_rate_rps(terms),
         budget_s=most_load_s(terms),
         fault_commands=fault_commands(options["faults_file"], may_break=options["may_break"]),
         fleet=fleet_address(

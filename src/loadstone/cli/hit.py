@@ -193,7 +193,7 @@ def _config(options: HitOptions) -> "RunConfig":
         kind="hit",
         target=target,
         groups=(group,),
-        command=command_line(),
+        command=command_line({terms.url: terms.shown_url}),
         max_rate_rps=options["rate_rps"] or HIGHEST_RPS,
         budget_s=options["seconds"] + 1.0,
         fleet=fleet_address(
@@ -219,7 +219,8 @@ def _terms(options: HitOptions) -> "HitTerms":
         if options["body"].stat().st_size > MOST_BODY:
             raise InvalidInput(f"--body {options['body']}: larger than {MOST_BODY >> 20} MiB")
         try:
-            body = options["body"].read_text()
+            # As bytes: reading as text would change the ends of lines.
+            body = options["body"].read_bytes().decode()
         except UnicodeDecodeError:
             raise InvalidInput(f"--body {options['body']}: is not UTF-8 text") from None
     return HitTerms(

@@ -1,7 +1,8 @@
 """Output of runs and lists, and the command line for the record of a run."""
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from loadstone.workload.model import RunConfig
 
 TASK_ARGS = "--task-args"
+_AS_GIVEN: Mapping[str, str] = MappingProxyType({})
 
 
 def show(
@@ -72,11 +74,11 @@ def show_rows(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     wide().print(table)
 
 
-def command_line() -> str:
-    """Return the command for the record, without secrets."""
+def command_line(shown: Mapping[str, str] = _AS_GIVEN) -> str:
+    """Return the command for the record, without secrets; `shown` replaces whole arguments."""
     from loadstone.system.redaction import masked_command
 
-    arguments = masked_command(sys.argv[1:])
+    arguments = masked_command([shown.get(word, word) for word in sys.argv[1:]])
     for at, word in enumerate(sys.argv[1:]):
         option, _, value = word.partition("=")
         if word == TASK_ARGS and at + 1 < len(arguments):

@@ -100,7 +100,7 @@ def show(run: str, location: "StoreLocation", to: TextIO | None, *, in_full: boo
     "is_forced",
     is_flag=True,
     help="Also delete a run of another machine, whose files are not here or which may still be "
-    "running.",
+    "running, and one that has left something in a cloud that is gone.",
 )
 @UNDONE_ANYWAY
 @STORE
@@ -114,10 +114,10 @@ def delete(run: str, location: "StoreLocation", *, is_forced: bool, anyway: bool
         require_run_undone(store, run_id, anyway=anyway)
         if not is_forced:
             store.require_files(run_id)
-        if is_run_id(run_id) and (left := leftovers(store, run_id)):
+        if not is_forced and is_run_id(run_id) and (left := leftovers(store, run_id)):
             raise InvalidInput(
                 f"run {run_id} has left {len(left)} things in its cloud, and only its files say "
-                f"which; first: loadstone results clean {run_id}"
+                f"which; first: loadstone results clean {run_id} (if that cloud is gone: --force)"
             )
         click.echo(f"deleted {store.delete(run_id, is_forced=is_forced)}")
 

@@ -1,6 +1,6 @@
 """`loadstone run`: runs a Rally task file."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, TypedDict, Unpack
@@ -41,6 +41,7 @@ from loadstone.plan.model import Http
 from loadstone.system.crash import InternalError
 
 if TYPE_CHECKING:
+    from loadstone.keystone.resources import Leftover
     from loadstone.oidc.target import OidcIssuer
     from loadstone.rally.task.checked import Checked
     from loadstone.result.model import Run
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
     from loadstone.store.store import Store
     from loadstone.workload.model import RunConfig
 
-# Rally's exit codes: 2 if an SLA failed, 1 if a task could not run.
+# Rally's exit codes: 2 if an SLA failed, 1 if a task could not run (or could not clean up).
 RALLY_SLA, RALLY_ERROR = 2, 1
 
 
@@ -195,6 +196,7 @@ def run(ctx: click.Context, **options: Unpack[RunOptions]) -> None:
       70 internal error of Loadstone
     """
     from loadstone.rally.task.read import read
+    from loadstone.run.exit_code import exit_code
 
     with _in_style(options["style"]):
         file, raw, args_file = options["file"], options["raw"], options["args_file"]
@@ -206,9 +208,11 @@ def run(ctx: click.Context, **options: Unpack[RunOptions]) -> None:
 
             show_dry_run((preview(config),), options["to"])
             return
-        code = _carried_out(config, options, backend_of(ctx))
+        result, left = _carried_out(config, options, backend_of(ctx))
+    code = exit_code(result, left)
     if options["style"] == "rally" and code != 0:
-        code = RALLY_SLA if code == FELL_SHORT else RALLY_ERROR
+        # What is left does not break an SLA.
+        code = RALLY_SLA if exit_code(result) == FELL_SHORT else RALLY_ERROR
     ctx.exit(code)
 
 
@@ -264,8 +268,11 @@ def _config(checked: "Checked", options: RunOptions, provider: "OidcIssuer | Non
     )
 
 
-def _carried_out(config: "RunConfig", options: RunOptions, backend: "Backend") -> int:
-    from loadstone.run.exit_code import exit_code, leftovers
+def _carried_out(
+    config: "RunConfig", options: RunOptions, backend: "Backend"
+) -> "tuple[Run, Sequence[Leftover]]":
+    """Run the task; return its results, and what it could not remove from the cloud."""
+    from loadstone.run.exit_code import leftovers
     from loadstone.run.flow import run as run_config
 
     with open_store(options["location"]) as store:
@@ -278,7 +285,7 @@ def _carried_out(config: "RunConfig", options: RunOptions, backend: "Backend") -
                 result = store.get(config.run_id)
                 left = leftovers(store, result.run_id)
                 _show(store, result, options, is_clean=not left)
-        return exit_code(result, left)
+        return result, left
 
 
 def _show(store: "Store", result: "Run", options: RunOptions, *, is_clean: bool) -> None:

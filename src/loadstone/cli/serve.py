@@ -39,6 +39,7 @@ OF_CAPACITY = (
 DEPENDENT = {
     "capacity_rps": (OF_CAPACITY, "without it nothing queues"),
     "limit_rps": (("burst_s", "limit_mode", "limit_per"), "without it nothing is limited"),
+    "stall_s": (("stall_every_s",), "without it nothing stalls"),
     "collapse_above": (("collapse_by",), "without it nothing collapses"),
     "lockout_after": (("lockout_s",), "without it nobody is locked out"),
     "max_connections": (("over_connections",), "without it no connection is too many"),

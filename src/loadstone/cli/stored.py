@@ -27,7 +27,11 @@ class StorePlace(click.ParamType["StoreLocation"]):
         if isinstance(value, location.StoreLocation):
             return value
         found = location.read(str(value))
-        if found.folder.exists() and not found.folder.is_dir():
+        try:
+            is_file = found.folder.exists() and not found.folder.is_dir()
+        except OSError as problem:
+            self.fail(f"{found.folder}: {problem.strerror}", param, ctx)
+        if is_file:
             self.fail(f"{found.folder} is a file; name a folder", param, ctx)
         return found
 
@@ -104,11 +108,21 @@ def show_notices(notices: Iterable[str]) -> None:
 
 def existing(location: "StoreLocation") -> "StoreLocation":
     """Return the chosen location; InvalidInput if its folder does not exist."""
-    from loadstone.errors import InvalidInput
+    from loadstone.errors import EnvironmentUnusable, InvalidInput
+    from loadstone.store.database import FILE
     from loadstone.system import paths
 
     folder = location.folder
-    if location.database is None and folder != paths.store() and not folder.exists():
+    try:
+        is_there = (folder / FILE).exists() or folder.is_dir()
+        is_file = not is_there and folder.exists()
+    except OSError as problem:  # it may not be entered, as another user's
+        raise EnvironmentUnusable(
+            f"{folder}: {problem.strerror}; choose another with --store"
+        ) from None
+    if is_file:
+        raise InvalidInput(f"{folder} is a file; name a folder with --store")
+    if location.database is None and folder != paths.store() and not is_there:
         raise InvalidInput(f"--store {folder}: no such folder; no results are kept there")
     return location
 

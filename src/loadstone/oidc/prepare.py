@@ -4,6 +4,7 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import cycle, islice
 from typing import Self
 from urllib.parse import parse_qs, quote, urlsplit
 
@@ -271,11 +272,10 @@ def _access_columns(
 
 
 def _sessions(provider: Provider, wanted: int, say: Say) -> tuple[str, ...]:
-    """Log users in, several times if they are few; return the refresh tokens of their sessions."""
-    users = provider.users[:MOST_SESSIONS]
-    times = -(-max(LEAST_SESSIONS, wanted) // len(users))
-    say(f"logging in {len(users) * times} sessions")
-    tokens = user_tokens(provider, users * times)
+    """Log users in, in turn; return the refresh tokens of their sessions."""
+    count = max(LEAST_SESSIONS, wanted, min(len(provider.users), MOST_SESSIONS))
+    say(f"logging in {count} sessions")
+    tokens = user_tokens(provider, tuple(islice(cycle(provider.users), count)))
     return tuple(quote(_refresh_token(provider, one), safe="") for one in tokens)
 
 

@@ -187,7 +187,7 @@ def _key(one: PastSearch) -> tuple[object, ...]:
 def _base(title: str) -> str:
     """Return the title without the number of repeated searches, or of one of them."""
     head, comma, tail = title.rpartition(", ")
-    is_repeated = tail.endswith(" searches") or re.fullmatch(r"search \d+", tail)
+    is_repeated = tail.endswith(" searches") or re.fullmatch(r"search \d+ of \d+", tail)
     return head if comma and is_repeated else title
 
 

@@ -163,17 +163,18 @@ class _Flow:
         except LoadstoneError as error:
             self._keep(status="failed", failure=str(error), failure_code=error.exit_code)
             # The next measurement may not need what this one lacks.
-            is_its_own = isinstance(error, EnvironmentUnusable) and not isinstance(
+            is_its_own = isinstance(error, EnvironmentUnusable | InvalidInput) and not isinstance(
                 error, Unreachable
             )
             if not self.config.goes_on_after_failure or not is_its_own:
                 raise
             self.display.say(f"  failed: {error}")
         except BaseException:
-            found = self.present.capacity
-            if self.present.policy == "search" and found is None:
-                found = capacity_so_far(self.present.trials)
-            self._keep(status="interrupted", capacity=found)
+            if not self.present.has_ended:  # else only the removal was interrupted
+                found = self.present.capacity
+                if self.present.policy == "search" and found is None:
+                    found = capacity_so_far(self.present.trials)
+                self._keep(status="interrupted", capacity=found)
             raise
         if not others:
             self._keep(wall_s=self._now_s() - began_s)  # with set-up and clean-up
@@ -194,7 +195,13 @@ class _Flow:
         """Return the existing users to use; an empty tuple if users must be created."""
         if group.most_existing == 0:
             return (own_user(self.target.access),)
-        return self.target.users()[: group.most_existing]
+        users = self.target.users()
+        if users and group.most_existing is not None and group.most_existing > len(users):
+            raise InvalidInput(
+                f"{group.most_existing} users are asked for (--users), and the target has "
+                f"{len(users)}; no others can be made there"
+            )
+        return users[: group.most_existing]
 
     def _begin(self, config: MeasurementConfig) -> MeasurementConfig:
         """Store the record of a measurement, and return it with the load computed from N."""

@@ -43,6 +43,11 @@ def is_postgresql(engine: Engine) -> bool:
     return engine.dialect.name == "postgresql"
 
 
+def is_in_memory(engine: Engine) -> bool:
+    """Return whether this stands for a database that is absent."""
+    return engine.url.database == str(sqlite.IN_MEMORY)
+
+
 @contextmanager
 def reading(engine: Engine) -> Iterator[Connection]:
     """Return a connection for reads, with one consistent snapshot."""

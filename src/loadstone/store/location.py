@@ -40,7 +40,11 @@ class StoreLocation:
     @property
     def option(self) -> str:
         """The option that chooses this store, with a space before it; empty for the usual one."""
-        return "" if self == usual() else f" --store {shlex.quote(str(self))}"
+        try:
+            is_usual = self == usual()
+        except InvalidInput:  # the variable, in place of which --store was given
+            is_usual = False
+        return "" if is_usual else f" --store {shlex.quote(str(self))}"
 
     @property
     def has_named_folder(self) -> bool:
@@ -61,9 +65,12 @@ def usual() -> StoreLocation:
 
 def read(text: str, source: str = "--store") -> StoreLocation:
     """Read a folder or a URL; InvalidInput never repeats the URL, which may hold a password."""
+    if not text:
+        raise InvalidInput(f"{source}: is empty; name a folder, or is a variable not set?")
     scheme = _SCHEME.match(text)
     if scheme is None:
-        return StoreLocation(Path(text))
+        # Shells leave the ~ of --store=~/results as it is.
+        return StoreLocation(expanded(text))
     if scheme[1] not in _SCHEMES:
         raise InvalidInput(f"{source}: {scheme[1]}:// is not a store; use a folder or {FORM}")
     url = _url(text, source)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from loadstone.store import row_files
 from loadstone.store.location import StoreLocation
 from loadstone.system import files
 
@@ -23,7 +24,7 @@ def make_private(location: StoreLocation) -> bool:
     folder = location.folder
     if location.has_named_folder or not _is_ours(folder):
         return False
-    own = {path for pattern in _OWN for path in folder.glob(pattern)}
+    own = _own(folder)
     holds_only_own = all(path in own for path in folder.iterdir())
     checked = [*own, folder] if holds_only_own else [*own]
     could_enter = _is_open(folder)
@@ -48,6 +49,17 @@ def share(location: StoreLocation, run_folder: Path) -> None:
             if not path.is_symlink():
                 allowed = granted if path.is_dir() else granted & 0o066
                 path.chmod(stat.S_IMODE(path.stat().st_mode) | allowed)
+
+
+def _own(folder: Path) -> set[Path]:
+    """Return what belongs to a store; of a folder `runs` that others use, too, only its runs."""
+    own = {path for pattern in _OWN for path in folder.glob(pattern)}
+    runs = folder / "runs"
+    if _is_open(runs):
+        found = {file.parents[1] for file in runs.glob(f"*/{row_files.FOLDER}/{row_files.RUN}")}
+        if found != set(runs.glob("*")):
+            return own - {runs} | found
+    return own
 
 
 def _below(folder: Path) -> Iterator[Path]:

@@ -252,10 +252,12 @@ class Store:
                 )
                 .order_by(runs.c.started_at, runs.c.run_id, measurements.c.position)
             )
-            found = {}
+            found: dict[tuple[object, ...], PastSearch] = {}
             for row in connection.execute(query).mappings():
                 try:
-                    found[row["run_id"], row["scenario"]] = rows.past_search(row)
+                    one = rows.past_search(row)
+                    # Several workloads may be of one scenario; repeats also have its parameters.
+                    found[one.run_id, one.scenario, one.parameters] = one
                 except codec.BAD_DATA as problem:
                     self.notices += (listing.damage(row["run_id"], problem),)
         return list(found.values())

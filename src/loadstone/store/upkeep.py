@@ -2,7 +2,7 @@
 
 from sqlalchemy import Engine
 
-from loadstone.store import privacy, recovery
+from loadstone.store import database, privacy, recovery
 from loadstone.store.location import StoreLocation
 
 
@@ -11,9 +11,11 @@ def at_start(location: StoreLocation, engine: Engine) -> tuple[str, ...]:
     lines = []
     if privacy.make_private(location):
         lines.append(
-            f"other users could read {location.folder}; its permissions are now 0700, those of "
-            "its files 0600"
+            f"other users could read the results in {location.folder}; their folders are now "
+            "0700, their files 0600"
         )
+    if database.is_in_memory(engine):  # which would lose them again
+        return tuple(lines)
     for found in recovery.recover_marked(location.folder, engine):
         lines += [str(found)] if found.is_news else []
         lines += found.problems

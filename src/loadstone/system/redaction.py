@@ -190,6 +190,9 @@ class _Masker:
 
     def _argument(self, argument: str, last: str, password_option: str) -> str:
         """Mask an argument after `last`, of a program with this option for a password."""
+        option, is_attached, value = argument.partition("=")
+        if is_attached and option in _HEADER_OPTIONS:
+            return f"{option}={self._argument(value, option, password_option)}"
         if password_option and last == password_option:
             return str(self._secret(argument))
         if password_option and argument.startswith(password_option) and argument[2:]:

@@ -11,6 +11,7 @@ from loadstone.cloud import (
     from_environment,
 )
 from loadstone.cloud.cloud import Endpoint, TlsFiles
+from loadstone.errors import InvalidInput
 from loadstone.keystone.contexts.users_file import read_users
 from loadstone.keystone.federation import Federation
 from loadstone.oidc.target import OidcIssuer
@@ -32,6 +33,10 @@ class NamedTarget:
     users_file: Path | None = None  # users that exist already
     watched: tuple[str, ...] = ()  # more to watch: --monitor
     federation: Federation | None = None  # where users of another provider log in
+
+    def __post_init__(self) -> None:
+        if self.lab is not None and self.cloud is not None:
+            raise InvalidInput("give --lab or --cloud, not both")
 
 
 @dataclass(frozen=True, slots=True)

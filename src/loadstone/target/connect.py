@@ -36,8 +36,6 @@ Say = Callable[[str], None]
 @contextmanager
 def connected(choice: NamedTarget, say: Say) -> Iterator[Target]:
     """Connect to the chosen target; one that is not loopback needs the user's permission."""
-    if choice.lab is not None and choice.cloud is not None:
-        raise InvalidInput("give --lab or --cloud, not both")
     if choice.lab is not None:
         from loadstone.lab.deployment import find
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from loadstone.engine.limits import most_connections
-from loadstone.errors import InvalidInput
+from loadstone.errors import InvalidInput, MeasurementInvalid
 from loadstone.faults.model import Planned
 from loadstone.faults.sentence import MOMENTARY, ROLLING, Fault, Verb, read
 from loadstone.plan.load import OpenLoad, OpenLoop, Stage, StagedLoad, peak_rps
@@ -22,6 +22,7 @@ AFTER_OVERLOAD_S = 40.0  # ... after an overload, whose backlog must drain ...
 ROLLING_S = 60.0  # ... of a rolling restart ...
 UPGRADE_S, USUAL_UPGRADE_S = 240.0, 100.0  # ... and at most of an upgrade: its load ends with it
 LOAD = 0.6  # share of N
+LEAST_N_RPS = 1.0  # with a lower N, only the baseline would take many minutes
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +85,17 @@ def load_s(terms: FaultTerms) -> float:
 
 def most_load_s(terms: FaultTerms) -> float:
     """Return the maximum load time of all faults."""
-    # At a share of a low N the baseline is longer; the last answers come within the time-out.
-    baseline_s = max(terms.baseline_s, LEAST_REQUESTS if terms.rate_rps is None else 0.0) + 1
+    # The last answers come within the time-out.
+    baseline_s = (terms.baseline_s if terms.rate_rps else _baseline_s(terms, LEAST_N_RPS)) + 1
     times = [_observe_s(terms, read(one)) + terms.timeout_s for one in terms.sentences]
     return _searches_s(terms) + sum(terms.repeats * (baseline_s + one) for one in times)
+
+
+def most_rate_rps(terms: FaultTerms) -> float:
+    """Return the highest rate that a search or an overload may come to."""
+    rate_rps = terms.load * terms.max_rate_rps if terms.rate_rps is None else terms.rate_rps
+    factors = (read(one).factor for one in terms.sentences)
+    return max([terms.max_rate_rps, *(rate_rps * factor for factor in factors)])
 
 
 def _searches_s(terms: FaultTerms) -> float:
@@ -127,9 +135,18 @@ def _at_share(
     searched: Searchable, terms: FaultTerms, fault: Fault, capacity_rps: float
 ) -> MeasurementConfig:
     """Return the measurement at a share of N, with a baseline that is long enough."""
-    rate_rps = terms.load * capacity_rps
-    baseline_s = max(terms.baseline_s, LEAST_REQUESTS / rate_rps)
-    return _measurement(searched, replace(terms, baseline_s=baseline_s), fault, rate_rps)
+    if capacity_rps < LEAST_N_RPS:
+        raise MeasurementInvalid(
+            f"N is {capacity_rps:.3g}/s, and a share of less than {LEAST_N_RPS:g}/s does not show "
+            "what a fault does within minutes; give --rate and a --baseline that is long enough"
+        )
+    terms = replace(terms, baseline_s=_baseline_s(terms, capacity_rps))
+    return _measurement(searched, terms, fault, terms.load * capacity_rps)
+
+
+def _baseline_s(terms: FaultTerms, capacity_rps: float) -> float:
+    """Return the duration of the baseline at a share of N."""
+    return max(terms.baseline_s, LEAST_REQUESTS / (terms.load * capacity_rps))
 
 
 def _observe_s(terms: FaultTerms, fault: Fault) -> float:

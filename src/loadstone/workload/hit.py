@@ -45,6 +45,10 @@ class HitTerms:
 def require_url(url: str) -> None:
     """Raise InvalidInput for what is no URL that can be loaded."""
     try:
+        url.encode()
+    except UnicodeEncodeError:  # bytes of the command line
+        raise InvalidInput("URL: is not UTF-8; write such bytes as %E9") from None
+    try:
         parts = urlsplit(url)
         has_port = parts.port is None or parts.port > 0
     except ValueError as wrong:

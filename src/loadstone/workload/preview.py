@@ -29,7 +29,13 @@ from loadstone.target.choice import (
     cloud_of,
     place_of,
 )
-from loadstone.workload.model import MeasurementConfig, MeasurementGroup, RunConfig
+from loadstone.workload.fault import LEAST_N_RPS
+from loadstone.workload.model import (
+    MAX_RATE_RPS,
+    MeasurementConfig,
+    MeasurementGroup,
+    RunConfig,
+)
 from loadstone.workload.policy import Fixed, Interleaved, LowLoad, Repeats, Search, Steps
 
 
@@ -121,10 +127,13 @@ def target_preview(choice: TargetChoice) -> TargetPreview:
 
 def _load(one: MeasurementConfig, max_rate_rps: float) -> LoadPreview:
     sent = one.generator.preview
-    requests = _requests(one)
     text, seconds, rate_rps = _policy(one, max_rate_rps)
     if one.at_capacity is not None:
+        # The lowest N needs the longest load, the highest the most in flight.
+        _, seconds, _ = _policy(one.at_capacity(LEAST_N_RPS), max_rate_rps)
         text, rate_rps = "a share of the N that is measured before", max_rate_rps
+        one = one.at_capacity(MAX_RATE_RPS)
+    requests = _requests(one)
     return LoadPreview(
         title=one.record.title or one.heading,
         request=one.record.scenario if sent.request is None else sent.request,

@@ -19,11 +19,10 @@ def own_user(access: Access) -> User:
     known = auth.get_cache_id_elements()
     # The generic plugin names it "password", the v3 plugin "password_password" (keystoneauth1).
     password = known.get("password") or known.get("password_password")
-    one_domain = granted.project_domain_name == granted.user_domain_name
-    if not password or not granted.project_id or not one_domain:
+    if not password or not granted.project_id:
         raise InvalidInput(
-            f"{access.cloud.chosen}: {access.cloud.who} has no password and project of one domain "
-            "to log in with; let users be made (--users 1 or more), or choose a user with both"
+            f"{access.cloud.chosen}: {access.cloud.who} has no password and project to log in "
+            "with; let users be made (--users 1 or more), or choose a user with both"
         )
     return User(
         id=str(granted.user_id),
@@ -33,6 +32,7 @@ def own_user(access: Access) -> User:
         project_name=str(granted.project_name),
         domain_id=str(granted.user_domain_id),
         domain_name=str(granted.user_domain_name),
+        project_domain_name=granted.project_domain_name,
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from loadstone.cloud.access import not_json
-from loadstone.errors import EnvironmentUnusable
+from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.keystone.contexts.model import ExistingServers
 from loadstone.keystone.identity import Identity
 from loadstone.keystone.journal import Journal
@@ -73,10 +73,10 @@ class _Compute:
         if "id" in reference:
             return str(reference["id"])
         key = path.rpartition("/")[2]
+        pattern = _pattern(key, reference)
         resources = list(self._listed(service, path, token))
         name = reference.get("name")
         exact = [one for one in resources if "name" in reference and one.get("name") == name]
-        pattern = re.compile(str(reference.get("name", reference.get("regex", ""))))
         matches = exact or [one for one in resources if pattern.search(one.get("name") or "")]
         if not matches:
             raise EnvironmentUnusable(f"servers: none of the {key} is {dict(reference)}")
@@ -117,3 +117,17 @@ class _Compute:
             return response.json()
         except ValueError:
             raise not_json(access.cloud, "prepare servers", response) from None
+
+
+def _pattern(key: str, reference: Mapping[str, Any]) -> re.Pattern[str]:
+    """Return the pattern of a reference; the text itself if a name is no pattern."""
+    name = reference.get("name")
+    text = reference.get("regex") if name is None else name
+    if text is None:
+        raise InvalidInput(f"servers: {key}: give id, name or regex, not {dict(reference)}")
+    try:
+        return re.compile(str(text))
+    except re.error as wrong:
+        if name is not None:
+            return re.compile(re.escape(str(name)))
+        raise InvalidInput(f"servers: {key}: {text!r} is not a pattern: {wrong}") from None
