@@ -3,6 +3,7 @@
 import os
 import re
 import secrets
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -126,15 +127,17 @@ class CommandInjector:
         try:
             service, action = self.commands.find(fault)
             hosts = self._hosts(fault, service)
+            do = _with_parameters(action.do, fault)
             for host in hosts:
                 if action.undo:
-                    undo = HostCommand.here_and_now(host, action.undo, service.environment)
+                    command = _with_parameters(action.undo, fault)
+                    undo = HostCommand.here_and_now(host, command, service.environment)
                     to_undo.append(self.journal.note(Undo.COMMAND, undo.as_json(), self.owner))
                 log.append((self.clock.unix_s(), f"{host}: {masked(action.do)}"))
                 if host == HERE:
-                    carry_out_here(self.journal, self.owner, action.do)
+                    carry_out_here(self.journal, self.owner, do)
                 else:
-                    _carry_out_there(self.journal, self.owner, host, action.do)
+                    _carry_out_there(self.journal, self.owner, host, do)
             self.clock.wait(self.over, fault.hold_s)
         except LoadstoneError as problem:
             failures.append(str(problem))
@@ -161,6 +164,15 @@ class CommandInjector:
                 return (self.random.choice(service.hosts),)
             case "one":
                 return service.hosts[:1]
+
+
+def _with_parameters(command: str, fault: Fault) -> str:
+    """Return the command with the parameters of the sentence as variables.
+
+    They are in its text, because ssh passes no variables on.
+    """
+    given = " ".join(f"{name}={shlex.quote(one)}" for name, one in fault.parameters.items())
+    return f"export {given}; {command}" if given else command
 
 
 def carry_out_here(
