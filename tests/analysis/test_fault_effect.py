@@ -56,6 +56,15 @@ def test_without_a_fault_nothing_is_found() -> None:
     assert all(one.degraded == () and one.relative == 1 for one in effects)
 
 
+def test_time_after_the_load_does_not_lower_the_goodput() -> None:
+    rows = simulated(Scripted("none", 10.0, 0.0), 1, RATE_RPS)
+    last_s = float(rows.due_ns.max()) / 1e9
+    for undone_s in (last_s - 1.0, last_s + 25.0):  # nodes restart after the load
+        goodput_rps = effect(rows, Injection("rolling restart", 10.0, undone_s)).goodput_rps
+        assert goodput_rps is not None
+        assert near(goodput_rps, RATE_RPS, 0.05)
+
+
 def test_what_waits_during_a_standstill_is_a_backlog_that_drains() -> None:
     due_s = np.arange(0, 20, 0.02)
     # Nothing ends from 10 s to 12 s; then what waits is served at 100/s.

@@ -424,11 +424,18 @@ def _phase(rows: _Rows, slow: Sequence[tuple[float, float]], phase: FaultPhase) 
 
 
 def _goodput_rps(rows: _Rows, injection: Injection) -> float | None:
-    """Return successful iterations per second from the fault until it was undone."""
-    if injection.undone_s is None or injection.undone_s - injection.at_s < LEAST_HELD_S:
+    """Return successful iterations per second from the fault until it was undone.
+
+    A fault that lasts to the end is undone after the load, when nothing is asked any more.
+    """
+    if injection.undone_s is None:
         return None
-    inside = (rows.done_s > injection.at_s) & (rows.done_s <= injection.undone_s)
-    return float((rows.is_ok & inside).sum()) / (injection.undone_s - injection.at_s)
+    end_s = min(injection.undone_s, float(rows.due_s[-1]))
+    held_s = end_s - injection.at_s
+    if held_s < LEAST_HELD_S:
+        return None
+    inside = (rows.done_s > injection.at_s) & (rows.done_s <= end_s)
+    return float((rows.is_ok & inside).sum()) / held_s
 
 
 def _errors(after: _Rows) -> tuple[ErrorKind, ...]:
