@@ -7,7 +7,9 @@ import stat
 import pytest
 from fake_server import handled, serving
 
+from loadstone.diagnosis.demand import observe
 from loadstone.errors import InvalidInput
+from loadstone.monitor.metrics import Recorder
 from loadstone.monitor.source import Unreadable
 from loadstone.monitor.sources import sockets
 from loadstone.monitor.sources import ssh as ssh_source
@@ -90,6 +92,36 @@ def test_two_results_for_one_source_are_not_mixed_into_one_series():
         with pytest.raises(Unreadable, match="several results for machine@db:9187/cpu"):
             list(source.read())
         source.close()
+
+
+def test_counters_that_prometheus_repeats_between_scrapes_are_no_readings(tmp_path):
+    # Scraped every 15 s, read every 5 s; one of the cores is always busy, the other idle.
+    scraped = [{"0": 100 + 15 * (n // 3), "1": 7} for n in range(9)]
+    reads = iter(scraped)
+    queries = tmp_path / "queries.yaml"
+    queries.write_text(
+        "- {query: cpu, source: 'machine@{instance}/cpu{cpu}', metric: cpu_busy_seconds_total}\n"
+    )
+
+    def answer(request):
+        rows = [
+            {"metric": {"instance": "node", "cpu": cpu}, "value": [0, str(value)]}
+            for cpu, value in next(reads).items()
+        ]
+        request.answer(200, {"status": "success", "data": {"result": rows}})
+
+    recorder = Recorder()
+    with serving(handled(answer)) as url:
+        source = open_source(f"prometheus={url},queries={queries}")
+        for number in range(len(scraped)):
+            source._next_s = 0.0
+            recorder.add(1000.0 + 5 * number, source.read())
+        source.close()
+    seen = observe(recorder.metrics(), 100)
+    assert seen.machine("node").busy == 1.0
+    assert recorder.metrics().of("machine@node/cpu0", "cpu_busy_seconds_total")[1].tolist() == [
+        *(115.0, 130.0)
+    ]
 
 
 def test_a_prometheus_that_answers_without_end_is_left(monkeypatch):
