@@ -139,7 +139,7 @@ class CommandInjector:
                 else:
                     _carry_out_there(self.journal, self.owner, host, do)
             self.clock.wait(self.over, fault.hold_s)
-        except LoadstoneError as problem:
+        except (LoadstoneError, OSError) as problem:
             failures.append(str(problem))
         began_s = log[0][0] if log else began_s
         outcome = undo_steps(

@@ -205,6 +205,8 @@ def _fault(sentence: str, verb: Verb | None, parts: dict[str, str | None]) -> Fa
     hold_s = 0.0 if verb in MOMENTARY else float(seconds or HOLD_S)
     if hold_s > LONGEST_S:
         raise InvalidInput(f"fault {sentence!r}: lasts {LONGEST_S:.0f} s at most")
+    if verb is Verb.OVERLOAD and not hold_s:
+        raise InvalidInput(f"fault {sentence!r}: an overload lasts for more than 0 seconds")
     if verb in LASTING and seconds is None:
         hold_s = TO_THE_END_S  # tokens of a new key are valid until the load's end
     number = parts.get("number")
