@@ -45,6 +45,13 @@ def test_a_secret_in_a_url_is_refused_and_not_repeated(text):
     assert SECRET not in str(refused.value)
 
 
+def test_a_service_without_a_port_is_refused_unless_its_port_is_known():
+    with pytest.raises(InvalidInput, match=r"has no port; write memcached://cache:PORT"):
+        open_source("memcached://cache")
+    open_source("mariadb://ann@db")
+    open_source("haproxy:///run/haproxy.sock")
+
+
 @pytest.mark.parametrize(
     "options",
     ["user=ann", "password-file=f", "user=a,password-file=f,token-file=t", "user=a,user=b"],
