@@ -170,6 +170,12 @@ def test_too_short_a_baseline_is_refused() -> None:
         effect(made([0.0, 0.1, 0.2], [0.01, 0.11, 0.21]), Injection("kill", 0.15))
 
 
+def test_a_fault_at_the_very_end_has_no_effect_that_is_known() -> None:
+    rows = simulated(Scripted("none", 10.0, 0.0), 1, RATE_RPS)
+    with pytest.raises(ValueError, match="no iteration ended after the fault"):
+        effect(rows, Injection("kill", float(rows.done_ns.max()) / 1e9 + 0.01))
+
+
 def test_repeats_are_averaged_with_their_interval() -> None:
     effects = [found(Scripted("dark", 10.0, dark_s), 1) for dark_s in (1.0, 2.0, 3.0)]
     [summary] = summarize(effects)

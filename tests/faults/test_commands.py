@@ -195,6 +195,8 @@ def test_what_a_file_does_not_have_is_said(
         ("[]", "must be services"),
         ("keystone: {kill: x}", "must have hosts"),
         ("keystone: {hosts: ['-oProxyCommand=x'], kill: x}", "is not a host"),
+        ("keystone: {hosts: [''], kill: x}", "'' is not a host"),
+        ("keystone: {hosts: [~], kill: x}", "'' is not a host"),
         ("keystone: {hosts: [a], smash: x}", "no action 'smash'"),
         ("keystone: {hosts: [a], kill: {undo: x}}", "must be a command"),
         ("keystone: {hosts: [a], kill: {do: x, undo: }}", "kill: undo must be a command, as text"),

@@ -94,6 +94,11 @@ def effect(
             f"{LEAST_BASELINE} are needed to say what is normal"
         )
     after = rows.picked(rows.done_s > injection.at_s)
+    if not len(after):
+        raise ValueError(
+            f"no iteration ended after the fault at {injection.at_s:.1f} s, so that nothing is "
+            "known of its effect"
+        )
     observed_until_s = float(rows.due_s[-1])
     clusters = _downtime(after, injection.at_s)
     failing = _failing(before, after, injection.at_s) if len(usual) < len(before) else clusters

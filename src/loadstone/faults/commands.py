@@ -48,9 +48,9 @@ def read_commands(path: Path) -> FaultCommands:
 def _service(tree: Any, place: str) -> Service:
     if not isinstance(tree, dict) or not isinstance(tree.get(HOSTS), list) or not tree[HOSTS]:
         raise InvalidInput(f"{place}: must have hosts, a list of [USER@]HOST or {HERE!r}")
-    hosts = tuple(str(host) for host in tree[HOSTS])
+    hosts = tuple("" if host is None else str(host) for host in tree[HOSTS])
     for host in hosts:
-        if host.startswith("-") or not host.isprintable() or " " in host:
+        if not host or host.startswith("-") or not host.isprintable() or " " in host:
             raise InvalidInput(f"{place}: {host!r} is not a host")
     actions = _actions(
         {name: value for name, value in tree.items() if name not in (HOSTS, ENVIRONMENT)}, place
