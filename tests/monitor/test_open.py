@@ -101,6 +101,15 @@ def test_two_results_for_one_source_are_not_mixed_into_one_series():
         source.close()
 
 
+def test_a_query_that_gives_no_vector_is_said():
+    answer = {"status": "success", "data": {"resultType": "scalar", "result": [1.0, "2"]}}
+    with serving(handled(lambda request: request.answer(200, answer))) as url:
+        source = open_source(f"prometheus={url}")
+        with pytest.raises(Unreadable, match="gives a scalar; it must give an instant vector"):
+            list(source.read())
+        source.close()
+
+
 def test_counters_that_prometheus_repeats_between_scrapes_are_no_readings(tmp_path):
     # Scraped every 15 s, read every 5 s; one of the cores is always busy, the other idle.
     scraped = [{"0": 100 + 15 * (n // 3), "1": 7} for n in range(9)]

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 QUERIES = Path(__file__).with_name("prometheus.yaml")
 EVERY_S = 5.0  # exporters are scraped more rarely than that
 TIMEOUT_S = 5.0
+VECTOR = "vector"
 FIELDS = ("query", "source", "metric", "unit")
 
 
@@ -137,6 +138,9 @@ class Prometheus:
         if not isinstance(data, dict) or data.get("status") != "success":
             why = data.get("error") if isinstance(data, dict) else None
             raise Unreadable(f"it refuses {query.query!r}: {why or answer.status_code}")
+        kind = data["data"].get("resultType", VECTOR)
+        if kind != VECTOR:
+            raise Unreadable(f"{query.query!r} gives a {kind}; it must give an instant vector")
         seen: set[str] = set()
         for row in data["data"]["result"]:
             source = query.source.format_map(_Labels(row["metric"]))
