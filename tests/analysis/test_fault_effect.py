@@ -1,5 +1,7 @@
 """Figures of faults whose truth is known."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scripted import Scripted, made, measured, simulated
@@ -186,6 +188,13 @@ def test_repeats_are_averaged_with_their_interval() -> None:
     assert downtime.high - downtime.mean == pytest.approx(4.303 * np.std(values, ddof=1) / 3**0.5,
                                                           rel=1e-3)  # fmt: skip
     assert estimate([4.0]).low is None
+
+
+def test_no_interval_has_more_failures_than_requests() -> None:
+    one = found(Scripted("dark", 10.0, 1.0), 1)
+    effects = [replace(one, failed=failed, due=100) for failed in (70, 100, 100)]
+    [summary] = summarize(effects)
+    assert summary.figure("failed_share").high == 1.0
 
 
 @pytest.mark.verify

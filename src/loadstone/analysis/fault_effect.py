@@ -160,6 +160,8 @@ def _estimates(found: Sequence[FaultEffect]) -> Iterator[tuple[str, RepeatEstima
             # Only the degradation can be negative.
             if found_one.low is not None and name != "absolute_s":
                 found_one = replace(found_one, low=max(0.0, found_one.low))
+            if found_one.high is not None and name == "failed_share":
+                found_one = replace(found_one, high=min(1.0, found_one.high))
             yield name, found_one
 
 
