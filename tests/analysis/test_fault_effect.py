@@ -172,6 +172,15 @@ def test_too_short_a_baseline_is_refused() -> None:
         effect(made([0.0, 0.1, 0.2], [0.01, 0.11, 0.21]), Injection("kill", 0.15))
 
 
+def test_the_plans_recovery_takes_iterations_in_the_order_in_which_they_were_due() -> None:
+    due_s = np.arange(0, 4, 0.02)
+    # Half of those that were due in the second before the fault are in flight when it comes.
+    is_long = (due_s >= 1.0) & (due_s < 2.0) & (np.arange(len(due_s)) % 2 == 0)
+    took_s = np.where(is_long, 2.5 - due_s / 2, 0.01)
+    one = effect(made(due_s, due_s + took_s), Injection("freeze", 2.0, 2.5))
+    assert near(one.plan_mttr_s, 0.98 + 20 * 0.02, 0.02)  # they, and half a window on both sides
+
+
 def test_a_fault_at_the_very_end_has_no_effect_that_is_known() -> None:
     rows = simulated(Scripted("none", 10.0, 0.0), 1, RATE_RPS)
     with pytest.raises(ValueError, match="no iteration ended after the fault"):

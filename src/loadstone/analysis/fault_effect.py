@@ -380,6 +380,8 @@ def _plan_mttr_s(usual: _Rows, good: _Rows) -> float:
     due_s = np.concatenate([usual.due_s, good.due_s])
     if len(latency_s) <= PLAN_WINDOW:
         return 0.0
+    order = np.argsort(due_s, kind="stable")  # at the fault, some were in flight for longer
+    latency_s, due_s = latency_s[order], due_s[order]
     window = np.full(PLAN_WINDOW, 1 / PLAN_WINDOW)
     means_s = np.convolve(latency_s, window, mode="valid")
     times_s = np.convolve(due_s, window, mode="valid")
