@@ -88,6 +88,12 @@ def test_what_a_sentence_says_reaches_its_commands(
     assert out.read_text().splitlines() == [expected, f"undo {expected}"]
 
 
+def test_names_of_services_are_found_whatever_their_case(tmp_path: Path) -> None:
+    file = written(tmp_path, "Nova-API: {hosts: [here], kill: 'true'}")
+    service, _ = read_commands(file).find(read("kill Nova-API service"))
+    assert service.hosts == ("here",)
+
+
 @pytest.mark.processes
 def test_a_command_that_fails_is_said(tmp_path: Path, commands) -> None:
     done = CommandInjector(journal_in(tmp_path), commands).inject(read("restart keystone service"))
@@ -197,6 +203,7 @@ def test_what_a_file_does_not_have_is_said(
         ("keystone: {hosts: ['-oProxyCommand=x'], kill: x}", "is not a host"),
         ("keystone: {hosts: [''], kill: x}", "'' is not a host"),
         ("keystone: {hosts: [~], kill: x}", "'' is not a host"),
+        ("Nova: {hosts: [a]}\nnova: {hosts: [b]}", "differ in upper and lower case only"),
         ("keystone: {hosts: [a], smash: x}", "no action 'smash'"),
         ("keystone: {hosts: [a], kill: {undo: x}}", "must be a command"),
         ("keystone: {hosts: [a], kill: {do: x, undo: }}", "kill: undo must be a command, as text"),

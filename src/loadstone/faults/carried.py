@@ -79,7 +79,7 @@ class FaultRunner:
         thread = self.clock.thread(lambda: _complete(record, lambda: injector.inject(held)))
         thread.start()
         try:
-            say(f"  {fault.sentence}; the balancer has {NOTICED_S:.0f} s to notice")
+            say(f"  {fault.sentence}; N is measured in {NOTICED_S:.0f} s, once a balancer noticed")
             self.clock.sleep(NOTICED_S)
             if record.done():  # it is not in force, and what follows would measure a whole service
                 _require_success(record.result())

@@ -41,7 +41,10 @@ def read_commands(path: Path) -> FaultCommands:
     if not isinstance(tree, dict) or not tree:
         raise InvalidInput(f"--faults {path}: must be services, as keystone: {{hosts: [...], ...}}")
     place = f"--faults {path}"
-    services = {str(name): _service(one, f"{place}: {name}") for name, one in tree.items()}
+    # As sentences are, names are read without regard to case.
+    services = {str(name).lower(): _service(one, f"{place}: {name}") for name, one in tree.items()}
+    if len(services) < len(tree):
+        raise InvalidInput(f"{place}: two services differ in upper and lower case only")
     return FaultCommands(str(path), services)
 
 
