@@ -1,5 +1,6 @@
 """Faults of a trial, and what becomes of those that cannot be carried out."""
 
+import time
 from dataclasses import dataclass, field
 from threading import Event, Thread
 from types import SimpleNamespace
@@ -105,6 +106,17 @@ def of_commands(actions, clock=SYSTEM):
 def test_an_upgrade_by_commands_of_the_user_needs_no_preparation():
     hook = Hook(FaultInjection("upgrade keystone to 30.0.0"), At("time", (1,)))
     of_commands({"upgrade": Action("true")}).require_possible((), (hook,), None)
+
+
+@pytest.mark.processes
+def test_n_is_measured_once_a_slow_command_has_broken_the_service(tmp_path, monkeypatch):
+    monkeypatch.setenv("LOADSTONE_HOME", str(tmp_path))
+    broken = tmp_path / "broken"
+    actions = {"kill": Action(f"sleep 0.5; touch {broken}", f"rm {broken}")}
+    runner = of_commands(actions, Clock(sleep=lambda seconds: time.sleep(min(seconds, 0.1))))
+    with runner.hold(read("kill keystone service"), print):
+        assert broken.exists()
+    assert not broken.exists()
 
 
 @pytest.mark.processes

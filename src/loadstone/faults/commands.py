@@ -100,6 +100,7 @@ class CommandInjector:
     owner: Owner = field(default_factory=Owner.this)
     random: Random = field(default_factory=Random)
     over: Event = field(default_factory=Event)
+    begun: Event = field(default_factory=Event)
     clock: Clock = SYSTEM
 
     def check(self, fault: Fault) -> None:
@@ -141,6 +142,7 @@ class CommandInjector:
                     carry_out_here(self.journal, self.owner, do)
                 else:
                     _carry_out_there(self.journal, self.owner, host, do)
+            self.begun.set()
             self.clock.wait(self.over, fault.hold_s)
         except (LoadstoneError, OSError) as problem:
             failures.append(str(problem))

@@ -63,6 +63,7 @@ class LoadInjector:
     """Injects overloads: the engine raises the rate itself, so nothing is broken or undone."""
 
     over: Event = field(default_factory=Event)  # the load has ended
+    begun: Event = field(default_factory=Event)
     folder: Path | None = None  # of the lab, where it is one
     clock: Clock = SYSTEM
 
@@ -86,6 +87,7 @@ class LoadInjector:
     def inject(self, fault: Fault) -> FaultRecord:
         """Wait until the overload is over."""
         began_s = self.clock.unix_s()
+        self.begun.set()
         self.clock.wait(self.over, fault.hold_s)
         return FaultRecord(
             fault, began_s, self.clock.unix_s(), None, ("load",), ((began_s, fault.sentence),)
@@ -101,6 +103,7 @@ class LabInjector:
     owner: Owner = field(default_factory=Owner.this)
     random: Random = field(default_factory=Random)
     over: Event = field(default_factory=Event)  # nothing is held any longer
+    begun: Event = field(default_factory=Event)  # a fault is in force
     clock: Clock = SYSTEM
 
     def check(self, fault: Fault) -> None:
@@ -223,6 +226,7 @@ class _ActiveFault:
                     self._steal_cpu()
                 case _:
                     self._on_parts(parts.hit(fault, parts.read_state(folder), self.injector.random))
+            self.injector.begun.set()
             self.injector.clock.wait(self.injector.over, fault.hold_s)
         finally:
             self._undo()

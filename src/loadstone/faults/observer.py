@@ -37,6 +37,7 @@ class Injector(Protocol):
     """Carries faults out on a target."""
 
     over: Event  # set: end all holds
+    begun: Event  # it sets this once a fault is in force
 
     def check(self, fault: Fault) -> None:
         """Raise InvalidInput for a fault that the target cannot have."""
