@@ -88,6 +88,21 @@ def test_what_a_sentence_says_reaches_its_commands(
     assert out.read_text().splitlines() == [expected, f"undo {expected}"]
 
 
+@pytest.mark.processes
+def test_a_command_that_runs_here_for_several_nodes_knows_which(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    action = f"{{do: 'echo $FAULT_NODE >> {out}', undo: 'echo undo $FAULT_NODE >> {out}'}}"
+    file = written(tmp_path, f"node: {{hosts: [here, here], take out: {action}}}")
+    injector = CommandInjector(journal_in(tmp_path), read_commands(file))
+    injector.over.set()
+    for sentence in ("take node 2 out", "take all nodes out"):
+        assert injector.inject(read(sentence)).failure == ""
+    assert out.read_text().split("\n") == [
+        *("2", "undo 2"),
+        *("1", "2", "undo 2", "undo 1", ""),
+    ]
+
+
 def test_names_of_services_are_found_whatever_their_case(tmp_path: Path) -> None:
     file = written(tmp_path, "Nova-API: {hosts: [here], kill: 'true'}")
     service, _ = read_commands(file).find(read("kill Nova-API service"))

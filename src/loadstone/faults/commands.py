@@ -27,6 +27,7 @@ from loadstone.system.redaction import masked
 
 HOSTS = "hosts"
 ENVIRONMENT = "environment"
+NODE = "FAULT_NODE"  # variable with the number of the host in the list
 _VARIABLE = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
@@ -106,7 +107,7 @@ class CommandInjector:
     def check(self, fault: Fault) -> None:
         """Raise InvalidInput for a fault without commands in the file."""
         service, _ = self.commands.find(fault)
-        self._hosts(fault, service)
+        self._nodes(fault, service)
 
     def prepare(self, fault: Fault, say: Say) -> None:
         """Need no preparation."""
@@ -130,11 +131,12 @@ class CommandInjector:
         began_s = self.clock.unix_s()
         try:
             service, action = self.commands.find(fault)
-            hosts = self._hosts(fault, service)
-            do = _with_parameters(action.do, fault)
-            for host in hosts:
+            nodes = self._nodes(fault, service)
+            hosts = tuple(service.hosts[node - 1] for node in nodes)
+            for node, host in zip(nodes, hosts, strict=True):
+                do = _with_parameters(action.do, fault, node)
                 if action.undo:
-                    command = _with_parameters(action.undo, fault)
+                    command = _with_parameters(action.undo, fault, node)
                     undo = HostCommand.here_and_now(host, command, service.environment)
                     to_undo.append(self.journal.note(Undo.COMMAND, undo.as_json(), self.owner))
                 log.append((self.clock.unix_s(), f"{host}: {masked(action.do)}"))
@@ -154,29 +156,31 @@ class CommandInjector:
         undone_s = log[-1][0] if outcome.undone and not outcome.failed else None
         return FaultRecord(fault, began_s, undone_s, None, hosts, tuple(log), "; ".join(failures))
 
-    def _hosts(self, fault: Fault, service: Service) -> tuple[str, ...]:
+    def _nodes(self, fault: Fault, service: Service) -> tuple[int, ...]:
+        """Return the numbers of the hosts that a fault hits, from 1."""
         if fault.node is not None:
             if not 1 <= fault.node <= len(service.hosts):
                 raise InvalidInput(
                     f"fault {fault.sentence!r}: no node {fault.node}; {self.commands.file} has "
                     f"{len(service.hosts)}"
                 )
-            return (service.hosts[fault.node - 1],)
+            return (fault.node,)
         match fault.which:
             case "all":
-                return service.hosts
+                return tuple(range(1, len(service.hosts) + 1))
             case "random":
-                return (self.random.choice(service.hosts),)
+                return (self.random.randint(1, len(service.hosts)),)
             case "one":
-                return service.hosts[:1]
+                return (1,)
 
 
-def _with_parameters(command: str, fault: Fault) -> str:
+def _with_parameters(command: str, fault: Fault, node: int) -> str:
     """Return the command with the parameters of the sentence as variables.
 
     They are in its text, because ssh passes no variables on.
     """
-    given = " ".join(f"{name}={shlex.quote(one)}" for name, one in fault.parameters.items())
+    parameters = fault.parameters | ({NODE: str(node)} if NODE in command else {})
+    given = " ".join(f"{name}={shlex.quote(one)}" for name, one in parameters.items())
     return f"export {given}; {command}" if given else command
 
 
