@@ -5,8 +5,10 @@ import os
 import stat
 
 import pytest
+from click.testing import CliRunner
 from fake_server import handled, serving
 
+from loadstone.cli.monitor import monitor
 from loadstone.diagnosis.demand import observe
 from loadstone.errors import InvalidInput
 from loadstone.monitor.metrics import Recorder
@@ -138,6 +140,15 @@ def test_counters_that_prometheus_repeats_between_scrapes_are_no_readings(tmp_pa
     assert recorder.metrics().of("machine@node/cpu0", "cpu_busy_seconds_total")[1].tolist() == [
         *(115.0, 130.0)
     ]
+
+
+def test_a_machine_that_prometheus_did_not_scrape_meanwhile_is_named():
+    rows = [{"metric": {"instance": "node:9100", "cpu": "0"}, "value": [0, "7"]}]
+    answer = {"status": "success", "data": {"result": rows}}
+    with serving(handled(lambda request: request.answer(200, answer))) as url:
+        ended = CliRunner().invoke(monitor, ["--for", "1s", "--monitor", f"prometheus={url}"])
+    assert ended.exit_code == 0
+    assert "how busy node:9100 was is not known" in ended.stderr
 
 
 def test_a_prometheus_that_answers_without_end_is_left(monkeypatch):

@@ -106,9 +106,9 @@ def without_rates(metrics: Metrics) -> Iterator[str]:
     if hosts:
         more = f" and {len(hosts) - MOST_NAMED} more" if len(hosts) > MOST_NAMED else ""
         yield (
-            f"how busy {', '.join(hosts[:MOST_NAMED])}{more} was is not known: its counters were "
-            "read less than twice during the load; load for longer (a Prometheus has new ones "
-            "only as often as it scrapes)"
+            f"how busy {', '.join(hosts[:MOST_NAMED])}{more} was is not known: counters were read "
+            "less than twice; watch for longer (a Prometheus has new ones only as often as it "
+            "scrapes)"
         )
 
 
