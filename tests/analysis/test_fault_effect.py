@@ -1,5 +1,7 @@
 """Figures of faults whose truth is known."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scripted import Scripted, made, measured, simulated
@@ -54,6 +56,15 @@ def test_without_a_fault_nothing_is_found() -> None:
     effects = [found(Scripted("none", 10.0, 0.0), seed) for seed in SEEDS]
     assert all(one.downtime_s == 0 and one.mttr_s == 0 for one in effects)
     assert all(one.degraded == () and one.relative == 1 for one in effects)
+
+
+def test_time_after_the_load_does_not_lower_the_goodput() -> None:
+    rows = simulated(Scripted("none", 10.0, 0.0), 1, RATE_RPS)
+    last_s = float(rows.due_ns.max()) / 1e9
+    for undone_s in (last_s - 1.0, last_s + 25.0):  # nodes restart after the load
+        goodput_rps = effect(rows, Injection("rolling restart", 10.0, undone_s)).goodput_rps
+        assert goodput_rps is not None
+        assert near(goodput_rps, RATE_RPS, 0.05)
 
 
 def test_what_waits_during_a_standstill_is_a_backlog_that_drains() -> None:
@@ -161,6 +172,21 @@ def test_too_short_a_baseline_is_refused() -> None:
         effect(made([0.0, 0.1, 0.2], [0.01, 0.11, 0.21]), Injection("kill", 0.15))
 
 
+def test_the_plans_recovery_takes_iterations_in_the_order_in_which_they_were_due() -> None:
+    due_s = np.arange(0, 4, 0.02)
+    # Half of those that were due in the second before the fault are in flight when it comes.
+    is_long = (due_s >= 1.0) & (due_s < 2.0) & (np.arange(len(due_s)) % 2 == 0)
+    took_s = np.where(is_long, 2.5 - due_s / 2, 0.01)
+    one = effect(made(due_s, due_s + took_s), Injection("freeze", 2.0, 2.5))
+    assert near(one.plan_mttr_s, 0.98 + 20 * 0.02, 0.02)  # they, and half a window on both sides
+
+
+def test_a_fault_at_the_very_end_has_no_effect_that_is_known() -> None:
+    rows = simulated(Scripted("none", 10.0, 0.0), 1, RATE_RPS)
+    with pytest.raises(ValueError, match="no iteration ended after the fault"):
+        effect(rows, Injection("kill", float(rows.done_ns.max()) / 1e9 + 0.01))
+
+
 def test_repeats_are_averaged_with_their_interval() -> None:
     effects = [found(Scripted("dark", 10.0, dark_s), 1) for dark_s in (1.0, 2.0, 3.0)]
     [summary] = summarize(effects)
@@ -171,6 +197,13 @@ def test_repeats_are_averaged_with_their_interval() -> None:
     assert downtime.high - downtime.mean == pytest.approx(4.303 * np.std(values, ddof=1) / 3**0.5,
                                                           rel=1e-3)  # fmt: skip
     assert estimate([4.0]).low is None
+
+
+def test_no_interval_has_more_failures_than_requests() -> None:
+    one = found(Scripted("dark", 10.0, 1.0), 1)
+    effects = [replace(one, failed=failed, due=100) for failed in (70, 100, 100)]
+    [summary] = summarize(effects)
+    assert summary.figure("failed_share").high == 1.0
 
 
 @pytest.mark.verify

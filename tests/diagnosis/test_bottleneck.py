@@ -297,6 +297,15 @@ def test_a_database_without_free_connections_is_the_limit():
     )
 
 
+def test_connections_that_were_refused_are_said_beside_how_many_are_open():
+    few = ResourceUse("c", BottleneckKind.CONNECTIONS, Role.DATABASE, 5, 151, "connections")
+    verdict = judged(few, slots(4, 4), worker_cpu=0.1, refused_connections_per_s=0.4)
+    assert verdict.bottleneck.sentence == (
+        "The database's connections: 5 of 151 are open; at times all were, and it refused 0.4 a "
+        "second."
+    )
+
+
 def test_a_cache_that_is_off_is_named_before_the_cpu_that_it_costs():
     figures = {"worker_cpu": 1.0, "workers": 2.0, "statements_per_request": 44.0}
     uses = (cpu("keystone", 1.9, 2), slots(2, 2))

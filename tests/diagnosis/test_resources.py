@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 import pytest
 
 from loadstone.diagnosis.demand import BottleneckKind, Setup
-from loadstone.diagnosis.resources import LoadFigures, Watch, timelines
-from loadstone.monitor.metrics import Reading
+from loadstone.diagnosis.resources import LoadFigures, Watch, timelines, without_rates
+from loadstone.monitor.metrics import Reading, Recorder
 from loadstone.monitor.sampler import Monitor
 
 
@@ -56,7 +56,6 @@ def test_a_second_trial_begins_anew():
 
 def test_a_timeline_follows_the_load():
     from loadstone.diagnosis.demand import observe
-    from loadstone.monitor.metrics import Recorder
 
     recorder, cpu_s = Recorder(), 0.0
     for second in range(21):
@@ -69,3 +68,16 @@ def test_a_timeline_follows_the_load():
     late = [share for at_s, share in timeline.points if at_s > 12]
     assert early == pytest.approx([0.1] * len(early), abs=0.01)
     assert late == pytest.approx([0.9] * len(late), abs=0.01)
+
+
+def test_a_machine_whose_counters_were_read_once_is_said_to_be_unknown():
+    recorder = Recorder()
+    for second in range(0, 20, 5):
+        rows = [Reading("machine@node:9100", "memory_total_bytes", 1.0)]
+        if second in (5, 15):
+            rows.append(Reading("machine@node:9100/cpu0", "cpu_busy_seconds_total", 1.0 * second))
+        recorder.add(1000.0 + second, rows)
+    metrics = recorder.metrics()
+    assert list(without_rates(metrics)) == []
+    (said,) = without_rates(metrics.between(1000.0, 1014.0))
+    assert said.startswith("how busy node:9100 was is not known")

@@ -56,6 +56,60 @@ def test_what_is_done_is_undone(tmp_path: Path, commands) -> None:
 
 
 @pytest.mark.processes
+@pytest.mark.parametrize(
+    ("sentence", "expected"),
+    [
+        ("lose 2.5% of packets on one node", "2.5"),
+        ("delay network on one node by 100 ms", "100"),
+        ("disconnect storage network on one node", "storage"),
+        ("rolling restart of keystone with token.a=x;'y'", "token.a x;'y'"),
+        ("upgrade keystone to 30.0.0", "30.0.0"),
+    ],
+)
+@pytest.mark.parametrize("host", ["here", "far"])
+def test_what_a_sentence_says_reaches_its_commands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, host: str, sentence: str, expected: str
+) -> None:
+    ssh = tmp_path / "ssh"  # which passes no variables on
+    ssh.write_text(
+        '#!/bin/sh\nfor command; do :; done\nexec env -i PATH="$PATH" sh -c "$command"\n'
+    )
+    ssh.chmod(0o700)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    fault = read(f"{sentence} for 0.1 seconds" if "node" in sentence else sentence)
+    names = " ".join(f"${name}" for name in fault.parameters)
+    out = tmp_path / "out"
+    action = {"do": f"echo {names} >> {out}", "undo": f"echo undo {names} >> {out}"}
+    service = {"hosts": [host], fault.verb.value: action}
+    file = written(tmp_path, json.dumps({fault.service or "node": service}))
+    injector = CommandInjector(journal_in(tmp_path), read_commands(file))
+    injector.over.set()
+    assert injector.inject(fault).failure == ""
+    assert out.read_text().splitlines() == [expected, f"undo {expected}"]
+
+
+@pytest.mark.processes
+def test_a_command_that_runs_here_for_several_nodes_knows_which(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    action = f"{{do: 'echo $FAULT_NODE >> {out}', undo: 'echo undo $FAULT_NODE >> {out}'}}"
+    file = written(tmp_path, f"node: {{hosts: [here, here], take out: {action}}}")
+    injector = CommandInjector(journal_in(tmp_path), read_commands(file))
+    injector.over.set()
+    for sentence in ("take node 2 out", "take all nodes out"):
+        assert injector.inject(read(sentence)).failure == ""
+    assert out.read_text().split("\n") == [
+        *("2", "undo 2"),
+        *("1", "2", "undo 2", "undo 1", ""),
+    ]
+
+
+def test_names_of_services_are_found_whatever_their_case(tmp_path: Path) -> None:
+    file = written(tmp_path, "Nova-API: {hosts: [here], kill: 'true'}")
+    service, _ = read_commands(file).find(read("kill Nova-API service"))
+    assert service.hosts == ("here",)
+
+
+@pytest.mark.processes
 def test_a_command_that_fails_is_said(tmp_path: Path, commands) -> None:
     done = CommandInjector(journal_in(tmp_path), commands).inject(read("restart keystone service"))
     assert "false ended with 1" in done.failure
@@ -162,6 +216,9 @@ def test_what_a_file_does_not_have_is_said(
         ("[]", "must be services"),
         ("keystone: {kill: x}", "must have hosts"),
         ("keystone: {hosts: ['-oProxyCommand=x'], kill: x}", "is not a host"),
+        ("keystone: {hosts: [''], kill: x}", "'' is not a host"),
+        ("keystone: {hosts: [~], kill: x}", "'' is not a host"),
+        ("Nova: {hosts: [a]}\nnova: {hosts: [b]}", "differ in upper and lower case only"),
         ("keystone: {hosts: [a], smash: x}", "no action 'smash'"),
         ("keystone: {hosts: [a], kill: {undo: x}}", "must be a command"),
         ("keystone: {hosts: [a], kill: {do: x, undo: }}", "kill: undo must be a command, as text"),

@@ -1,5 +1,6 @@
 """Faults of a trial, and what becomes of those that cannot be carried out."""
 
+import time
 from dataclasses import dataclass, field
 from threading import Event, Thread
 from types import SimpleNamespace
@@ -11,7 +12,7 @@ from loadstone.cloud.cloud import Endpoint
 from loadstone.engine.progress import Progress
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.faults.carried import FaultRunner
-from loadstone.faults.model import Action, FaultCommands, Planned, Service
+from loadstone.faults.model import Action, FaultCommands, FaultRecord, Planned, Service
 from loadstone.faults.observer import Faults
 from loadstone.faults.sentence import read
 from loadstone.plan.hooks import Event as At
@@ -49,6 +50,37 @@ def test_a_fault_that_ends_with_an_exception_is_no_trial_without_a_fault(problem
         faults.on_trial_end(runs()["search"].measurements[0].trials[0])
 
 
+@dataclass
+class Slow:
+    """An injector that needs long to undo."""
+
+    over: Event = field(default_factory=Event)
+    may_undo: Event = field(default_factory=Event)
+    has_waited: bool = False
+
+    def inject(self, fault):
+        self.over.wait()
+        self.has_waited = self.may_undo.wait(5)
+        return FaultRecord(fault, 1.0, 9.0, None, (), ())
+
+    def logged_failures(self):
+        return None
+
+    def settle(self):
+        assert self.has_waited
+
+
+def test_what_the_load_used_is_read_before_a_long_undo_ends():
+    injector = Slow()
+    planned = (Planned(read("rolling restart of keystone with token.expiration=7200"), 1.0),)
+    faults = Faults(injector, planned, print, lambda *_, **__: None)
+    faults.on_progress(Progress(2.0, 10, 10, 10, 0, 1.0))
+    faults.on_load_end(None)
+    injector.may_undo.set()  # after the readings of other observers
+    faults.on_trial_end(runs()["search"].measurements[0].trials[0])
+    assert injector.has_waited
+
+
 @pytest.mark.parametrize(
     ("sentence", "words"),
     [
@@ -74,6 +106,17 @@ def of_commands(actions, clock=SYSTEM):
 def test_an_upgrade_by_commands_of_the_user_needs_no_preparation():
     hook = Hook(FaultInjection("upgrade keystone to 30.0.0"), At("time", (1,)))
     of_commands({"upgrade": Action("true")}).require_possible((), (hook,), None)
+
+
+@pytest.mark.processes
+def test_n_is_measured_once_a_slow_command_has_broken_the_service(tmp_path, monkeypatch):
+    monkeypatch.setenv("LOADSTONE_HOME", str(tmp_path))
+    broken = tmp_path / "broken"
+    actions = {"kill": Action(f"sleep 0.5; touch {broken}", f"rm {broken}")}
+    runner = of_commands(actions, Clock(sleep=lambda seconds: time.sleep(min(seconds, 0.1))))
+    with runner.hold(read("kill keystone service"), print):
+        assert broken.exists()
+    assert not broken.exists()
 
 
 @pytest.mark.processes

@@ -368,6 +368,35 @@ def test_a_file_names_further_variables_that_its_commands_need(tmp_path, monkeyp
     assert "OS_PASSWORD" not in command.variables
 
 
+def test_a_lab_that_does_not_exist_is_not_said_to_be_without_faults(loadstone, tmp_path) -> None:
+    lab(tmp_path, "two")
+    assert loadstone("fault", "--undo", "--lab", "two").returncode == 0
+    ended = loadstone("fault", "--undo", "--lab", "tow")
+    assert ended.returncode == 2
+    assert "no lab is called 'tow'" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"steps": [{"undo": "command", "what": "{}"}]},
+        {"steps": [{"undo": "command", "what": "[]"}]},
+        {"steps": [{"undo": "cores", "what": "{}"}]},
+        {"steps": ["command"]},
+        {"target": {"lab": None, "endpoints": []}},
+    ],
+)
+def test_a_damaged_journal_is_named_and_no_internal_error(loadstone, changed) -> None:
+    journal = note("true")
+    tree = json.loads(journal.path.read_text())
+    for row in changed.get("steps", []):
+        if isinstance(row, dict):
+            row["owner"] = tree["steps"][0]["owner"]
+    journal.path.write_text(json.dumps(tree | changed))
+    ended = loadstone("fault", "--undo")
+    assert (ended.returncode, f"{journal.path} cannot be read" in ended.stderr) == (3, True)
+
+
 def test_an_unreadable_journal_stops_its_own_target_only(loadstone) -> None:
     journal = note("touch undone")
     journal.path.write_text("{")

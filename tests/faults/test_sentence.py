@@ -99,6 +99,7 @@ def test_packets_are_lost_in_shares() -> None:
         ("kill keystone service for 5000 seconds", "600 s at most"),
         ("steal 300% of the cpu", "at most 100 %"),
         ("overload 2x for 5 s, then 3x", "at most 2x"),
+        ("overload 2x for 0 seconds", "more than 0 seconds"),
         ("take 2 nodes out", "is not a sentence like"),
         ("kill keystone service on 2 nodes", "is not a sentence like"),
         ("kill keystone service on all nodes 2", "name a node by its number"),

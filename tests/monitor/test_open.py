@@ -5,9 +5,13 @@ import os
 import stat
 
 import pytest
+from click.testing import CliRunner
 from fake_server import handled, serving
 
+from loadstone.cli.monitor import monitor
+from loadstone.diagnosis.demand import observe
 from loadstone.errors import InvalidInput
+from loadstone.monitor.metrics import Recorder
 from loadstone.monitor.source import Unreadable
 from loadstone.monitor.sources import sockets
 from loadstone.monitor.sources import ssh as ssh_source
@@ -41,6 +45,13 @@ def test_a_secret_in_a_url_is_refused_and_not_repeated(text):
     with pytest.raises(InvalidInput) as refused:
         open_source(text)
     assert SECRET not in str(refused.value)
+
+
+def test_a_service_without_a_port_is_refused_unless_its_port_is_known():
+    with pytest.raises(InvalidInput, match=r"has no port; write memcached://cache:PORT"):
+        open_source("memcached://cache")
+    open_source("mariadb://ann@db")
+    open_source("haproxy:///run/haproxy.sock")
 
 
 @pytest.mark.parametrize(
@@ -90,6 +101,54 @@ def test_two_results_for_one_source_are_not_mixed_into_one_series():
         with pytest.raises(Unreadable, match="several results for machine@db:9187/cpu"):
             list(source.read())
         source.close()
+
+
+def test_a_query_that_gives_no_vector_is_said():
+    answer = {"status": "success", "data": {"resultType": "scalar", "result": [1.0, "2"]}}
+    with serving(handled(lambda request: request.answer(200, answer))) as url:
+        source = open_source(f"prometheus={url}")
+        with pytest.raises(Unreadable, match="gives a scalar; it must give an instant vector"):
+            list(source.read())
+        source.close()
+
+
+def test_counters_that_prometheus_repeats_between_scrapes_are_no_readings(tmp_path):
+    # Scraped every 15 s, read every 5 s; one of the cores is always busy, the other idle.
+    scraped = [{"0": 100 + 15 * (n // 3), "1": 7} for n in range(9)]
+    reads = iter(scraped)
+    queries = tmp_path / "queries.yaml"
+    queries.write_text(
+        "- {query: cpu, source: 'machine@{instance}/cpu{cpu}', metric: cpu_busy_seconds_total}\n"
+    )
+
+    def answer(request):
+        rows = [
+            {"metric": {"instance": "node", "cpu": cpu}, "value": [0, str(value)]}
+            for cpu, value in next(reads).items()
+        ]
+        request.answer(200, {"status": "success", "data": {"result": rows}})
+
+    recorder = Recorder()
+    with serving(handled(answer)) as url:
+        source = open_source(f"prometheus={url},queries={queries}")
+        for number in range(len(scraped)):
+            source._next_s = 0.0
+            recorder.add(1000.0 + 5 * number, source.read())
+        source.close()
+    seen = observe(recorder.metrics(), 100)
+    assert seen.machine("node").busy == 1.0
+    assert recorder.metrics().of("machine@node/cpu0", "cpu_busy_seconds_total")[1].tolist() == [
+        *(115.0, 130.0)
+    ]
+
+
+def test_a_machine_that_prometheus_did_not_scrape_meanwhile_is_named():
+    rows = [{"metric": {"instance": "node:9100", "cpu": "0"}, "value": [0, "7"]}]
+    answer = {"status": "success", "data": {"result": rows}}
+    with serving(handled(lambda request: request.answer(200, answer))) as url:
+        ended = CliRunner().invoke(monitor, ["--for", "1s", "--monitor", f"prometheus={url}"])
+    assert ended.exit_code == 0
+    assert "how busy node:9100 was is not known" in ended.stderr
 
 
 def test_a_prometheus_that_answers_without_end_is_left(monkeypatch):

@@ -49,6 +49,15 @@ def test_data_has_each_repeat_and_their_means_beside_what_was_published() -> Non
     assert summary["published"]["downtime_s"] == {"mean": 14.7, "plus_minus": 1.4}
 
 
+def test_a_phase_after_the_load_is_not_said_to_have_failed() -> None:
+    phases = (FaultPhase("node 1 was out", 10.0, 12.0), FaultPhase("node 2 was out", 500.0, 510.0))
+    rows = simulated(Scripted("none", 10.0, 0.0), 1)
+    one = effect(rows, Injection("rolling restart", 10.0, 510.0, phases=phases))
+    first, last = fault.phases(one)
+    assert "0 of 100 failed, p99" in first
+    assert last == "500.0 to 510.0 s: node 2 was out; no request was due"
+
+
 def test_a_fault_without_figures_says_nothing() -> None:
     run = run_of(killed(1.0))
     [one] = run.measurements

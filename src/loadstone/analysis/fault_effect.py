@@ -94,6 +94,11 @@ def effect(
             f"{LEAST_BASELINE} are needed to say what is normal"
         )
     after = rows.picked(rows.done_s > injection.at_s)
+    if not len(after):
+        raise ValueError(
+            f"no iteration ended after the fault at {injection.at_s:.1f} s, so that nothing is "
+            "known of its effect"
+        )
     observed_until_s = float(rows.due_s[-1])
     clusters = _downtime(after, injection.at_s)
     failing = _failing(before, after, injection.at_s) if len(usual) < len(before) else clusters
@@ -155,6 +160,8 @@ def _estimates(found: Sequence[FaultEffect]) -> Iterator[tuple[str, RepeatEstima
             # Only the degradation can be negative.
             if found_one.low is not None and name != "absolute_s":
                 found_one = replace(found_one, low=max(0.0, found_one.low))
+            if found_one.high is not None and name == "failed_share":
+                found_one = replace(found_one, high=min(1.0, found_one.high))
             yield name, found_one
 
 
@@ -373,6 +380,8 @@ def _plan_mttr_s(usual: _Rows, good: _Rows) -> float:
     due_s = np.concatenate([usual.due_s, good.due_s])
     if len(latency_s) <= PLAN_WINDOW:
         return 0.0
+    order = np.argsort(due_s, kind="stable")  # at the fault, some were in flight for longer
+    latency_s, due_s = latency_s[order], due_s[order]
     window = np.full(PLAN_WINDOW, 1 / PLAN_WINDOW)
     means_s = np.convolve(latency_s, window, mode="valid")
     times_s = np.convolve(due_s, window, mode="valid")
@@ -424,11 +433,18 @@ def _phase(rows: _Rows, slow: Sequence[tuple[float, float]], phase: FaultPhase) 
 
 
 def _goodput_rps(rows: _Rows, injection: Injection) -> float | None:
-    """Return successful iterations per second from the fault until it was undone."""
-    if injection.undone_s is None or injection.undone_s - injection.at_s < LEAST_HELD_S:
+    """Return successful iterations per second from the fault until it was undone.
+
+    A fault that lasts to the end is undone after the load, when nothing is asked any more.
+    """
+    if injection.undone_s is None:
         return None
-    inside = (rows.done_s > injection.at_s) & (rows.done_s <= injection.undone_s)
-    return float((rows.is_ok & inside).sum()) / (injection.undone_s - injection.at_s)
+    end_s = min(injection.undone_s, float(rows.due_s[-1]))
+    held_s = end_s - injection.at_s
+    if held_s < LEAST_HELD_S:
+        return None
+    inside = (rows.done_s > injection.at_s) & (rows.done_s <= end_s)
+    return float((rows.is_ok & inside).sum()) / held_s
 
 
 def _errors(after: _Rows) -> tuple[ErrorKind, ...]:

@@ -228,6 +228,10 @@ def _undo(ctx: click.Context, options: Options) -> None:
             raise click.UsageError("--undo: give --lab NAME of this machine, --cloud NAME, or none")
     undone: list[dict[str, str]] = []
     journals, problems = pending.journals(target)
+    if target is not None and target.lab is not None and not (journals or problems):
+        from loadstone.lab.deployment import load
+
+        load(target.lab.name)  # of a name with a mistake, it is not known what is in force
     for journal in journals:
         outcome = undo_pending(journal)
         undone += [

@@ -37,6 +37,7 @@ def monitor(
     The live table shows the last 5 seconds; the table at the end shows the whole time.
     """
     from loadstone.diagnosis.demand import observe
+    from loadstone.diagnosis.resources import without_rates
     from loadstone.monitor.sampler import Monitor
     from loadstone.monitor.sources.open import open_sources
     from loadstone.report import resources
@@ -50,8 +51,8 @@ def monitor(
         _watch(running, setup, for_s)
         running.sample()
         metrics, missing = running.metrics(), running.missing
-    for one in missing:
-        click.echo(str(one), err=True)
+    for line in (*map(str, missing), *without_rates(metrics)):
+        click.echo(line, err=True)
     observation = observe(metrics, 0, setup)
     if to is not None:
         data = {

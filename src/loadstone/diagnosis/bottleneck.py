@@ -247,12 +247,14 @@ def database_connections(case: Case) -> FoundLimit | None:
     refused = case.seen.figure("refused_connections_per_s") or 0.0
     if use is None or (use.utilisation < 0.97 and refused <= 0):
         return None
+    # It refuses only while all are open, which the mean need not show.
+    at_times = f"; at times all were, and it refused {refused:.2g} a second" if refused > 0 else ""
     return FoundLimit(
         "database-connections",
         BottleneckKind.CONNECTIONS,
         Role.DATABASE,
         use,
-        f"The database's connections: {use.busy:.0f} of {use.capacity:.0f} are open.",
+        f"The database's connections: {use.busy:.0f} of {use.capacity:.0f} are open{at_times}.",
         f"Raise max_connections of the database, or lower {case.setup.service.pool_limit}.",
         (("refused_connections_per_s", refused),),
     )

@@ -1,16 +1,18 @@
 """Resource usage of a trial."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from loadstone.diagnosis.bottleneck import Bottleneck, Case, name_bottleneck
-from loadstone.diagnosis.demand import Observation, ResourceUse, Setup, observe
+from loadstone.diagnosis.demand import MACHINE, Observation, ResourceUse, Setup, observe
 from loadstone.diagnosis.finding import Finding
-from loadstone.monitor.metrics import EMPTY, Metrics
+from loadstone.monitor.metrics import COUNTER, EMPTY, Metrics
 from loadstone.monitor.roles import Role
 from loadstone.monitor.sampler import Monitor
 
 MOST_TIMELINES = 6
 MOST_POINTS = 40
+MOST_NAMED = 3  # other machines without rates; more are counted
 POINT_S = 1.0  # between two points at least; sources are read once a second
 
 
@@ -87,7 +89,26 @@ class Watched:
             verdict.bottleneck,
             verdict.findings,
             timelines(self.metrics, seen, setup),
-            tuple(str(one) for one in self.watch.monitor.missing),
+            (*(str(one) for one in self.watch.monitor.missing), *without_rates(counted)),
+        )
+
+
+def without_rates(metrics: Metrics) -> Iterator[str]:
+    """Say of which other machines no counter was read twice, so that they have no rates."""
+    machines: dict[str, bool] = {}
+    for source, metric, _ in metrics.names:
+        head = source.partition("/")[0]
+        kind, _, host = head.partition("@")
+        if kind == MACHINE and host:
+            is_rate = metric.endswith(COUNTER) and len(metrics.of(source, metric)[1]) > 1
+            machines[host] = machines.get(host, False) or is_rate
+    hosts = [host for host, has_rates in machines.items() if not has_rates]
+    if hosts:
+        more = f" and {len(hosts) - MOST_NAMED} more" if len(hosts) > MOST_NAMED else ""
+        yield (
+            f"how busy {', '.join(hosts[:MOST_NAMED])}{more} was is not known: counters were read "
+            "less than twice; watch for longer (a Prometheus has new ones only as often as it "
+            "scrapes)"
         )
 
 

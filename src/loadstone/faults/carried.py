@@ -22,6 +22,7 @@ from loadstone.target.target import Target
 
 Say = Callable[[str], None]
 HELD_S = 3600.0  # longer than any measurement
+POLL_S = 0.1  # between two looks whether a fault is in force
 NOTICED_S = 12.0  # three failed checks of the lab's haproxy, 2 s apart, with a slow one between
 
 
@@ -79,7 +80,9 @@ class FaultRunner:
         thread = self.clock.thread(lambda: _complete(record, lambda: injector.inject(held)))
         thread.start()
         try:
-            say(f"  {fault.sentence}; the balancer has {NOTICED_S:.0f} s to notice")
+            while not (injector.begun.is_set() or record.done()):  # a command may take minutes
+                self.clock.sleep(POLL_S)
+            say(f"  {fault.sentence}; N is measured in {NOTICED_S:.0f} s, once a balancer noticed")
             self.clock.sleep(NOTICED_S)
             if record.done():  # it is not in force, and what follows would measure a whole service
                 _require_success(record.result())

@@ -3,6 +3,7 @@
 import os
 import re
 import secrets
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -26,6 +27,7 @@ from loadstone.system.redaction import masked
 
 HOSTS = "hosts"
 ENVIRONMENT = "environment"
+NODE = "FAULT_NODE"  # variable with the number of the host in the list
 _VARIABLE = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
@@ -40,16 +42,19 @@ def read_commands(path: Path) -> FaultCommands:
     if not isinstance(tree, dict) or not tree:
         raise InvalidInput(f"--faults {path}: must be services, as keystone: {{hosts: [...], ...}}")
     place = f"--faults {path}"
-    services = {str(name): _service(one, f"{place}: {name}") for name, one in tree.items()}
+    # As sentences are, names are read without regard to case.
+    services = {str(name).lower(): _service(one, f"{place}: {name}") for name, one in tree.items()}
+    if len(services) < len(tree):
+        raise InvalidInput(f"{place}: two services differ in upper and lower case only")
     return FaultCommands(str(path), services)
 
 
 def _service(tree: Any, place: str) -> Service:
     if not isinstance(tree, dict) or not isinstance(tree.get(HOSTS), list) or not tree[HOSTS]:
         raise InvalidInput(f"{place}: must have hosts, a list of [USER@]HOST or {HERE!r}")
-    hosts = tuple(str(host) for host in tree[HOSTS])
+    hosts = tuple("" if host is None else str(host) for host in tree[HOSTS])
     for host in hosts:
-        if host.startswith("-") or not host.isprintable() or " " in host:
+        if not host or host.startswith("-") or not host.isprintable() or " " in host:
             raise InvalidInput(f"{place}: {host!r} is not a host")
     actions = _actions(
         {name: value for name, value in tree.items() if name not in (HOSTS, ENVIRONMENT)}, place
@@ -96,12 +101,13 @@ class CommandInjector:
     owner: Owner = field(default_factory=Owner.this)
     random: Random = field(default_factory=Random)
     over: Event = field(default_factory=Event)
+    begun: Event = field(default_factory=Event)
     clock: Clock = SYSTEM
 
     def check(self, fault: Fault) -> None:
         """Raise InvalidInput for a fault without commands in the file."""
         service, _ = self.commands.find(fault)
-        self._hosts(fault, service)
+        self._nodes(fault, service)
 
     def prepare(self, fault: Fault, say: Say) -> None:
         """Need no preparation."""
@@ -125,18 +131,22 @@ class CommandInjector:
         began_s = self.clock.unix_s()
         try:
             service, action = self.commands.find(fault)
-            hosts = self._hosts(fault, service)
-            for host in hosts:
+            nodes = self._nodes(fault, service)
+            hosts = tuple(service.hosts[node - 1] for node in nodes)
+            for node, host in zip(nodes, hosts, strict=True):
+                do = _with_parameters(action.do, fault, node)
                 if action.undo:
-                    undo = HostCommand.here_and_now(host, action.undo, service.environment)
+                    command = _with_parameters(action.undo, fault, node)
+                    undo = HostCommand.here_and_now(host, command, service.environment)
                     to_undo.append(self.journal.note(Undo.COMMAND, undo.as_json(), self.owner))
                 log.append((self.clock.unix_s(), f"{host}: {masked(action.do)}"))
                 if host == HERE:
-                    carry_out_here(self.journal, self.owner, action.do)
+                    carry_out_here(self.journal, self.owner, do)
                 else:
-                    _carry_out_there(self.journal, self.owner, host, action.do)
+                    _carry_out_there(self.journal, self.owner, host, do)
+            self.begun.set()
             self.clock.wait(self.over, fault.hold_s)
-        except LoadstoneError as problem:
+        except (LoadstoneError, OSError) as problem:
             failures.append(str(problem))
         began_s = log[0][0] if log else began_s
         outcome = undo_steps(
@@ -146,21 +156,32 @@ class CommandInjector:
         undone_s = log[-1][0] if outcome.undone and not outcome.failed else None
         return FaultRecord(fault, began_s, undone_s, None, hosts, tuple(log), "; ".join(failures))
 
-    def _hosts(self, fault: Fault, service: Service) -> tuple[str, ...]:
+    def _nodes(self, fault: Fault, service: Service) -> tuple[int, ...]:
+        """Return the numbers of the hosts that a fault hits, from 1."""
         if fault.node is not None:
             if not 1 <= fault.node <= len(service.hosts):
                 raise InvalidInput(
                     f"fault {fault.sentence!r}: no node {fault.node}; {self.commands.file} has "
                     f"{len(service.hosts)}"
                 )
-            return (service.hosts[fault.node - 1],)
+            return (fault.node,)
         match fault.which:
             case "all":
-                return service.hosts
+                return tuple(range(1, len(service.hosts) + 1))
             case "random":
-                return (self.random.choice(service.hosts),)
+                return (self.random.randint(1, len(service.hosts)),)
             case "one":
-                return service.hosts[:1]
+                return (1,)
+
+
+def _with_parameters(command: str, fault: Fault, node: int) -> str:
+    """Return the command with the parameters of the sentence as variables.
+
+    They are in its text, because ssh passes no variables on.
+    """
+    parameters = fault.parameters | ({NODE: str(node)} if NODE in command else {})
+    given = " ".join(f"{name}={shlex.quote(one)}" for name, one in parameters.items())
+    return f"export {given}; {command}" if given else command
 
 
 def carry_out_here(

@@ -35,6 +35,16 @@ from loadstone.system.clock import SYSTEM, Clock
 ANSWER_S = 5.0  # of memcached
 PROXY = (sys.executable, "-P", "-m", "loadstone.faults.proxy")
 PROXY_S = 30.0  # until a process between haproxy and a node listens, on a busy machine
+# Takes a share of one core for some seconds: argv has both.
+BUSY_LOOP = """\
+import sys, time
+share, least_s = map(float, sys.argv[1:])
+end_s = time.monotonic() + least_s
+while (now_s := time.monotonic()) < end_s:
+    while time.monotonic() < now_s + 0.1 * share: pass
+    time.sleep(0.1 * (1 - share))
+"""
+LEAST_CORES = 0.001  # of a busy loop
 SPARE_S = 60.0  # a busy loop or a proxy that nobody ended ends by itself so long after the fault
 # Verbs after which haproxy should stop sending requests to the node.
 _TAKES_DOWN = (
@@ -53,6 +63,7 @@ class LoadInjector:
     """Injects overloads: the engine raises the rate itself, so nothing is broken or undone."""
 
     over: Event = field(default_factory=Event)  # the load has ended
+    begun: Event = field(default_factory=Event)
     folder: Path | None = None  # of the lab, where it is one
     clock: Clock = SYSTEM
 
@@ -76,6 +87,7 @@ class LoadInjector:
     def inject(self, fault: Fault) -> FaultRecord:
         """Wait until the overload is over."""
         began_s = self.clock.unix_s()
+        self.begun.set()
         self.clock.wait(self.over, fault.hold_s)
         return FaultRecord(
             fault, began_s, self.clock.unix_s(), None, ("load",), ((began_s, fault.sentence),)
@@ -91,17 +103,18 @@ class LabInjector:
     owner: Owner = field(default_factory=Owner.this)
     random: Random = field(default_factory=Random)
     over: Event = field(default_factory=Event)  # nothing is held any longer
+    begun: Event = field(default_factory=Event)  # a fault is in force
     clock: Clock = SYSTEM
 
     def check(self, fault: Fault) -> None:
         """Raise InvalidInput for a fault that this deployment cannot have."""
         match fault.verb:
-            case Verb.FLUSH if fault.service == "memcached":
-                _memcached(self.folder)
             case Verb.FLUSH:
-                _require_kept_tokens(self.folder, fault)
-            case Verb.ROTATE | Verb.STEAL_CPU:
+                _require_flush(self.folder, fault)
+            case Verb.STEAL_CPU:
                 return
+            case Verb.ROTATE:
+                _require_fernet(self.folder, fault)
             case Verb.READ_ONLY:
                 database.kind(self.folder)
             case Verb.FILL:
@@ -143,7 +156,7 @@ class LabInjector:
         active = _ActiveFault(self, fault)
         try:
             active.carry_out()
-        except LoadstoneError as problem:
+        except (LoadstoneError, OSError) as problem:
             return active.record(str(problem))
         return active.record()
 
@@ -213,6 +226,7 @@ class _ActiveFault:
                     self._steal_cpu()
                 case _:
                     self._on_parts(parts.hit(fault, parts.read_state(folder), self.injector.random))
+            self.injector.begun.set()
             self.injector.clock.wait(self.injector.over, fault.hold_s)
         finally:
             self._undo()
@@ -421,7 +435,7 @@ class _ActiveFault:
             self._act("flushed tokens", lambda: _manage(self.folder, "token_flush"))
 
     def _rotate(self) -> None:
-        repository = self.folder / "keys" / "fernet"
+        repository = _fernet_keys(self.folder)
         keys.copy(repository)
         self.targets = ("keystone",)
         self._note(Undo.KEYS, str(repository))
@@ -434,22 +448,20 @@ class _ActiveFault:
         self._act("haproxy shows an expired certificate", show)
 
     def _steal_cpu(self) -> None:
-        cores = os.cpu_count() or 1
-        mark = secrets.token_hex(8)
-        count = max(1, round(cores * self.fault.share))
-        self.targets = (f"{count} of {cores} cores",)
+        cores, mark = os.cpu_count() or 1, secrets.token_hex(8)
+        shares = core_shares(cores, self.fault.share)
+        self.targets = (f"{sum(shares):g} of {cores} cores",)
         self._note(Undo.END, mark)
         log = self.folder / "logs" / "fault.log"
         # The loop has a deadline, in case nobody is left to end it.
         least_s = self.fault.hold_s + SPARE_S
-        code = f"import time\nend = time.time() + {least_s}\nwhile time.time() < end: pass"
-        command = Command((sys.executable, "-P", "-c", code), log, self.folder, {FAULT: mark})
 
         def begin() -> None:
-            for _ in range(count):
-                processes.start(command)
+            for share in shares:
+                argv = (sys.executable, "-P", "-c", BUSY_LOOP, str(share), str(least_s))
+                processes.start(Command(argv, log, self.folder, {FAULT: mark}))
 
-        self._act(f"busy loops on {count} cores", begin)
+        self._act(f"busy loops on {sum(shares):g} cores", begin)
 
     def _watch_balancer(self, records: Sequence[Record]) -> None:
         if self.fault.verb not in _TAKES_DOWN or not balancer.has_balancer(self.folder):
@@ -470,6 +482,13 @@ class _ActiveFault:
         except EnvironmentUnusable:
             return  # haproxy itself is away
         self.detected_s = self._now_s()
+
+
+def core_shares(cores: int, share: float) -> tuple[float, ...]:
+    """Return the share of one core that each busy loop takes, for a share of all cores."""
+    amount = max(round(cores * share, 3), LEAST_CORES)
+    rest = round(amount % 1, 3)
+    return (*[1.0] * int(amount), *([rest] if rest else []))
 
 
 def proxy_command(fault: Fault, port: int, target: int) -> tuple[str, ...]:
@@ -493,12 +512,29 @@ def _memcached(folder: Path) -> dict[str, int]:
     return found
 
 
-def _require_kept_tokens(folder: Path, fault: Fault) -> None:
-    """Raise InvalidInput unless tokens are in the database: only then is there a token_flush."""
-    if settings.started(parts.read_state(folder)).token is not TokenProvider.UUID:
+def _require_flush(folder: Path, fault: Fault) -> None:
+    """Raise InvalidInput unless the lab has memcached, or tokens in its database."""
+    if fault.service == "memcached":
+        _memcached(folder)
+    elif settings.started(parts.read_state(folder)).token is not TokenProvider.UUID:
         raise InvalidInput(
             f"fault {fault.sentence!r}: lab {folder.name} keeps no tokens in its database; it "
             "needs --with token=uuid --with release=13.0.2"
+        )
+
+
+def _fernet_keys(folder: Path) -> Path:
+    return folder / "keys" / "fernet"
+
+
+def _require_fernet(folder: Path, fault: Fault) -> None:
+    """Raise InvalidInput unless tokens are made with Fernet keys."""
+    has_keys = _fernet_keys(folder).is_dir()
+    chosen = settings.read(parts.read_state(folder).settings) if has_keys else None
+    if chosen is None or chosen.token is not TokenProvider.FERNET:
+        raise InvalidInput(
+            f"fault {fault.sentence!r}: the tokens of lab {folder.name} are not made with Fernet "
+            "keys; it needs a Keystone with --with token=fernet"
         )
 
 

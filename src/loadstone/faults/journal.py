@@ -17,6 +17,7 @@ from typing import Any, Self
 from urllib.parse import quote
 
 from loadstone.errors import EnvironmentUnusable
+from loadstone.faults.cores import BoundProcesses
 from loadstone.faults.host import HERE, HostCommand
 from loadstone.lab import processes
 from loadstone.system import files, locks, paths
@@ -252,19 +253,28 @@ def _target(path: Path, tree: dict[str, Any]) -> FaultTarget:
     try:
         lab = tree["target"]["lab"]
         endpoints = tuple(str(one) for one in tree["target"]["endpoints"])
+        if lab is None and not endpoints:
+            raise ValueError("no target")
         return FaultTarget(None if lab is None else Path(lab), endpoints)
-    except (KeyError, TypeError) as wrong:
+    except (KeyError, TypeError, ValueError) as wrong:
         raise _unreadable(path, wrong) from None
 
 
 def _steps(path: Path, tree: dict[str, Any]) -> tuple[UndoStep, ...]:
     try:
-        return tuple(
-            UndoStep(**{**row, "undo": Undo(row["undo"]), "owner": Owner(**row["owner"])})
-            for row in tree["steps"]
-        )
-    except (KeyError, TypeError, ValueError) as wrong:
+        return tuple(_step(row) for row in tree["steps"])
+    except (AttributeError, KeyError, TypeError, ValueError) as wrong:
         raise _unreadable(path, wrong) from None
+
+
+def _step(row: dict[str, Any]) -> UndoStep:
+    step = UndoStep(**{**row, "undo": Undo(row["undo"]), "owner": Owner(**row["owner"])})
+    # What describes a step and undoes it relies on its form.
+    if step.undo is Undo.COMMAND:
+        HostCommand.from_json(step.what)
+    elif step.undo is Undo.CORES:
+        BoundProcesses.from_json(step.what)
+    return step
 
 
 def _unreadable(path: Path, wrong: Exception) -> EnvironmentUnusable:

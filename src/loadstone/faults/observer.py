@@ -37,6 +37,7 @@ class Injector(Protocol):
     """Carries faults out on a target."""
 
     over: Event  # set: end all holds
+    begun: Event  # it sets this once a fault is in force
 
     def check(self, fault: Fault) -> None:
         """Raise InvalidInput for a fault that the target cannot have."""
@@ -130,12 +131,16 @@ class Faults(TrialObserver):
         return self.inject(read(sentence))
 
     def on_load_end(self, samples: Samples | SampleFile) -> None:
-        """Undo the faults that are still held."""
+        """Let the faults that are still held be undone.
+
+        That may take long (nodes restart), and other observers measure what the load used.
+        """
         self._samples = samples
-        self._end()
+        self.injector.over.set()
 
     def on_trial_end(self, trial: Trial) -> Trial:
-        """Add the effects of the faults."""
+        """Add the effects of the faults, once all are undone."""
+        self._end()
         for fault, problem in self._broken:
             if isinstance(problem, OSError):
                 raise EnvironmentUnusable(f"fault {fault.sentence!r}: {problem}") from problem

@@ -96,7 +96,7 @@ _SENTENCES = (
     (Verb.REBOOT, rf"reboot\s+{_ONE_NODE}(?:\s+with\s+(?P<service>[\w-]+)\s+service)?{_TIME}"),
     (
         Verb.DISCONNECT,
-        rf"disconnect\s+(?:\w+\s+)?network\s+on\s+{_ONE_NODE}"
+        rf"disconnect\s+(?:(?P<network>\w+)\s+)?network\s+on\s+{_ONE_NODE}"
         rf"(?:\s+with\s+(?P<service>[\w-]+)\s+service)?{_TIME}",
     ),
     (Verb.DELAY, rf"delay\s+network\s+on\s+{_ONE_NODE}\s+by\s+(?P<delay>\d+)\s*ms{_TIME}"),
@@ -142,6 +142,24 @@ class Fault:
     delay_s: float = 0.0  # of each direction
     option: tuple[str, str] = ("", "")  # of keystone.conf: section, name
     value: str = ""  # of the option; the release
+    network: str = ""  # that is disconnected; "" where the sentence names none
+
+    @property
+    def parameters(self) -> dict[str, str]:
+        """What the sentence says beside its verb, service and node: the variables of a command."""
+        match self.verb:
+            case Verb.LOSE | Verb.STEAL_CPU:
+                return {"FAULT_PERCENT": f"{100 * self.share:g}"}
+            case Verb.DELAY:
+                return {"FAULT_DELAY_MS": f"{1000 * self.delay_s:.0f}"}
+            case Verb.DISCONNECT if self.network:
+                return {"FAULT_NETWORK": self.network}
+            case Verb.CONFIGURE:
+                return {"FAULT_OPTION": ".".join(self.option), "FAULT_VALUE": self.value}
+            case Verb.UPGRADE:
+                return {"FAULT_RELEASE": self.value}
+            case _:
+                return {}
 
     @property
     def lasts_to_the_end(self) -> bool:
@@ -187,6 +205,8 @@ def _fault(sentence: str, verb: Verb | None, parts: dict[str, str | None]) -> Fa
     hold_s = 0.0 if verb in MOMENTARY else float(seconds or HOLD_S)
     if hold_s > LONGEST_S:
         raise InvalidInput(f"fault {sentence!r}: lasts {LONGEST_S:.0f} s at most")
+    if verb is Verb.OVERLOAD and not hold_s:
+        raise InvalidInput(f"fault {sentence!r}: an overload lasts for more than 0 seconds")
     if verb in LASTING and seconds is None:
         hold_s = TO_THE_END_S  # tokens of a new key are valid until the load's end
     number = parts.get("number")
@@ -217,6 +237,7 @@ def _fault(sentence: str, verb: Verb | None, parts: dict[str, str | None]) -> Fa
         delay_s=float(parts.get("delay") or 0.0) / 1000,
         option=(section, name),
         value=parts.get("value") or "",
+        network=parts.get("network") or "",
     )
 
 

@@ -16,7 +16,9 @@ from typing import IO, Literal, assert_never
 
 from loadstone.analysis.model import Trial
 from loadstone.engine.callables.charts import Output, charts
+from loadstone.engine.parquet import SampleFile
 from loadstone.engine.progress import Progress
+from loadstone.engine.samples import Samples
 from loadstone.faults.model import FaultRecord
 from loadstone.lab.guard import CommandGuard
 from loadstone.plan.hooks import Event, FaultInjection, Hook, HookRun, Periodic, SysCall
@@ -62,6 +64,7 @@ class Hooks(TrialObserver):
     _runs: dict[Moment, Future[HookRun]] = field(default_factory=dict)
     _dropped: list[HookRun] = field(default_factory=list)
     _given_up: Flag = field(default_factory=Flag)
+    _has_ended: bool = field(default=False, init=False)  # the load
     _guard: CommandGuard = field(default_factory=CommandGuard)
     _pool: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(MOST_AT_ONCE, "hook")
@@ -73,6 +76,10 @@ class Hooks(TrialObserver):
             self._reach("iteration", progress.due)
             self._reach("time", int(progress.elapsed_s))
         return True
+
+    def on_load_end(self, samples: Samples | SampleFile) -> None:  # noqa: ARG002
+        """Begin no faults any more: nobody would notice them, and they would need to be undone."""
+        self._has_ended = True
 
     def on_trial_end(self, trial: Trial) -> Trial:
         """Add the hook runs."""
@@ -105,6 +112,8 @@ class Hooks(TrialObserver):
     def _reach(self, unit: Literal["time", "iteration"], value: int) -> None:
         first, self._seen[unit] = self._seen[unit] + 1, max(value, self._seen[unit])
         for number, hook in enumerate(self.hooks):
+            if self._has_ended and isinstance(hook.action, FaultInjection):
+                continue
             if hook.trigger.unit == unit:
                 for moment in moments(hook.trigger, first, value):
                     if not self._start((number, unit, moment)):

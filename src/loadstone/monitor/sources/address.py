@@ -7,6 +7,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from loadstone.errors import InvalidInput
 
 TIMEOUT_S = 2.0
+WITH_DEFAULT_PORT = ("mariadb", "postgres")
 OPTIONS = ("name", "database", "password-file")  # after ?
 
 
@@ -60,6 +61,10 @@ def read_address(url: str, kinds: tuple[str, ...]) -> Address:
         raise InvalidInput(
             f"--monitor {parts.scheme}://...: after ? may follow "
             f"{', '.join(f'{one}=...' for one in OPTIONS)}, separated by &"
+        )
+    if parts.hostname and not port and parts.scheme not in WITH_DEFAULT_PORT:
+        raise InvalidInput(
+            f"--monitor {shown}: has no port; write {parts.scheme}://{parts.hostname}:PORT"
         )
     query = {key: values[-1] for key, values in given.items()}
     return Address(

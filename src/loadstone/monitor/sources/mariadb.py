@@ -58,6 +58,7 @@ SESSIONS_SQL = (
     "ON t.trx_mysql_thread_id = p.id WHERE p.id <> CONNECTION_ID() AND p.user NOT IN "
     "('system user', 'event_scheduler')"
 )
+LOST = (2006, 2013)  # the connection: the server has gone, or does not answer in time
 LIMIT_SQL = "SELECT @@max_connections"
 
 
@@ -113,8 +114,11 @@ class MariaDbSource:
                 self._count("Questions", "Com_select")
                 cursor.execute(SESSIONS_SQL)
                 row = cursor.fetchone() or (0, 0, 0)
-        except pymysql.MySQLError:  # needs the privilege PROCESS
-            self._sees_sessions = False
+        except pymysql.MySQLError as problem:
+            if problem.args and problem.args[0] in LOST:
+                self.close()
+            else:  # needs the privilege PROCESS
+                self._sees_sessions = False
             return
         for metric, value in zip(("transactions_open", "active", "committing"), row, strict=True):
             yield Reading(self.name, metric, float(value or 0))

@@ -4,14 +4,14 @@ import base64
 import json
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from loadstone.cloud.body import BodyTooLong, CappedBody
 from loadstone.errors import InvalidInput
-from loadstone.monitor.metrics import Reading
+from loadstone.monitor.metrics import COUNTER, Reading
 from loadstone.monitor.source import Unreadable
 from loadstone.monitor.sources.sockets import MOST_BYTES
 from loadstone.system import yaml_file
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 QUERIES = Path(__file__).with_name("prometheus.yaml")
 EVERY_S = 5.0  # exporters are scraped more rarely than that
 TIMEOUT_S = 5.0
+VECTOR = "vector"
 FIELDS = ("query", "source", "metric", "unit")
 
 
@@ -63,6 +64,8 @@ class Prometheus:
     is_remote: ClassVar[bool] = True
     _session: "requests.Session | None" = field(default=None, init=False)
     _next_s: float = field(default=0.0, init=False)
+    # By exporter: its counters at the last read.
+    _counters: dict[str, dict[tuple[str, str], float]] = field(default_factory=dict, init=False)
 
     @property
     def name(self) -> str:
@@ -70,19 +73,44 @@ class Prometheus:
         return f"Prometheus at {self.url}"
 
     def read(self) -> Iterator[Reading]:
-        """Run all queries if due; Unreadable if none returns a value."""
+        """Run all queries if due; Unreadable if none returns a value.
+
+        Counters are only of scrapes that were made since the last read.
+        """
         if time.monotonic() < self._next_s:
             return
         self._next_s = time.monotonic() + EVERY_S
         found = [reading for query in self.queries for reading in self._run_query(query)]
         if not found:
             raise Unreadable("none of its queries has a result")
-        yield from found
+        scraped = self._scraped(found)
+        yield from (
+            one
+            for one in found
+            if not one.metric.endswith(COUNTER) or one.source.partition("/")[0] in scraped
+        )
 
     def close(self) -> None:
         """Close the connection."""
         if self._session is not None:
             self._session.close()
+
+    def _scraped(self, found: Sequence[Reading]) -> frozenset[str]:
+        """Return the exporters that were scraped since the last read: one of their counters grew.
+
+        Between two scrapes (often 15 s) Prometheus repeats the last one. A rate from a repeated
+        counter would have the growth of a scrape interval in another time. At the first read, it is
+        not known how old the scrape is.
+        """
+        counters: dict[str, dict[tuple[str, str], float]] = {}
+        for one in found:
+            if one.metric.endswith(COUNTER):
+                exporter = one.source.partition("/")[0]
+                counters.setdefault(exporter, {})[one.source, one.metric] = one.value
+        before, self._counters = self._counters, counters
+        return frozenset(
+            one for one, values in counters.items() if one in before and before[one] != values
+        )
 
     def _run_query(self, query: Query) -> Iterator[Reading]:
         import requests
@@ -110,6 +138,9 @@ class Prometheus:
         if not isinstance(data, dict) or data.get("status") != "success":
             why = data.get("error") if isinstance(data, dict) else None
             raise Unreadable(f"it refuses {query.query!r}: {why or answer.status_code}")
+        kind = data["data"].get("resultType", VECTOR)
+        if kind != VECTOR:
+            raise Unreadable(f"{query.query!r} gives a {kind}; it must give an instant vector")
         seen: set[str] = set()
         for row in data["data"]["result"]:
             source = query.source.format_map(_Labels(row["metric"]))

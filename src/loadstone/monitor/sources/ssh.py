@@ -56,20 +56,23 @@ class Ssh:
         return f"ssh {self.host}"
 
     def read(self) -> Iterator[Reading]:
-        """Read the newest block that the script has printed."""
+        """Read the newest block that the script has printed; count the CPU time of those before."""
         patience_s = NEXT_S
         if self._process is None:
             self._process = self._start()
             patience_s = FIRST_S
         try:
             block = self._blocks.get(timeout=patience_s)
-            while not self._blocks.empty() and block is not None:
-                block = self._blocks.get_nowait()
         except queue.Empty:
             raise Unreadable(f"no answer within {patience_s:.0f} s") from None
-        if block is None:
-            raise Unreadable(self._why())
-        yield from block_readings(block, self.host, self._cpu)
+        while block is not None:
+            found = tuple(block_readings(block, self.host, self._cpu))
+            try:
+                block = self._blocks.get_nowait()
+            except queue.Empty:
+                yield from found
+                return
+        raise Unreadable(self._why())
 
     def close(self) -> None:
         """End ssh, and with it the script."""
@@ -142,7 +145,8 @@ class RoleCpu:
     """CPU time per role from what each process used since it was last seen."""
 
     roles: dict[int, Role] = field(default_factory=dict)
-    last: dict[tuple[int, int], float] = field(default_factory=dict)  # by pid and start time
+    # By pid and start time: what is counted of a process, or was used when it was first seen.
+    last: dict[tuple[int, int], float] = field(default_factory=dict)
     total_s: dict[Role, float] = field(default_factory=dict)
     has_begun: bool = False
 
@@ -180,10 +184,11 @@ def _account(processes: str, cpu: RoleCpu) -> None:
             fields = line[line.rindex(")") + 2 :].split()
             used_s = (int(fields[11]) + int(fields[12])) / TICKS
             key = (pid, int(fields[19]))
-            seen[key] = used_s
-            role = cpu.roles.get(pid, Role.OTHER)
-            if role is not Role.OTHER:
-                before_s = cpu.last.get(key, 0.0 if cpu.has_begun else used_s)
+            role = cpu.roles.get(pid)
+            before_s = cpu.last.get(key, 0.0 if cpu.has_begun else used_s)
+            # A new process has a role once the command lines were read again: it counts then.
+            seen[key] = before_s if role is None else used_s
+            if role is not None and role is not Role.OTHER:
                 cpu.total_s[role] = cpu.total_s.get(role, 0.0) + max(used_s - before_s, 0.0)
     cpu.last, cpu.has_begun = seen, True
 

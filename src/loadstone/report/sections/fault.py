@@ -314,6 +314,9 @@ def changed(effect: FaultEffect) -> str:
 def phases(effect: FaultEffect) -> Iterator[str]:
     """Yield the timeline of a rolling change, a line for each of its phases."""
     for one in effect.phases:
+        if not one.due:  # after the load, or at a low rate
+            yield f"{one.begin_s:.1f} to {one.end_s:.1f} s: {one.words}; no request was due"
+            continue
         p99 = "none succeeded" if one.p99_s is None else f"p99 {1000 * one.p99_s:.0f} ms"
         yield (
             f"{one.begin_s:.1f} to {one.end_s:.1f} s: {one.words}; {one.failed:,} of {one.due:,} "

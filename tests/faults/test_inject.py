@@ -1,0 +1,66 @@
+"""Faults of a lab, without its servers."""
+
+import os
+import resource
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from loadstone.errors import InvalidInput
+from loadstone.faults.inject import BUSY_LOOP, LabInjector, core_shares
+from loadstone.faults.journal import FaultTarget, UndoJournal
+from loadstone.faults.sentence import read
+from loadstone.lab import processes, state
+from loadstone.lab.keystone.settings import LabSettings, TokenProvider
+from loadstone.lab.state import DeploymentState, Phase
+
+ROTATE = read("rotate fernet keys for 0.1 seconds")
+
+
+def lab(folder: Path, token: TokenProvider = TokenProvider.FERNET) -> LabInjector:
+    settings = replace(LabSettings(), token=token).pairs()
+    boot = processes.boot_id()
+    state.write(folder, DeploymentState("c", "r", Phase.RUNNING, boot, settings))
+    (folder / "keys" / "fernet").mkdir(parents=True)
+    return LabInjector(folder, UndoJournal(folder / "journal.json", FaultTarget(folder)))
+
+
+@pytest.mark.pure
+@pytest.mark.parametrize(
+    ("cores", "share", "expected"),
+    [
+        (2, 0.1, (0.2,)),
+        (2, 0.5, (1.0,)),
+        (4, 0.3, (1.0, 0.2)),
+        (2, 1.0, (1.0, 1.0)),
+        (8, 0.00001, (0.001,)),
+    ],
+)
+def test_a_share_of_all_cores_is_taken_as_it_is_said(
+    cores: int, share: float, expected: tuple[float, ...]
+) -> None:
+    assert core_shares(cores, share) == expected
+
+
+@pytest.mark.processes
+def test_a_busy_loop_takes_its_share_of_a_core() -> None:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run((sys.executable, "-P", "-c", BUSY_LOOP, "0.2", "1.0"), check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    used_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    assert used_s < 0.5
+
+
+def test_keys_that_no_token_uses_are_not_rotated(tmp_path: Path) -> None:
+    lab(tmp_path / "fernet").check(ROTATE)
+    with pytest.raises(InvalidInput, match="token=fernet"):
+        lab(tmp_path / "jws", TokenProvider.JWS).check(ROTATE)
+
+
+def test_a_fault_that_fails_with_the_disk_is_recorded_with_its_reason(tmp_path: Path) -> None:
+    injector = lab(tmp_path / "lab")
+    os.rmdir(injector.folder / "keys" / "fernet")
+    assert "No such file" in injector.inject(ROTATE).failure
