@@ -45,7 +45,7 @@ from loadstone.plan.model import Limits, Placement
 from loadstone.result.model import Measurement, Run, Tags
 from loadstone.result.observer import Display
 from loadstone.run.backend import REAL, Backend
-from loadstone.run.exit_code import leftovers
+from loadstone.run.exit_code import left_by
 from loadstone.run.flow import hidden, run_on
 from loadstone.search.model import Measure, TrialRequest
 from loadstone.store.store import Store
@@ -161,7 +161,7 @@ class MeasuredComparison:
     runs: tuple[Run, Run]
     memory_mb: tuple[float | None, float | None]  # of the services, after the last pair
     where: Where | None = None  # where the difference lies, if both were profiled
-    is_clean: bool = True  # whether all that the runs created is removed
+    left: tuple[str, ...] = ()  # the runs that left something in their clouds
 
 
 def run_config(
@@ -284,8 +284,8 @@ class _Session:
             raise AssertionError("a comparison has at least one pair")
         a, b = (memory_mb(target.members) for target in self.targets)
         both = (run_a, runs[0])
-        is_clean = not any(leftovers(self.store, run.run_id) for run in both)
-        return MeasuredComparison(self.found, both, (a, b), self.where, is_clean)
+        left = left_by(self.store, [run.run_id for run in both])
+        return MeasuredComparison(self.found, both, (a, b), self.where, left)
 
     def _run(self, number: int, carry: Callable[[Measure], None], engine: Engine) -> Run:
         run = run_config(self.config, number, carry)
