@@ -123,3 +123,11 @@ def test_what_a_run_left_is_named_in_every_format_and_hides_no_missing_answer() 
     both = report_of_several([known, unknown])
     assert (both.exit_code, both.is_clean) == (4, False)
     assert len([one for one in both.statements if "is left" in one.text]) == 1
+
+
+def test_a_difference_that_is_not_shown_is_not_told_as_one() -> None:
+    found = compared(spread(1.5, 0.001), spread(1.02, 0.5))
+    [section] = report_of(found).sections
+    _, *meanings = section.statements
+    assert len(meanings) == 1
+    assert meanings[0].text.startswith("With several in flight, B completes 50 % more")

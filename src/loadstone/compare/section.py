@@ -220,8 +220,8 @@ def _section(
 
 
 def _has_meaning(row: MetricComparison) -> bool:
-    """Return whether a ratio can be said in words: it is known how sure it is."""
-    return row.metric in MEANINGS and math.isfinite(row.high)
+    """Return whether a ratio can be said in words: a difference is shown."""
+    return row.metric in MEANINGS and row.answer in (Answer.FASTER, Answer.SLOWER)
 
 
 def _meaning(row: MetricComparison) -> str:
