@@ -1,14 +1,20 @@
 """`loadstone compare` of simulated services: which is faster, and how often that is wrong."""
 
 import json
+from dataclasses import replace
+from itertools import count
 from statistics import fmean
+from typing import Any
 from xml.etree import ElementTree as Xml
 
 import pytest
 from binomial import most_failures
 from documents import only
+from simulator.engine import VirtualEngine
 from simulator.service import Service
 from virtual import Ended, VirtualCommandLine
+
+from loadstone.engine.health import Health
 
 SIDES = ("compare", "--cloud=a", "--cloud=b", "--users=0", "--json=-")
 SHORT = ("--seconds=2", "--concurrency=6", "--pairs=12")
@@ -101,6 +107,26 @@ def test_at_a_given_rate_latencies_are_compared(loadstone: VirtualCommandLine) -
     for ended in compared(loadstone, A, slow, 2, *words):
         (name, found), *_ = only(ended.data)["metrics"].items()
         assert (ended.code, name, found["answer"]) == (0, "latency p50", "slower")
+
+
+def test_when_the_load_time_is_used_up_the_pairs_so_far_count(
+    loadstone: VirtualCommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The generator is late in two of three trials, and those that are repeated take load, too."""
+    health, calls = VirtualEngine._health, count()
+
+    def is_late_at_first(engine: VirtualEngine, *of_trial: Any) -> Health:
+        is_late = next(calls) // 2 % 3 < 2  # both sides of a trial are judged
+        return health(replace(engine, lag_s=1.0) if is_late else engine, *of_trial)
+
+    monkeypatch.setattr(VirtualEngine, "_health", is_late_at_first)
+    sides = {"a": Service(workers=2, capacity_rps=4.0), "b": Service(workers=2, capacity_rps=2.0)}
+    ended = loadstone(*SIDES, "--concurrency=8", clouds=sides)
+    assert (ended.code, throughput(ended)["answer"]) == (0, "slower"), ended.stderr
+    pairs = throughput(ended)["pairs"]
+    assert 4 <= pairs < 8
+    assert f"of load are used up after {pairs} pairs; raise --pairs" in ended.stderr
+    assert ended.seconds < 900 + 60  # of load, and what is between the trials
 
 
 def test_a_stored_comparison_gives_the_same_answer_again(loadstone: VirtualCommandLine) -> None:
