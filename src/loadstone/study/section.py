@@ -219,7 +219,7 @@ def _runs(
         run_id = outcome.result.run_id if outcome.result else ""
         command = f"loadstone report {run_id}{journal.store.option}" if run_id else "not measured"
         shown = tuple(figures.n(as_capacity(one)) if one else figures.MISSING for one in values)
-        note = "; ".join(outcome.failures(study))
+        note = "; ".join(outcome.failures(study, study.steps))
         found.append(Row((str(outcome.turn.repeat), *shown, command), note))
     numbers = (Column(name, is_number=True) for name in ("repeat", *steps))
     return Table("Runs", (*numbers, Column("report")), tuple(found))

@@ -1,7 +1,7 @@
 """Results of a study: a row per cell, and the requested ratios."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import exp, log, sqrt
 from statistics import fmean, stdev
@@ -56,15 +56,15 @@ class TurnOutcome:
         is_reference = self.turn.cell.is_reference
         return of_turn(self.result, study.measurement, is_reference=is_reference)
 
-    def failures(self, study: Study) -> tuple[str, ...]:
-        """Describe failures of the whole turn or of steps."""
+    def failures(self, study: Study, steps: Collection[str | None]) -> tuple[str, ...]:
+        """Describe failures of the whole turn, of steps that are not timed, and of these steps."""
         if self.failure:
             return (self.failure,)
         untimed = unsteady(self.result, study.measurement) if self.result else {}
         return tuple(f"{step} (not timed): {why}" for step, why in untimed.items()) + tuple(
             f"{step}: {one.shortcoming}" if step else one.shortcoming
             for step, one in self.found(study).items()
-            if one.shortcoming
+            if one.shortcoming and step in steps
         )
 
 
@@ -168,7 +168,7 @@ def _row(study: Study, cell: Cell, step: str | None, outcomes: list[TurnOutcome]
         repeats=study.repeats,
         is_valid=all(valid) if valid else None,
         published=next((one for one in study.published if one.is_of(cell, step)), None),
-        failures=tuple(dict.fromkeys(why for o in outcomes for why in o.failures(study))),
+        failures=tuple(dict.fromkeys(why for o in outcomes for why in o.failures(study, (step,)))),
         run_ids=tuple(o.result.run_id for o in measured if o.result),
         limits=tuple(one.limit or "" for one in found if one) if study.names_limits else None,
         is_left_out=bool(measured) and all(one is None for one in found),
