@@ -413,9 +413,10 @@ def _show_dry_run(begun: "Begun", to: TextIO | None) -> None:
         levels = ", ".join("the default" if level is None else level for level in choices)
         shown = levels if len(choices) > 1 else f"only where {_conditions(one.when)}"
         click.echo(f"{one.kind.value:10} {one.name}: {shown}")
-    count = combinations(costs, begun.budget_s / 2)
+    most = space.combinations - 1  # beside the default
+    count = min(combinations(costs, begun.budget_s / 2), most)
     click.echo(
-        f"about {count} combinations of {space.combinations:,} in "
+        f"about {count} combinations of {most:,} in "
         f"{figures.seconds(begun.budget_s)}, with the proof of the best"
     )
 
