@@ -129,6 +129,36 @@ def test_when_the_load_time_is_used_up_the_pairs_so_far_count(
     assert ended.seconds < 900 + 60  # of load, and what is between the trials
 
 
+def test_whole_trials_that_take_all_the_load_time_count_as_far_as_they_went(
+    loadstone: VirtualCommandLine,
+) -> None:
+    """A trial of a second lasts as long as its requests, which is 20 s here."""
+    slow = Service(workers=2, capacity_rps=0.2)
+    words = ("--concurrency=4", "--pairs=4", "--method=blocks", "--seconds=1")
+    [ended] = compared(loadstone, slow, slow, 1, *words)
+    assert (ended.code, throughput(ended)["answer"]) == (4, "unknown")
+    assert "of load are used up after 1 pair; raise --pairs" in ended.stderr
+
+
+@pytest.mark.parametrize("method", ["turns", "blocks"])
+def test_services_that_are_faster_than_the_load_are_not_called_the_same(
+    loadstone: VirtualCommandLine, method: str
+) -> None:
+    a, b = (Service(workers=8, capacity_rps=rate) for rate in (20_000.0, 40_000.0))
+    words = (f"--method={method}", "--seconds=1", "--concurrency=64", "--pairs=4")
+    [ended] = compared(loadstone, a, b, 1, *words)
+    assert ended.code == 4
+    assert "a comparison sends at most 5,000/s in a closed loop" in ended.stderr
+
+
+def test_a_rate_above_the_usual_ceiling_is_offered_as_it_was_given(
+    loadstone: VirtualCommandLine,
+) -> None:
+    ended = loadstone(*SIDES, "--rate=6000", "--dry-run", clouds={"a": A, "b": A})
+    [found] = ended.data["runs"]
+    assert found["rate_per_s_at_most"] == 6000
+
+
 def test_a_stored_comparison_gives_the_same_answer_again(loadstone: VirtualCommandLine) -> None:
     [ended] = compared(loadstone, A, times(1.3), 1)
     slow, fast = ended.data["runs"]

@@ -52,12 +52,13 @@ from loadstone.store.store import Store
 from loadstone.system.redaction import secrets_of_environment
 from loadstone.target.choice import TargetChoice
 from loadstone.target.target import Target
-from loadstone.workload.model import MeasurementConfig, MeasurementGroup, RunConfig
+from loadstone.workload.model import MAX_RATE_RPS, MeasurementConfig, MeasurementGroup, RunConfig
 from loadstone.workload.policy import Interleaved
 from loadstone.workload.searchable import Searchable
 
 PAIRED = "comparison"  # parameter: the label that both runs of a comparison share
 WARM_UP = "warm-up"  # purpose of the first trial, which is not compared
+NEAR_CEILING = 0.9  # share of the highest rate: from here on it may limit the throughput
 FEWEST_TURNS = 2.5  # pairs of turns that a trial has time for, however slow the service
 SIDE = "side"  # parameter: the name of the run's side
 ROLE = "compared as"  # parameter: "A" or "B"
@@ -174,9 +175,12 @@ def run_config(
     """Return the run of one side; `carry` decides when each of its trials runs."""
     side, searched = config.sides[number], config.searched
     scenario = searched.scenario
-    limits = Limits()
-    if isinstance(config.load, ClosedLoad):
-        limits = Limits(max_connections=config.load.workers)
+    limits, rate_rps = Limits(), 0.0
+    match config.load:
+        case ClosedLoad(workers=workers):
+            limits = Limits(max_connections=workers)
+        case OpenLoad() as load:
+            rate_rps = load.rate_rps
     record = Measurement(
         scenario=scenario.name,
         title=scenario.title,
@@ -217,6 +221,7 @@ def run_config(
         profiles=config.profiles,
         fleet=config.fleet,
         tags=config.tags,
+        max_rate_rps=max(MAX_RATE_RPS, rate_rps),
     )
 
 
@@ -344,10 +349,11 @@ class _Session:
                 for one in self._undecided(loads):
                     trials = usable(partial(both, one, _purpose(one)), self._names)
                     duets.append(duet(trials, self._samples(trials)))
+                    self._require_below_ceiling(duets[-1].values.get(THROUGHPUT, ()))
             except LoadTimeUsed:
                 if self.found is None:
                     raise
-                self.display.say(f"  {_used_up(self.config, f'after {self.found.pairs} pairs')}")
+                self.display.say(f"  {_used_up(self.config, _after(self.found))}")
                 is_over = True
             self.found = of_turns(duets, self.config.criteria)
             if is_over:
@@ -425,6 +431,10 @@ class _Session:
                 self.display.say(_progress(found))
                 if is_answered(found, config.most_slower):
                     break
+        except LoadTimeUsed:
+            if self.found is None:
+                raise LoadTimeUsed(_used_up(config, "before an answer")) from None
+            self.display.say(f"  {_used_up(config, _after(self.found))}")
         finally:
             # Before the users of both runs are removed, for which the service must answer.
             if config.switch is not None:
@@ -436,7 +446,19 @@ class _Session:
         if config.switch is not None:
             config.switch.to(side)
             measure(TrialRequest(config.load, purpose=WARM_UP))
-        return measure(TrialRequest(config.load, purpose=config.sides[side].name))
+        trial = measure(TrialRequest(config.load, purpose=config.sides[side].name))
+        self._require_below_ceiling([trial.stats.completed_rps])
+        return trial
+
+    def _require_below_ceiling(self, rates_rps: Sequence[float]) -> None:
+        """Refuse services of which only the rate that a closed loop may send is seen."""
+        most = max(rates_rps, default=0.0)
+        if not self.config.is_paced and most > NEAR_CEILING * MAX_RATE_RPS:
+            raise MeasurementInvalid(
+                f"{most:,.0f}/s are completed, and a comparison sends at most "
+                f"{MAX_RATE_RPS:,.0f}/s in a closed loop, which does not tell them "
+                "apart: give a --rate"
+            )
 
 
 _Both = Callable[[ClosedLoad, str], tuple[Trial, Trial]]  # measures a trial of each side
@@ -446,6 +468,10 @@ def _used_up(config: ComparisonConfig, when: str) -> str:
     return (
         f"the {config.load_s:.0f} s of load are used up {when}; raise --pairs to go on for longer"
     )
+
+
+def _after(found: PairComparison) -> str:
+    return f"after {found.pairs} pair{'' if found.pairs == 1 else 's'}"
 
 
 def _progress(found: PairComparison) -> str:
