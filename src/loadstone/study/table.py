@@ -42,6 +42,7 @@ class TurnOutcome:
     result: Run | None
     failure: str | None = None
     exit_code: int = 0  # as that of a command which measured this turn alone
+    is_clean: bool = True  # whether all that it created is removed
 
     @property
     def host(self) -> str:
