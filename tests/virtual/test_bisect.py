@@ -98,6 +98,26 @@ def test_a_patch_with_other_content_is_measured_anew(loadstone: VirtualCommandLi
         assert (ended.code, not ended.engine.plans) == (0, is_known)
 
 
+def test_the_steps_are_shown_if_the_last_comparison_fails(loadstone: VirtualCommandLine) -> None:
+    """The slow version breaks when it is started for the second time, beside the one before."""
+    begun = list[str]()
+
+    def lab(settings: Mapping[str, str]) -> Service:
+        begun.append(settings["release"])
+        if begun.count(VERSIONS[2]) > 1 and begun[-1] == VERSIONS[2]:
+            return Service(error_share=0.5)
+        return slow_since(VERSIONS[2], 1.3)(settings)
+
+    releases = [f"--release={one}" for one in VERSIONS[:3]]
+    ended = loadstone("bisect", *releases, *SHORT, lab=lab)
+    assert (ended.code, ended.data["exit_code"]) == (4, 4), ended.stderr
+    found = ended.data["bisection"]
+    assert [one["version"] for one in found["steps"]] == [VERSIONS[1]]
+    assert found["first_bad"] is None
+    assert f"{VERSIONS[2]} is the first on the slower side" in found["sentence"]
+    assert f"its comparison with {VERSIONS[1]} failed" in found["sentence"]
+
+
 def test_what_a_step_leaves_in_its_cloud_is_said_at_the_end(
     loadstone: VirtualCommandLine,
 ) -> None:

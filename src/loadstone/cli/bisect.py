@@ -178,6 +178,7 @@ class _VersionBisection:
     def report(self) -> "Report":
         """Carry it out; return the report of its last comparison, with the steps."""
         from loadstone.compare.bisect import JudgedVersion, StepAnswer, bisect, slowest, step_of
+        from loadstone.compare.section import Compared
         from loadstone.errors import EnvironmentUnusable, MeasurementInvalid
 
         last = len(self.versions) - 1
@@ -194,7 +195,7 @@ class _VersionBisection:
                 [(_, found)] = self._compared(0, index, whole).metrics
                 step = step_of(index, found, whole)
             except (EnvironmentUnusable, MeasurementInvalid) as problem:
-                why = str(problem).splitlines()[0]
+                why = _first_line(problem)
                 self._say(f"{self.versions[index].name} cannot be measured: {why}")
                 step = JudgedVersion(index, StepAnswer.UNDECIDED, None, why)
             self._say(f"{self.versions[index].name}: {step.answer.value}")
@@ -207,7 +208,14 @@ class _VersionBisection:
             f"{self.versions[found.first_bad].name} compared with "
             f"{self.versions[found.last_good].name}"
         )
-        neighbours = self._compared(found.last_good, found.first_bad)
+        try:
+            neighbours = self._compared(found.last_good, found.first_bad)
+        except (EnvironmentUnusable, MeasurementInvalid) as problem:
+            # The steps have their answers all the same.
+            names = (self.versions[found.last_good].name, self.versions[found.first_bad].name)
+            why = f"{names[1]} could not be compared with {names[0]}: {_first_line(problem)}"
+            nothing = tuple((title, ()) for title, _ in ends.metrics)
+            neighbours = Compared(names, (), nothing, ends.criteria, is_paired=True, notes=(why,))
         return _with_steps(neighbours, found, whole, self)
 
     def _say(self, line: str) -> None:
@@ -263,6 +271,10 @@ class _VersionBisection:
             (one.name, one.settings.pairs(), one.settings.source.title) for one in self.versions
         ]
         return hashlib.sha256(repr((pairs, load)).encode()).hexdigest()[:12]
+
+
+def _first_line(problem: Exception) -> str:
+    return str(problem).splitlines()[0]
 
 
 BISECTION = "bisection"  # parameter: the versions and the load of a bisection
@@ -330,6 +342,11 @@ def _with_steps(
         said = (
             f"It became {word} ({times}) after {before} and at the latest with {blamed}; "
             f"{between} could not be judged."
+        )
+    elif not rows:
+        said = (
+            f"{blamed} is the first on the {word} side of half the difference ({times}); its "
+            f"comparison with {before} failed."
         )
     elif has_brought_it:
         said = f"{blamed} is the first that is {word}."
