@@ -1,13 +1,15 @@
 """Several comparisons that are answered together."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
 from loadstone.compare.answer import Answer, Criteria, MetricComparison, compare
 from loadstone.compare.metrics import REQUEST_TIME, THROUGHPUT
 from loadstone.compare.section import Compared, report_of
-from loadstone.compare.several import share_of, together
+from loadstone.compare.several import report_of_several, share_of, together
+from loadstone.report import junit
 
 pytestmark = pytest.mark.pure
 CRITERIA = Criteria(most_pairs=8)
@@ -105,3 +107,27 @@ def test_the_title_tells_a_metric_with_another_answer() -> None:
     assert title.count("faster") == title.count("slower") == 1
     alike = report_of(compared(spread(1.2, 0.001), spread(0.8, 0.001))).title
     assert "request time" not in alike
+
+
+def test_what_a_run_left_is_named_in_every_format_and_hides_no_missing_answer() -> None:
+    known = replace(
+        compared(spread(1.5, 0.001), spread(1.5, 0.001)), left=("20261128-2100-abcdef",)
+    )
+    report = report_of_several([known], " --store here")
+    assert (report.exit_code, report.is_clean) == (1, False)
+    [said] = [one.text for one in report.statements if "is left" in one.text]
+    assert said.endswith("loadstone results clean 20261128-2100-abcdef --store here")
+    assert 'failures="1"' in junit.render(report)
+
+    unknown = compared(spread(1.0, 0.5), spread(1.0, 0.5))
+    both = report_of_several([known, unknown])
+    assert (both.exit_code, both.is_clean) == (4, False)
+    assert len([one for one in both.statements if "is left" in one.text]) == 1
+
+
+def test_a_difference_that_is_not_shown_is_not_told_as_one() -> None:
+    found = compared(spread(1.5, 0.001), spread(1.02, 0.5))
+    [section] = report_of(found).sections
+    _, *meanings = section.statements
+    assert len(meanings) == 1
+    assert meanings[0].text.startswith("With several in flight, B completes 50 % more")

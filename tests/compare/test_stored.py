@@ -35,7 +35,7 @@ def test_n_with_different_objectives_is_not_compared() -> None:
     strict = run(2, found, objectives="p95<100ms")
     with pytest.raises(InvalidInput, match=r"different objectives \(no growing .*; p95<100ms\)"):
         compared(loose, strict)
-    assert compared(loose, loose)
+    assert compared(loose, run(4, found, objectives="no growing backlog, no errors"))
     same = run(3, found, objectives="errors<0.1%")
     assert compared(loose, same).notes == ()
 
@@ -81,3 +81,24 @@ def test_runs_that_measured_one_scenario_in_other_ways_say_so() -> None:
     search = run(1, Capacity(100.0, 98.0, 102.0, 0.95))
     with pytest.raises(InvalidInput, match=r"issue \(a search for N\) and .* \(a fixed load\)"):
         compared(search, fixed(2, 10.0))
+
+
+def test_a_run_is_not_compared_with_itself() -> None:
+    one = run(1, Capacity(100.0, 98.0, 102.0, 0.95))
+    with pytest.raises(InvalidInput, match="A and B are the same run"):
+        compared(one, one)
+
+
+def test_a_search_without_a_number_says_why_n_is_not_compared() -> None:
+    number, wide = Capacity(100.0, 98.0, 102.0, 0.95), Capacity(None, 60.0, 120.0, 0.95)
+    why = r"N of B is no number \(60 to 120/s\), so that it is not compared"
+    with pytest.raises(InvalidInput, match=why):
+        compared(run(1, number), run(2, wide))
+    trials = RESULT.measurements[0].trials
+    with_cpu = [
+        replace(one, measurements=(replace(one.measurements[0], trials=trials),))
+        for one in (run(1, number), run(2, wide))
+    ]
+    found = compared(*with_cpu)
+    assert [row.metric.name for row in found.metrics[0][1]] == ["CPU per request"]
+    assert "so that it is not compared" in found.notes[0]

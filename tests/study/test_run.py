@@ -6,6 +6,7 @@ from study_files import TWO_BY_TWO, limited, result_of, stretch_of
 
 from loadstone.analysis.model import Cause
 from loadstone.errors import EnvironmentUnusable, InvalidInput
+from loadstone.keystone.journal import JOURNAL
 from loadstone.search.model import Capacity
 from loadstone.store.store import Store
 from loadstone.study import journal
@@ -15,6 +16,7 @@ from loadstone.study.order import turns
 from loadstone.study.outcomes import exit_code, forget_deleted, outcome_of, outcomes
 from loadstone.study.read import StudySource
 from loadstone.study.run import carry_out
+from loadstone.study.section import report_of
 from loadstone.study.table import rows
 from loadstone.study.wording import beside_reference, cells
 from loadstone.target.choice import OwnLab
@@ -87,6 +89,23 @@ def test_a_killed_study_goes_on_at_the_cell_where_it_stopped(tmp_path, store, be
     found = list(outcomes(again, store))
     assert [rate_of(one) for one in found] == list(range(1, 13))
     assert tuple(one.turn for one in found) == turns(begun.begun.study(), 3)
+
+
+def test_what_a_turn_left_in_its_cloud_is_the_reason_of_the_exit_code(store, begun):
+    carry_out(begun, Laboratory(store), quiet, quiet)
+    run_id = begun.ended()[3].run_id
+    target = {"chosen": "OS_*", "identity_url": "http://127.0.0.1:9/v3"}
+    lines = (
+        {"event": "target", "run_id": run_id, **target},
+        {"event": "create", "kind": "domain", "name": f"loadstone-{run_id}"},
+    )
+    path = store.folder(run_id) / JOURNAL
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    found = list(outcomes(begun, store))
+    report = report_of(begun, found)
+    assert (exit_code(found), report.exit_code, report.is_clean) == (1, 1, False)
+    [said] = [one.text for one in report.statements if "is left" in one.text]
+    assert f"loadstone results clean {run_id} --store" in said
 
 
 def test_a_finished_study_has_nothing_left_to_do(store, begun):

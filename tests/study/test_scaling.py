@@ -75,7 +75,7 @@ def test_points_that_do_not_carry_a_fit_are_refused(
 
 def row(workers: int, cache: str, *values: float | None) -> TableRow:
     cell = Cell(levels=(("workers", str(workers)), ("cache", cache)), settings=(), scenario="issue")
-    return TableRow(cell, None, None, values, len(values), True, None, (), ())
+    return TableRow(cell, None, None, values, len(values), True, None, (), (), figures=values)
 
 
 def test_a_study_over_workers_states_the_law_for_each_other_level() -> None:
@@ -91,9 +91,14 @@ def test_a_study_over_workers_states_the_law_for_each_other_level() -> None:
 def test_a_lower_bound_is_no_point_of_the_law() -> None:
     """Four and eight workers reached the highest rate that was allowed."""
     rows = [row(n, "off", min(capacity(n), 50.0)) for n in (1, 2, 3, 4, 8)]
-    rows = [replace(one, at_least=(one.values == (50.0,),)) for one in rows]
-    assert [one.numbers for one in rows][-1] == ()
+    rows = [replace(one, figures=(None,)) if one.values == (50.0,) else one for one in rows]
     assert list(sentences(rows)) == []
+
+
+def test_what_the_load_generator_limited_is_no_point_of_the_law() -> None:
+    rows = [row(n, "off", capacity(n), capacity(n)) for n in (1, 2, 4, 8)]
+    assert list(sentences(rows))
+    assert list(sentences([*rows[:3], replace(rows[3], is_valid=False)])) == []
 
 
 def test_more_than_linear_growth_is_told_and_forecasts_nothing() -> None:

@@ -87,7 +87,17 @@ def test_a_step_that_fell_short_has_no_figure_and_says_why(stretch, line):
     run = result_with("run-1", (WARM_UP, stretch_of(200, 20.0), stretch))
     create, validate = (r for r in rows(STUDY, [TurnOutcome(turn, run)]) if r.cell == turn.cell)
     assert (create.estimate.value, validate.estimate) == (10.0, None)
-    assert validate.failures == (line,)
+    assert (create.failures, validate.failures) == ((), (line,))
+
+
+def test_a_step_that_fell_short_takes_no_certainty_from_the_others(tmp_path):
+    begun = journal.begin(tmp_path, StudySource("mine.yaml", STEPS), quick=False, seed=1)
+    short = result_with("run-1", (WARM_UP, stretch_of(200, 20.0), stretch_of(120, 10.0)))
+    found = [TurnOutcome(turn, short, None, 4) for turn in turns(STUDY, 1)]
+    create, validate, *_ = as_data(report_of(begun, found))["measurements"]
+    assert (create["certainty"]["exit_code"], create["failures"]) == (0, [])
+    assert create["answer"]["sentence"] == "workers 1, create serially: rate 10.0 per s"
+    assert validate["certainty"]["exit_code"] == 4
 
 
 def test_a_warm_up_that_fell_short_costs_no_figure_and_is_said(tmp_path):

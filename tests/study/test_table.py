@@ -226,6 +226,43 @@ def test_ranges_with_one_middle_are_not_said_to_show_no_difference():
     assert list(wording.overview(STUDY, rows(STUDY, with_ranges(found)))) == []
 
 
+def late(found):
+    """Return the outcomes with one trial each, in which the load generator was the limit."""
+    (trial,) = stretch_of(10, 5.0).trials
+    trial = replace(trial, health=replace(trial.health, limits=("no core free",)))
+    runs = [
+        replace(one.result, measurements=(replace(one.result.measurements[0], trials=(trial,)),))
+        for one in found
+    ]
+    return [replace(one, result=run) for one, run in zip(found, runs, strict=True)]
+
+
+def test_what_the_load_generator_limited_shows_neither_a_difference_nor_none():
+    cells = [(web, workers) for web in ("apache", "nginx") for workers in ("1", "2")]
+    alike = measured(dict.fromkeys(cells, ALIKE))
+    assert list(wording.overview(STUDY, rows(STUDY, alike)))
+    assert list(wording.overview(STUDY, rows(STUDY, late(alike)))) == []
+    faster = measured({cell: [3 * x if cell[0] == "nginx" else x for x in ALIKE] for cell in cells})
+    assert {one.answer for one in differences(STUDY, faster)} == {Answer.FASTER}
+    for one in differences(STUDY, late(faster)):
+        assert (one.answer, one.p, one.ratio.count) == (Answer.UNKNOWN, None, 3)
+        assert wording.conclusion(one, STUDY) == "no test: the load generator was the limit"
+    assert not list(wording.comparison_notes(STUDY, late(faster)))
+
+
+def test_the_lowest_of_a_range_and_a_bound_is_the_low_end_of_the_range():
+    found = measured({("apache", "1"): [10.0, 30.0, None]})
+    ranged = with_ranges(found)
+    bound = Capacity(30.0, 30.0, None, 0.0)
+    for at, one in enumerate(ranged):
+        if one.result is not None and one.turn.repeat == 2:
+            (search,) = one.result.measurements
+            run = replace(one.result, measurements=(replace(search, capacity=bound),))
+            ranged[at] = replace(one, result=run)
+    estimate = row(ranged, "apache", "1").estimate
+    assert (estimate.value, estimate.high) == (pytest.approx(10.0 / 1.2), None)
+
+
 def test_settings_that_differ_between_two_levels_are_one_folded_table(tmp_path):
     found = measured({(web, "1"): ALIKE for web in ("apache", "nginx")})
     facts = {"apache": (("cache", "on"),), "nginx": (("cache", "off"), ("a", "1"), ("b", "2"))}

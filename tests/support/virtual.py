@@ -63,8 +63,10 @@ class _NoNetwork(BaseAdapter):
         url = urlsplit(str(request.url))
         body = json.loads(request.body) if request.body else None
         call = _Call(str(request.method), url.path, {"Host": url.netloc, **request.headers})
+        refused = self._fake.disturb(call.command, call.path)
         with self._fake.lock:  # users are created in parallel
-            status, value, *headers = self._fake.carry_out(call, url, body)
+            done = self._fake.carry_out(call, url, body) if refused is None else (refused, None)
+        status, value, *headers = done
         response = requests.Response()
         response.status_code, response.url, response.request = status, str(request.url), request
         response.headers.update({"Content-Type": "application/json", **dict(*headers)})

@@ -1,5 +1,6 @@
 """`loadstone bisect` of simulated labs: the first slow version is found, or none is blamed."""
 
+import json
 from collections.abc import Callable, Mapping
 
 import pytest
@@ -95,6 +96,51 @@ def test_a_patch_with_other_content_is_measured_anew(loadstone: VirtualCommandLi
         patch.write_text(text)
         ended = loadstone("bisect", *releases, *SHORT, "--resume", lab=lab)
         assert (ended.code, not ended.engine.plans) == (0, is_known)
+
+
+def test_the_steps_are_shown_if_the_last_comparison_fails(loadstone: VirtualCommandLine) -> None:
+    """The slow version breaks when it is started for the second time, beside the one before."""
+    begun = list[str]()
+
+    def lab(settings: Mapping[str, str]) -> Service:
+        begun.append(settings["release"])
+        if begun.count(VERSIONS[2]) > 1 and begun[-1] == VERSIONS[2]:
+            return Service(error_share=0.5)
+        return slow_since(VERSIONS[2], 1.3)(settings)
+
+    releases = [f"--release={one}" for one in VERSIONS[:3]]
+    ended = loadstone("bisect", *releases, *SHORT, lab=lab)
+    assert (ended.code, ended.data["exit_code"]) == (4, 4), ended.stderr
+    found = ended.data["bisection"]
+    assert [one["version"] for one in found["steps"]] == [VERSIONS[1]]
+    assert found["first_bad"] is None
+    assert f"{VERSIONS[2]} is the first on the slower side" in found["sentence"]
+    assert f"its comparison with {VERSIONS[1]} failed" in found["sentence"]
+
+
+def test_what_a_step_leaves_in_its_cloud_is_said_at_the_end(
+    loadstone: VirtualCommandLine,
+) -> None:
+    """One domain of the first comparison stays, and so the answer does not end with 0."""
+    removed = list[str]()
+
+    def keep_the_first_domain(method: str, path: str) -> int | None:
+        if method == "DELETE" and path.startswith("/v3/domains/"):
+            removed.append(path)
+            return 403 if path == removed[0] else None
+        return None
+
+    loadstone.fake.disturb = keep_the_first_domain
+    releases = [f"--release={one}" for one in VERSIONS[2:5]]
+    words = ("bisect", *releases, *SHORT[:-1], "--users=2", "--json=out.json")
+    lab = slow_since(VERSIONS[4], 1.3)
+    for more in ((), ("--resume",)):  # which measures nothing: what was left is still there
+        ended = loadstone(*words, *more, lab=lab)
+        data = json.loads((loadstone.home / "out.json").read_text())
+        assert (ended.code, data["exit_code"]) == (1, 1), ended.stderr
+        assert data["bisection"]["first_bad"] == VERSIONS[4]
+        printed = " ".join(ended.stdout.split())
+        assert printed.count("is left; remove it: loadstone results clean 20") == 1
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,20 @@
 """`loadstone compare` of simulated services: which is faster, and how often that is wrong."""
 
 import json
+from dataclasses import replace
+from itertools import count
 from statistics import fmean
+from typing import Any
 from xml.etree import ElementTree as Xml
 
 import pytest
 from binomial import most_failures
 from documents import only
+from simulator.engine import VirtualEngine
 from simulator.service import Service
 from virtual import Ended, VirtualCommandLine
+
+from loadstone.engine.health import Health
 
 SIDES = ("compare", "--cloud=a", "--cloud=b", "--users=0", "--json=-")
 SHORT = ("--seconds=2", "--concurrency=6", "--pairs=12")
@@ -101,6 +107,56 @@ def test_at_a_given_rate_latencies_are_compared(loadstone: VirtualCommandLine) -
     for ended in compared(loadstone, A, slow, 2, *words):
         (name, found), *_ = only(ended.data)["metrics"].items()
         assert (ended.code, name, found["answer"]) == (0, "latency p50", "slower")
+
+
+def test_when_the_load_time_is_used_up_the_pairs_so_far_count(
+    loadstone: VirtualCommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The generator is late in two of three trials, and those that are repeated take load, too."""
+    health, calls = VirtualEngine._health, count()
+
+    def is_late_at_first(engine: VirtualEngine, *of_trial: Any) -> Health:
+        is_late = next(calls) // 2 % 3 < 2  # both sides of a trial are judged
+        return health(replace(engine, lag_s=1.0) if is_late else engine, *of_trial)
+
+    monkeypatch.setattr(VirtualEngine, "_health", is_late_at_first)
+    sides = {"a": Service(workers=2, capacity_rps=4.0), "b": Service(workers=2, capacity_rps=2.0)}
+    ended = loadstone(*SIDES, "--concurrency=8", clouds=sides)
+    assert (ended.code, throughput(ended)["answer"]) == (0, "slower"), ended.stderr
+    pairs = throughput(ended)["pairs"]
+    assert 4 <= pairs < 8
+    assert f"of load are used up after {pairs} pairs; raise --pairs" in ended.stderr
+    assert ended.seconds < 900 + 60  # of load, and what is between the trials
+
+
+def test_whole_trials_that_take_all_the_load_time_count_as_far_as_they_went(
+    loadstone: VirtualCommandLine,
+) -> None:
+    """A trial of a second lasts as long as its requests, which is 20 s here."""
+    slow = Service(workers=2, capacity_rps=0.2)
+    words = ("--concurrency=4", "--pairs=4", "--method=blocks", "--seconds=1")
+    [ended] = compared(loadstone, slow, slow, 1, *words)
+    assert (ended.code, throughput(ended)["answer"]) == (4, "unknown")
+    assert "of load are used up after 1 pair; raise --pairs" in ended.stderr
+
+
+@pytest.mark.parametrize("method", ["turns", "blocks"])
+def test_services_that_are_faster_than_the_load_are_not_called_the_same(
+    loadstone: VirtualCommandLine, method: str
+) -> None:
+    a, b = (Service(workers=8, capacity_rps=rate) for rate in (20_000.0, 40_000.0))
+    words = (f"--method={method}", "--seconds=1", "--concurrency=64", "--pairs=4")
+    [ended] = compared(loadstone, a, b, 1, *words)
+    assert ended.code == 4
+    assert "a comparison sends at most 5,000/s in a closed loop" in ended.stderr
+
+
+def test_a_rate_above_the_usual_ceiling_is_offered_as_it_was_given(
+    loadstone: VirtualCommandLine,
+) -> None:
+    ended = loadstone(*SIDES, "--rate=6000", "--dry-run", clouds={"a": A, "b": A})
+    [found] = ended.data["runs"]
+    assert found["rate_per_s_at_most"] == 6000
 
 
 def test_a_stored_comparison_gives_the_same_answer_again(loadstone: VirtualCommandLine) -> None:

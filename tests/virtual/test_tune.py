@@ -221,10 +221,13 @@ def test_wrong_use_is_refused(
 def test_a_dry_run_shows_the_space_and_measures_nothing(
     loadstone: VirtualCommandLine, space: Path
 ) -> None:
-    ended = loadstone("tune", f"--space={space}", "--dry-run", "--with-trades")
+    words = ("--dry-run", "--with-trades", "--budget=10h")
+    ended = loadstone("tune", f"--space={space}", *words)
     assert ended.code == 0
     assert "gain       threads: the default, 2, 4" in ended.stdout
     assert "only where cache is memcached" in ended.stdout
     assert "trade      hash-rounds: the default, 4, 12" in ended.stdout
+    # 3 x 2 x 3 with the default, which has no cache_on_issue.
+    assert "about 17 combinations of 17 in 600 min" in ended.stdout
     assert not ended.engine.plans
     assert not list(loadstone.home.glob("home/results/tunings/*"))

@@ -103,6 +103,24 @@ def test_the_gain_of_a_setting_is_proven_and_the_settings_are_put_back(cloud: Co
 
 
 @pytest.mark.processes
+def test_what_a_tuning_leaves_in_its_cloud_is_no_success(cloud: Commanded) -> None:
+    removed = list[str]()
+
+    def keep_the_first_domain(method: str, path: str) -> int | None:
+        if method == "DELETE" and path.startswith("/v3/domains/"):
+            removed.append(path)
+            return 403 if path == removed[0] else None
+        return None
+
+    cloud.loadstone.fake.disturb = keep_the_first_domain
+    ended = cloud.tuned("--yes-change-this-target", "--users=2", "--budget=10m")
+    assert (ended.code, ended.data["exit_code"]) == (1, 1), ended.stderr
+    shown = cloud.loadstone("tune", f"--resume={ended.data['tuning_id']}")
+    assert shown.code == 1
+    assert "is left; remove it: loadstone results clean" in " ".join(shown.stdout.split())
+
+
+@pytest.mark.processes
 def test_a_trade_is_measured_apart_and_is_not_a_gain(cloud: Commanded) -> None:
     ended = cloud.tuned("--yes-change-this-target", "--with-trades", ROUNDS_4=2.0)
     found = only(ended)

@@ -1,7 +1,7 @@
 """`loadstone bisect`: which version made it slower?"""
 
 import hashlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TextIO, Unpack
 
 import click
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from loadstone.compare.measure import Side
     from loadstone.compare.section import Compared
     from loadstone.lab.keystone.settings import LabSettings
+    from loadstone.live.feed import Feed
     from loadstone.report.section import Report
-    from loadstone.result.observer import Display
     from loadstone.run.backend import Backend
     from loadstone.store.location import StoreLocation
     from loadstone.store.store import Store
@@ -106,6 +106,7 @@ def bisect(ctx: click.Context, **options: Unpack[BisectOptions]) -> None:
     \b
     Exit codes:
       0  the first slow version was found
+      1  it was found, and something that a run created could not be removed
       4  the last version is not slower, or the comparisons do not decide
       70 internal error of Loadstone
     """
@@ -121,7 +122,8 @@ def bisect(ctx: click.Context, **options: Unpack[BisectOptions]) -> None:
         return
     backend = backend_of(ctx)
     with open_store(options["location"]) as store, watching(backend, store) as display:
-        report = _VersionBisection(versions, options, backend, store, display).report()
+        bisection = _VersionBisection(versions, options, backend, store, display)
+        report = bisection.with_left(bisection.report())
     ctx.exit(_show(report, options))
 
 
@@ -162,11 +164,21 @@ class _VersionBisection:
     options: BisectOptions
     backend: "Backend"
     store: "Store"
-    display: "Display"
+    display: "Feed"
+    known_runs: list[str] = field(default_factory=list)  # of an earlier, unfinished bisection
+
+    def with_left(self, report: "Report") -> "Report":
+        """Return the report with what the runs of all steps left in their clouds."""
+        from loadstone.report.sections.left import with_left
+        from loadstone.run.exit_code import left_by
+
+        runs = left_by(self.store, (*self.known_runs, *self.display.state.run_ids))
+        return with_left(report, runs, self.options["location"].option)
 
     def report(self) -> "Report":
         """Carry it out; return the report of its last comparison, with the steps."""
         from loadstone.compare.bisect import JudgedVersion, StepAnswer, bisect, slowest, step_of
+        from loadstone.compare.section import Compared
         from loadstone.errors import EnvironmentUnusable, MeasurementInvalid
 
         last = len(self.versions) - 1
@@ -175,7 +187,7 @@ class _VersionBisection:
         [(_, rows)] = ends.metrics
         whole = slowest(rows)
         if whole is None:
-            return _without_slowdown(ends, self.versions, is_faster=self.options["is_faster"])
+            return _without_slowdown(ends, self)
 
         def compared(index: int) -> "JudgedVersion":
             self._say(f"{self.versions[index].name} compared with {self.versions[0].name}")
@@ -183,7 +195,7 @@ class _VersionBisection:
                 [(_, found)] = self._compared(0, index, whole).metrics
                 step = step_of(index, found, whole)
             except (EnvironmentUnusable, MeasurementInvalid) as problem:
-                why = str(problem).splitlines()[0]
+                why = _first_line(problem)
                 self._say(f"{self.versions[index].name} cannot be measured: {why}")
                 step = JudgedVersion(index, StepAnswer.UNDECIDED, None, why)
             self._say(f"{self.versions[index].name}: {step.answer.value}")
@@ -196,7 +208,14 @@ class _VersionBisection:
             f"{self.versions[found.first_bad].name} compared with "
             f"{self.versions[found.last_good].name}"
         )
-        neighbours = self._compared(found.last_good, found.first_bad)
+        try:
+            neighbours = self._compared(found.last_good, found.first_bad)
+        except (EnvironmentUnusable, MeasurementInvalid) as problem:
+            # The steps have their answers all the same.
+            names = (self.versions[found.last_good].name, self.versions[found.first_bad].name)
+            why = f"{names[1]} could not be compared with {names[0]}: {_first_line(problem)}"
+            nothing = tuple((title, ()) for title, _ in ends.metrics)
+            neighbours = Compared(names, (), nothing, ends.criteria, is_paired=True, notes=(why,))
         return _with_steps(neighbours, found, whole, self)
 
     def _say(self, line: str) -> None:
@@ -218,19 +237,22 @@ class _VersionBisection:
             (BISECTION, self._key),
             (STEP, f"{one},{other},{'' if metric is None else metric.name}"),
         )
+        profiles = options["profiles"] and metric is None and one + 1 == other
         if options["is_resumed"]:
             known = _known(self.store, parameters, most_slower)
-            if known is not None:
+            if known is not None and (known.where is not None or not profiles):
                 self._say("measured before")
+                self.known_runs.extend(known.run_ids)
                 return known
         sides = _sides(self.versions[one], self.versions[other])
         config = replace(
             config_of(sides, options, most_slower, parameters),
             metric=metric,
-            profiles=options["profiles"] and metric is None and one + 1 == other,
+            profiles=profiles,
         )
         measured = measure(config, self.store, self.display, self.backend)
-        return comparison_of(measured, options, most_slower)
+        # What its runs left is said of all steps together.
+        return replace(comparison_of(measured, options, most_slower), left=())
 
     @property
     def _key(self) -> str:
@@ -249,6 +271,10 @@ class _VersionBisection:
             (one.name, one.settings.pairs(), one.settings.source.title) for one in self.versions
         ]
         return hashlib.sha256(repr((pairs, load)).encode()).hexdigest()[:12]
+
+
+def _first_line(problem: Exception) -> str:
+    return str(problem).splitlines()[0]
 
 
 BISECTION = "bisection"  # parameter: the versions and the load of a bisection
@@ -270,18 +296,18 @@ def _known(
     return None
 
 
-def _without_slowdown(ends: "Compared", versions: list[Version], *, is_faster: bool) -> "Report":
+def _without_slowdown(ends: "Compared", bisection: _VersionBisection) -> "Report":
     from loadstone.compare.section import report_of
     from loadstone.errors import MeasurementInvalid
     from loadstone.report.section import Statement
 
-    first, last = versions[0].name, versions[-1].name
+    first, last = bisection.versions[0].name, bisection.versions[-1].name
     said = (
         f"{first} was not shown to be faster than {last}: there is no gain to find."
-        if is_faster
+        if bisection.options["is_faster"]
         else f"{last} was not shown to be slower than {first}: there is no slowdown to find."
     )
-    report = report_of(ends)
+    report = report_of(ends, bisection.options["location"].option)
     return replace(
         report,
         title=said,
@@ -317,6 +343,11 @@ def _with_steps(
             f"It became {word} ({times}) after {before} and at the latest with {blamed}; "
             f"{between} could not be judged."
         )
+    elif not rows:
+        said = (
+            f"{blamed} is the first on the {word} side of half the difference ({times}); its "
+            f"comparison with {before} failed."
+        )
     elif has_brought_it:
         said = f"{blamed} is the first that is {word}."
     else:
@@ -342,7 +373,7 @@ def _with_steps(
         ),
         f"{whole.metric.name}; {names[-1]} has {whole.ratio:.3f}",
     )
-    report = report_of(neighbours)
+    report = report_of(neighbours, bisection.options["location"].option)
     is_answered = found.is_found and has_brought_it
     return replace(
         report,

@@ -245,6 +245,7 @@ def compare(ctx: click.Context, **options: Unpack[CompareOptions]) -> None:
     \b
     Exit codes:
       0  the answer is known, whatever it is
+      1  it is known, and something that a run created could not be removed
       4  the answer is not known
     With --fail-if-slower SHARE:
       0  B is not slower by more than SHARE
@@ -491,7 +492,7 @@ def comparison_of(
         statements=measured.comparison.statements,
         where=measured.where,
         notes=(*notes, *disturbance.notes(measured.runs)),
-        is_clean=measured.is_clean,
+        left=measured.left,
     )
 
 

@@ -116,6 +116,8 @@ def show(**options: Unpack[StudyShowOptions]) -> None:
 
     begun = _started(options["name"], options["location"])
     if begun is not None:
+        why = "does not go with the ID of a study: it began with its own"
+        refuse_given(click.get_current_context(), ("quick", "seed"), why)
         with open_to_read(options["location"]) as store:
             ended = tuple(outcomes(begun, store))
         if options["page"] is not None:

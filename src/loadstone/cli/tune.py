@@ -11,7 +11,15 @@ from loadstone.cli.choose import PERMISSION, UNDONE_ANYWAY, backend_of, once, re
 from loadstone.cli.dry_run import DRY_RUN, show_dry_run
 from loadstone.cli.duration import Number, Span
 from loadstone.cli.output import command_line
-from loadstone.cli.stored import JSON, STORE, OutputFile, open_store, write, write_json
+from loadstone.cli.stored import (
+    JSON,
+    STORE,
+    OutputFile,
+    open_store,
+    open_to_read,
+    write,
+    write_json,
+)
 from loadstone.cli.watching import watching, watching_options
 from loadstone.keystone.scenarios import SCENARIOS
 
@@ -194,8 +202,9 @@ def tune(ctx: click.Context, **options: Unpack[TuneOptions]) -> None:
         --yes-change-this-target
     loadstone tune --resume 20261125-2012-a1b2c3
 
-    Exit code 0 with an answer, also if it is that no gain is shown; 2 for an invalid space or too
-    small a budget; 3 if the default does not start; 70 after an internal error.
+    Exit code 0 with an answer, also if it is that no gain is shown; 1 if something that a run
+    created could not be removed; 2 for an invalid space or too small a budget; 3 if the default
+    does not start; 70 after an internal error.
     """
     from loadstone.tune import journal as journals
     from loadstone.tune.propose import require_optuna
@@ -359,13 +368,17 @@ def _require_time(begun: "Begun") -> None:
 
 def _report(found: "TuningJournal", location: "StoreLocation", backend: "Backend") -> "Report":
     """Carry out a tuning, or what is left of it."""
+    from loadstone.report.sections.left import with_left
+    from loadstone.run.exit_code import left_by
     from loadstone.tune.measured import RealMeasure
     from loadstone.tune.section import Shown, report_of
     from loadstone.tune.tuning import tune
 
-    begun, known = found.begun, found.result
+    begun, known, option = found.begun, found.result, location.option
     if known is not None:
-        return report_of(Shown(known, found, location.option))
+        with open_to_read(location) as store:
+            left = left_by(store, found.runs)
+        return with_left(report_of(Shown(known, found, option)), left, option)
     with found.locked(), open_store(location) as store, watching(backend, store) as display:
         display.say(f"tuning {found.tuning_id}; --resume {found.tuning_id} goes on with it")
         measure = found.recorded(RealMeasure(found, store, display, backend))
@@ -377,7 +390,8 @@ def _report(found: "TuningJournal", location: "StoreLocation", backend: "Backend
             lambda line: display.say(f"tune: {line}"),
         )
         found.end(tuned)
-    return report_of(Shown(tuned, found, location.option))
+        left = left_by(store, (*found.runs, *display.state.run_ids))
+    return with_left(report_of(Shown(tuned, found, option)), left, option)
 
 
 def _show_dry_run(begun: "Begun", to: TextIO | None) -> None:
@@ -399,9 +413,10 @@ def _show_dry_run(begun: "Begun", to: TextIO | None) -> None:
         levels = ", ".join("the default" if level is None else level for level in choices)
         shown = levels if len(choices) > 1 else f"only where {_conditions(one.when)}"
         click.echo(f"{one.kind.value:10} {one.name}: {shown}")
-    count = combinations(costs, begun.budget_s / 2)
+    most = space.combinations - 1  # beside the default
+    count = min(combinations(costs, begun.budget_s / 2), most)
     click.echo(
-        f"about {count} combinations of {space.combinations:,} in "
+        f"about {count} combinations of {most:,} in "
         f"{figures.seconds(begun.budget_s)}, with the proof of the best"
     )
 

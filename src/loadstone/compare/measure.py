@@ -37,7 +37,7 @@ from loadstone.engine import gate
 from loadstone.engine.fleet.address import FleetAddress
 from loadstone.engine.gate import Engine
 from loadstone.engine.samples import Samples
-from loadstone.errors import MeasurementInvalid
+from loadstone.errors import LoadTimeUsed, MeasurementInvalid
 from loadstone.faults.journal import UndoJournal
 from loadstone.faults.pending import fault_target, undone_target
 from loadstone.plan.load import ClosedLoad, OpenLoad
@@ -45,19 +45,20 @@ from loadstone.plan.model import Limits, Placement
 from loadstone.result.model import Measurement, Run, Tags
 from loadstone.result.observer import Display
 from loadstone.run.backend import REAL, Backend
-from loadstone.run.exit_code import leftovers
+from loadstone.run.exit_code import left_by
 from loadstone.run.flow import hidden, run_on
 from loadstone.search.model import Measure, TrialRequest
 from loadstone.store.store import Store
 from loadstone.system.redaction import secrets_of_environment
 from loadstone.target.choice import TargetChoice
 from loadstone.target.target import Target
-from loadstone.workload.model import MeasurementConfig, MeasurementGroup, RunConfig
+from loadstone.workload.model import MAX_RATE_RPS, MeasurementConfig, MeasurementGroup, RunConfig
 from loadstone.workload.policy import Interleaved
 from loadstone.workload.searchable import Searchable
 
 PAIRED = "comparison"  # parameter: the label that both runs of a comparison share
 WARM_UP = "warm-up"  # purpose of the first trial, which is not compared
+NEAR_CEILING = 0.9  # share of the highest rate: from here on it may limit the throughput
 FEWEST_TURNS = 2.5  # pairs of turns that a trial has time for, however slow the service
 SIDE = "side"  # parameter: the name of the run's side
 ROLE = "compared as"  # parameter: "A" or "B"
@@ -124,8 +125,12 @@ class ComparisonConfig:
     @property
     def load_s(self) -> float:
         """Seconds of load on each side, at most."""
-        profile_s = PROFILE_S + COUNTED_S if self.profiles else 0.0
-        return (self.load.duration_s or 0.0) * self.most_trials + profile_s
+        return (self.load.duration_s or 0.0) * self.most_trials + self.profiling_s
+
+    @property
+    def profiling_s(self) -> float:
+        """Seconds of load on each side for the profile at the end."""
+        return PROFILE_S + COUNTED_S if self.profiles else 0.0
 
     @property
     def most_trials(self) -> int:
@@ -161,7 +166,7 @@ class MeasuredComparison:
     runs: tuple[Run, Run]
     memory_mb: tuple[float | None, float | None]  # of the services, after the last pair
     where: Where | None = None  # where the difference lies, if both were profiled
-    is_clean: bool = True  # whether all that the runs created is removed
+    left: tuple[str, ...] = ()  # the runs that left something in their clouds
 
 
 def run_config(
@@ -170,9 +175,12 @@ def run_config(
     """Return the run of one side; `carry` decides when each of its trials runs."""
     side, searched = config.sides[number], config.searched
     scenario = searched.scenario
-    limits = Limits()
-    if isinstance(config.load, ClosedLoad):
-        limits = Limits(max_connections=config.load.workers)
+    limits, rate_rps = Limits(), 0.0
+    match config.load:
+        case ClosedLoad(workers=workers):
+            limits = Limits(max_connections=workers)
+        case OpenLoad() as load:
+            rate_rps = load.rate_rps
     record = Measurement(
         scenario=scenario.name,
         title=scenario.title,
@@ -213,6 +221,7 @@ def run_config(
         profiles=config.profiles,
         fleet=config.fleet,
         tags=config.tags,
+        max_rate_rps=max(MAX_RATE_RPS, rate_rps),
     )
 
 
@@ -284,8 +293,8 @@ class _Session:
             raise AssertionError("a comparison has at least one pair")
         a, b = (memory_mb(target.members) for target in self.targets)
         both = (run_a, runs[0])
-        is_clean = not any(leftovers(self.store, run.run_id) for run in both)
-        return MeasuredComparison(self.found, both, (a, b), self.where, is_clean)
+        left = left_by(self.store, [run.run_id for run in both])
+        return MeasuredComparison(self.found, both, (a, b), self.where, left)
 
     def _run(self, number: int, carry: Callable[[Measure], None], engine: Engine) -> Run:
         run = run_config(self.config, number, carry)
@@ -305,46 +314,73 @@ class _Session:
         """Measure rounds of trials in turns: one request at a time, and several in flight."""
         config = self.config
         load = cast("ClosedLoad", config.load)
-        names = [side.name for side in config.sides]
         measure_a, measure_b = measures
         order = self.backend.random()
+        left_s = config.load_s - config.profiling_s
 
         def both(load: ClosedLoad, purpose: str) -> tuple[Trial, Trial]:
+            nonlocal left_s
             if shared is not None:
                 shared.deal(order)
             request = TrialRequest(load, purpose)
-            return pair.measure(partial(measure_a, request), partial(measure_b, request))
+            trials = pair.measure(partial(measure_a, request), partial(measure_b, request))
+            left_s -= max(one.spent_s for one in trials)
+            return trials
+
+        def within_time(load: ClosedLoad, purpose: str) -> tuple[Trial, Trial]:
+            if _lasts_s([load]) > left_s:
+                raise LoadTimeUsed(_used_up(config, "before an answer"))
+            return both(load, purpose)
 
         warm = replace(load, turn=load.workers)
-        warmed = usable(partial(both, warm, WARM_UP), names)
+        warmed = usable(partial(both, warm, WARM_UP), self._names)
         loads = list(_loads_in_turns(load, self._slowest_s(warmed)))
-        left_s = config.load_s - (warm.duration_s or 0.0)
         _require_time(loads, config, left_s)
-        duets: list[Duet] = []
-        for _ in range(config.criteria.most_pairs):
-            wanted = self._undecided(loads)
-            left_s -= _lasts_s(wanted)
-            if left_s < 0:
-                self.display.say(
-                    f"  the {config.load_s:.0f} s of load are used up after {len(duets)} pairs; "
-                    "raise --pairs to go on for longer"
-                )
-                break
-            for one in wanted:
-                trials = usable(partial(both, one, _purpose(one)), names)
-                duets.append(duet(trials, self._samples(trials)))
-            self.found = of_turns(duets, config.criteria)
-            self.display.say(_progress(self.found))
-            if is_answered(self.found, config.most_slower):
-                break
+        self._measure_pairs(within_time, loads)
         if config.profiles:
-            single = replace(load, workers=1, turn=1, duration_s=PROFILE_S)
-            profiled = usable(partial(both, single, PROFILED), names)
-            counted: Sequence[Trial] = ()
+            self._profile(both, replace(load, workers=1, turn=1))
+
+    def _measure_pairs(self, both: "_Both", loads: Sequence[ClosedLoad]) -> None:
+        """Measure pair after pair until all is answered or the load time is used up."""
+        duets: list[Duet] = []
+        is_over = False
+        for _ in range(self.config.criteria.most_pairs):
+            try:
+                for one in self._undecided(loads):
+                    trials = usable(partial(both, one, _purpose(one)), self._names)
+                    duets.append(duet(trials, self._samples(trials)))
+                    self._require_below_ceiling(duets[-1].values.get(THROUGHPUT, ()))
+            except LoadTimeUsed:
+                if self.found is None:
+                    raise
+                self.display.say(f"  {_used_up(self.config, _after(self.found))}")
+                is_over = True
+            self.found = of_turns(duets, self.config.criteria)
+            if is_over:
+                break
+            self.display.say(_progress(self.found))
+            if is_answered(self.found, self.config.most_slower):
+                break
+
+    def _profile(self, both: "_Both", single: ClosedLoad) -> None:
+        """Profile both sides in turns; that it cannot be done takes no answer away."""
+        try:
+            profiling = replace(single, duration_s=PROFILE_S)
+            profiled = usable(partial(both, profiling, PROFILED), self._names)
+            self.where = where(profiled)
             if self._count_statements:
-                short = replace(single, duration_s=COUNTED_S)
-                counted = usable(partial(both, short, COUNTED), names)
-            self.where = where(profiled, counted)
+                counting = replace(single, duration_s=COUNTED_S)
+                counted = usable(partial(both, counting, COUNTED), self._names)
+                self.where = where(profiled, counted)
+        except MeasurementInvalid as problem:
+            why = f"The profile of both sides could not be completed: {problem}."
+            if self.found is not None:
+                self.found = replace(self.found, statements=(*self.found.statements, why))
+            self.display.say(f"  {why}")
+
+    @property
+    def _names(self) -> list[str]:
+        return [side.name for side in self.config.sides]
 
     @property
     def _count_statements(self) -> bool:
@@ -386,14 +422,19 @@ class _Session:
     def _alternate(self, *measures: Measure) -> None:
         config = self.config
         trials = [partial(self._one, measure, side) for side, measure in enumerate(measures)]
-        names = [side.name for side in config.sides]
         order = self.backend.random()
         try:
-            for found in in_pairs(trials, names, config.criteria, order, is_paced=config.is_paced):
+            for found in in_pairs(
+                trials, self._names, config.criteria, order, is_paced=config.is_paced
+            ):
                 self.found = found
                 self.display.say(_progress(found))
                 if is_answered(found, config.most_slower):
                     break
+        except LoadTimeUsed:
+            if self.found is None:
+                raise LoadTimeUsed(_used_up(config, "before an answer")) from None
+            self.display.say(f"  {_used_up(config, _after(self.found))}")
         finally:
             # Before the users of both runs are removed, for which the service must answer.
             if config.switch is not None:
@@ -405,7 +446,32 @@ class _Session:
         if config.switch is not None:
             config.switch.to(side)
             measure(TrialRequest(config.load, purpose=WARM_UP))
-        return measure(TrialRequest(config.load, purpose=config.sides[side].name))
+        trial = measure(TrialRequest(config.load, purpose=config.sides[side].name))
+        self._require_below_ceiling([trial.stats.completed_rps])
+        return trial
+
+    def _require_below_ceiling(self, rates_rps: Sequence[float]) -> None:
+        """Refuse services of which only the rate that a closed loop may send is seen."""
+        most = max(rates_rps, default=0.0)
+        if not self.config.is_paced and most > NEAR_CEILING * MAX_RATE_RPS:
+            raise MeasurementInvalid(
+                f"{most:,.0f}/s are completed, and a comparison sends at most "
+                f"{MAX_RATE_RPS:,.0f}/s in a closed loop, which does not tell them "
+                "apart: give a --rate"
+            )
+
+
+_Both = Callable[[ClosedLoad, str], tuple[Trial, Trial]]  # measures a trial of each side
+
+
+def _used_up(config: ComparisonConfig, when: str) -> str:
+    return (
+        f"the {config.load_s:.0f} s of load are used up {when}; raise --pairs to go on for longer"
+    )
+
+
+def _after(found: PairComparison) -> str:
+    return f"after {found.pairs} pair{'' if found.pairs == 1 else 's'}"
 
 
 def _progress(found: PairComparison) -> str:

@@ -33,6 +33,7 @@ from loadstone.report.section import (
     Statement,
     Table,
 )
+from loadstone.report.sections.left import with_left
 from loadstone.report.sections.overview import overview
 from loadstone.report.settings import SettingDifference
 
@@ -57,7 +58,7 @@ class Compared:
     statements: tuple[str, ...] = ()  # on the way in which it was measured
     where: Where | None = None  # where the difference lies
     notes: tuple[str, ...] = ()
-    is_clean: bool = True  # whether all that its runs created is removed
+    left: tuple[str, ...] = ()  # the runs that left something in their clouds
 
 
 TONES: dict[Answer, Tone] = {
@@ -67,7 +68,6 @@ TONES: dict[Answer, Tone] = {
     Answer.UNKNOWN: "undecided",
 }
 NOTHING = "nothing was measured"
-LEFT = "Something that a run created in its cloud is left: `loadstone results clean` removes it."
 # What a ratio below and above 1 means.
 MEANINGS: dict[Metric, tuple[str, str]] = {
     THROUGHPUT: (
@@ -95,14 +95,14 @@ def report_of(compared: Compared, store: str = "") -> Report:
     is_measured = any(rows for _, rows in compared.metrics)
     known_same = (same,) if is_measured and not compared.settings else ()
     notes = (*apart, *compared.notes, *known_same)
-    return Report(
+    report = Report(
         title=_title(compared),
         subject=f"A: {a}, B: {b}",
         sections=sections,
         overview=overview(sections),
         anchor="comparison",
         name="loadstone compare",
-        exit_code=exit_code(compared),
+        exit_code=answer_code(compared),
         statements=(
             *(Statement(one, Severity.WARNING) for one in notes),
             *((Statement(sentence(compared.where)),) if compared.where else ()),
@@ -112,7 +112,6 @@ def report_of(compared: Compared, store: str = "") -> Report:
                 else ()
             ),
             *map(Statement, compared.statements),
-            *(() if compared.is_clean else (Statement(LEFT, Severity.CRITICAL),)),
         ),
         tables=(
             *((_functions(compared.where),) if compared.where else ()),
@@ -122,15 +121,12 @@ def report_of(compared: Compared, store: str = "") -> Report:
         page=f"loadstone report {' '.join(names)}{store}{output}" if names else "",
         data=_data(compared),
     )
+    return with_left(report, compared.left, store)
 
 
-def exit_code(compared: Compared) -> int:
-    """Return 0 if the answer is known, and B is not too slow with --fail-if-slower.
-
-    At least 1 if something that a run created is left.
-    """
-    code = worst_code([_code(rows, compared)[0] for _, rows in compared.metrics])
-    return code if compared.is_clean else max(code, FELL_SHORT)
+def answer_code(compared: Compared) -> int:
+    """Return 0 if the answer is known, and B is not too slow with --fail-if-slower."""
+    return worst_code([_code(rows, compared)[0] for _, rows in compared.metrics])
 
 
 def worst_code(codes: Sequence[int]) -> int:
@@ -224,8 +220,8 @@ def _section(
 
 
 def _has_meaning(row: MetricComparison) -> bool:
-    """Return whether a ratio can be said in words: it is known how sure it is."""
-    return row.metric in MEANINGS and math.isfinite(row.high)
+    """Return whether a ratio can be said in words: a difference is shown."""
+    return row.metric in MEANINGS and row.answer in (Answer.FASTER, Answer.SLOWER)
 
 
 def _meaning(row: MetricComparison) -> str:

@@ -9,8 +9,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from loadstone.compare.answer import Answer, Criteria, MetricComparison, decided
-from loadstone.compare.section import Compared, guard_data, report_of, worst_code
+from loadstone.compare.section import Compared, answer_code, guard_data, report_of, worst_code
 from loadstone.report.section import Report, Section
+from loadstone.report.sections.left import with_left
 from loadstone.report.sections.overview import overview
 
 
@@ -56,18 +57,18 @@ def _with_answers(
 
 def report_of_several(found: Sequence[Compared], store: str = "") -> Report:
     """Return comparisons with the same A as one report; that of a single one is its own."""
-    reports = [report_of(one, store) for one in found]
     if len(found) == 1:
-        return reports[0]
+        return report_of(found[0], store)
+    reports = [report_of(replace(one, left=()), store) for one in found]
     named = [(one.names[1], report) for one, report in zip(found, reports, strict=True)]
     sections = tuple(_sections(named))
-    return replace(
+    report = replace(
         reports[0],
         title="; ".join(report.title for report in reports),
         subject=f"A: {found[0].names[0]}; B: {', '.join(name for name, _ in named)}",
         sections=sections,
         overview=overview(sections),
-        exit_code=worst_code([report.exit_code for report in reports]),
+        exit_code=worst_code([answer_code(one) for one in found]),
         statements=tuple(
             replace(one, text=f"{name}: {one.text}")
             for name, report in named
@@ -85,6 +86,7 @@ def report_of_several(found: Sequence[Compared], store: str = "") -> Report:
             "comparisons": [dict(report.data) for report in reports],
         },
     )
+    return with_left(report, [run_id for one in found for run_id in one.left], store)
 
 
 def _sections(named: Sequence[tuple[str, Report]]) -> Iterator[Section]:

@@ -26,6 +26,7 @@ from loadstone.compare.turns import duet
 from loadstone.compare.where import COUNTED, PROFILED, Where, where
 from loadstone.engine.samples import Samples
 from loadstone.errors import InvalidInput
+from loadstone.report import figures
 from loadstone.report.history import EFFORT
 from loadstone.report.settings import SettingDifference, differences
 from loadstone.result.model import Measurement, Run
@@ -53,6 +54,8 @@ def compare_runs(
 
     The two runs of one comparison are compared in pairs, as during the measurement.
     """
+    if a.run_id == b.run_id:
+        raise InvalidInput(f"A and B are the same run, {a.run_id}; name two runs")
     pairs = tuple(_matched(a, b))
     is_paired = bool(pairs) and all(_label(one) and _label(one) == _label(x) for one, x in pairs)
     statements: list[str] = []
@@ -65,6 +68,7 @@ def compare_runs(
             if why := _other_objectives(one, other):
                 notes.append(why)
                 rows = tuple(row for row in rows if row.metric != CAPACITY)
+            notes += _without_number(one, other)
             notes += _other_rates(one, other) if rows else ()
             metrics.append((one.title, rows))
             continue
@@ -251,6 +255,15 @@ def _estimates(measured: Measurement) -> Iterator[tuple[Metric, StoredValue]]:
         yield P99, StoredValue(stats.total.p99_s)
     if measured.cpu_per_request_s:
         yield CPU, StoredValue(measured.cpu_per_request_s)
+
+
+def _without_number(a: Measurement, b: Measurement) -> Iterator[str]:
+    """Say which side's search found no number, so that N is not compared."""
+    for side, one in (("A", a), ("B", b)):
+        if one.policy == "search" and (one.capacity is None or not one.capacity.rate_rps):
+            known = figures.n(one.capacity)
+            found = f"{known}/s" if known != figures.NOT_FOUND else "not found"
+            yield f"{one.title}: N of {side} is no number ({found}), so that it is not compared"
 
 
 def _rate_rps(measured: Measurement) -> float | None:

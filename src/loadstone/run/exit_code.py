@@ -1,6 +1,6 @@
 """The exit code of a run: the table in docs/methodology.md, "Exit codes"."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from loadstone.keystone.clean import remaining
@@ -32,3 +32,8 @@ def _accepting_range(one: Measurement) -> Measurement:
 def leftovers(store: Store, run_id: str) -> tuple[Leftover, ...]:
     """Return the resources that a run created in its cloud and could not remove."""
     return remaining(store.folder(run_id) / JOURNAL)
+
+
+def left_by(store: Store, run_ids: Iterable[str]) -> tuple[str, ...]:
+    """Return those of the runs that left something in their clouds."""
+    return tuple(run_id for run_id in dict.fromkeys(run_ids) if leftovers(store, run_id))

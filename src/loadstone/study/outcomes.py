@@ -46,7 +46,8 @@ def outcome_of(turn: Turn, run: Run, measurement: Measurement, store: Store) -> 
     judged = accepting_ranges(replace(run, measurements=_judged(run, measurement)))
     if turn.cell.is_reference:
         judged = replace(judged, measurements=tuple(map(_bounded, judged.measurements)))
-    return TurnOutcome(turn, run, None, exit_code_of_run(judged, leftovers(store, run.run_id)))
+    left = leftovers(store, run.run_id)
+    return TurnOutcome(turn, run, None, exit_code_of_run(judged, left), is_clean=not left)
 
 
 def exit_code(ended: Sequence[TurnOutcome]) -> int:

@@ -84,8 +84,11 @@ class Scaling:
 
 
 def scalings(lines: Iterable[TableRow]) -> Iterator[Scaling]:
-    """Yield the data to fit scaling laws to: capacities at four or more counts."""
-    every = list(lines)
+    """Yield the data to fit scaling laws to: capacities at four or more counts.
+
+    Without those in which the load generator was the limit.
+    """
+    every = [row for row in lines if row.is_valid is not False]
     for factor in FACTORS:
         groups: dict[str, list[tuple[float, float]]] = {}
         for row in every:
@@ -94,7 +97,8 @@ def scalings(lines: Iterable[TableRow]) -> Iterator[Scaling]:
             if level.isdigit():
                 about = ", ".join([*levels.values(), *([row.step] if row.step else [])])
                 points = groups.setdefault(about, [])
-                points += [(float(level), value) for value in row.numbers]
+                # The middle of a range is no figure, and neither is a bound.
+                points += [(float(level), value) for value in row.figures if value]
         for about, points in groups.items():
             if len({count for count, _ in points}) >= LEAST_LEVELS:
                 yield Scaling(factor, f"{factor}{f' ({about})' if about else ''}", tuple(points))

@@ -17,6 +17,7 @@ from loadstone.report.section import (
     Statement,
     Table,
 )
+from loadstone.report.sections.left import with_left
 from loadstone.report.sections.tables import columns
 from loadstone.study.counted import count_lines
 from loadstone.study.disturbance import disturbance_lines
@@ -60,7 +61,7 @@ def report_of(journal: StudyJournal, outcomes: Sequence[TurnOutcome]) -> Report:
     if study.figure[0] in RATES:
         charts += [_scaling(number, one) for number, one in enumerate(scalings(lines), 1)]
     sections = tuple(_section(journal, study, row, outcomes) for row in lines)
-    return Report(
+    report = Report(
         title=study.title,
         subject=f"After: {study.source}" if study.source else "",
         about=when_and_where(journal, outcomes),
@@ -79,6 +80,8 @@ def report_of(journal: StudyJournal, outcomes: Sequence[TurnOutcome]) -> Report:
         page=f"loadstone study show {journal.study_id} --html FILE{journal.store.option}",
         data=_data(journal, study, outcomes),
     )
+    left = [one.result.run_id for one in outcomes if one.result is not None and not one.is_clean]
+    return with_left(report, left, journal.store.option)
 
 
 def _statements(
@@ -219,7 +222,7 @@ def _runs(
         run_id = outcome.result.run_id if outcome.result else ""
         command = f"loadstone report {run_id}{journal.store.option}" if run_id else "not measured"
         shown = tuple(figures.n(as_capacity(one)) if one else figures.MISSING for one in values)
-        note = "; ".join(outcome.failures(study))
+        note = "; ".join(outcome.failures(study, study.steps))
         found.append(Row((str(outcome.turn.repeat), *shown, command), note))
     numbers = (Column(name, is_number=True) for name in ("repeat", *steps))
     return Table("Runs", (*numbers, Column("report")), tuple(found))

@@ -1,7 +1,7 @@
 """Results of a study: a row per cell, and the requested ratios."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import exp, log, sqrt
 from statistics import fmean, stdev
@@ -42,6 +42,7 @@ class TurnOutcome:
     result: Run | None
     failure: str | None = None
     exit_code: int = 0  # as that of a command which measured this turn alone
+    is_clean: bool = True  # whether all that it created is removed
 
     @property
     def host(self) -> str:
@@ -56,15 +57,15 @@ class TurnOutcome:
         is_reference = self.turn.cell.is_reference
         return of_turn(self.result, study.measurement, is_reference=is_reference)
 
-    def failures(self, study: Study) -> tuple[str, ...]:
-        """Describe failures of the whole turn or of steps."""
+    def failures(self, study: Study, steps: Collection[str | None]) -> tuple[str, ...]:
+        """Describe failures of the whole turn, of steps that are not timed, and of these steps."""
         if self.failure:
             return (self.failure,)
         untimed = unsteady(self.result, study.measurement) if self.result else {}
         return tuple(f"{step} (not timed): {why}" for step, why in untimed.items()) + tuple(
             f"{step}: {one.shortcoming}" if step else one.shortcoming
             for step, one in self.found(study).items()
-            if one.shortcoming
+            if one.shortcoming and step in steps
         )
 
 
@@ -85,15 +86,7 @@ class TableRow:
     limits: tuple[str, ...] | None = None
     is_left_out: bool = False  # its turns ended before this step
     costs: Costs | None = None  # means over the repeats; None: not requested
-    at_least: tuple[bool, ...] = ()  # whether each value is only a lower bound
     figures: tuple[float | None, ...] = ()  # of each repeat; None also of a range and of a bound
-
-    @property
-    def numbers(self) -> tuple[float, ...]:
-        """The figures of the repeats, without lower bounds."""
-        bounds = self.at_least or (False,) * len(self.values)
-        both = zip(self.values, bounds, strict=True)
-        return tuple(value for value, is_bound in both if value and not is_bound)
 
     @property
     def found(self) -> int:
@@ -113,6 +106,7 @@ class Difference:
     unit: str  # of the sample size: "pairs" or "configurations"
     p_holm: float | None = None  # adjusted for all tests of the study
     answer: Answer = Answer.UNKNOWN  # whether the other level is better than the base
+    is_valid: bool = True  # False: the load generator was the limit in some pair, so no test
 
     @property
     def interval(self) -> str:
@@ -171,12 +165,11 @@ def _row(study: Study, cell: Cell, step: str | None, outcomes: list[TurnOutcome]
         step=step,
         estimate=_over_repeats([one for one in estimates if one is not None]),
         values=tuple(one.value if one else None for one in estimates),
-        at_least=tuple(bool(one and one.is_at_least) for one in estimates),
         figures=tuple(figure_of(one) if one else None for one in estimates),
         repeats=study.repeats,
         is_valid=all(valid) if valid else None,
         published=next((one for one in study.published if one.is_of(cell, step)), None),
-        failures=tuple(dict.fromkeys(why for o in outcomes for why in o.failures(study))),
+        failures=tuple(dict.fromkeys(why for o in outcomes for why in o.failures(study, (step,)))),
         run_ids=tuple(o.result.run_id for o in measured if o.result),
         limits=tuple(one.limit or "" for one in found if one) if study.names_limits else None,
         is_left_out=bool(measured) and all(one is None for one in found),
@@ -209,7 +202,8 @@ def _over_repeats(estimates: list[Estimate]) -> Estimate | None:
     """
     values = [one.value for one in estimates if one.value is not None]
     if any(one.is_at_least for one in estimates):
-        least = min(values)
+        known = [one for one in estimates if one.value is not None]
+        least = min((one.low if one.is_range else one.value) or 0.0 for one in known)
         return Estimate(least, least, None, 0.0)
     if len(values) > 1 and min(values) <= 0:  # zero failures or downtime: no logarithms
         return Estimate(fmean(values), None, None, 0.0)
@@ -273,9 +267,10 @@ def _answer(metric: Metric, ratio: Interval, p_holm: float | None) -> Answer:
 def reference_ratio(lines: Sequence[TableRow]) -> tuple[TableRow, TableRow, Interval] | None:
     """Return the reference, the fastest other cell, and their ratio; None without both.
 
-    Both have the same scenario.
+    Both have the same scenario, and the load generator was the limit of neither.
     """
-    known = [row for row in lines if row.estimate and row.estimate.value]
+    valid = (row for row in lines if row.is_valid is not False)
+    known = [row for row in valid if row.estimate and row.estimate.value]
     reference = next((row for row in known if row.cell.is_reference), None)
     if reference is None:
         return None
@@ -317,17 +312,18 @@ def _differences(
         others = _others(cell, comparison.factor)
         own = pairs.pop(others, None)
         if own:
-            ratios = [ratio for ratio, _ in own]
+            ratios = [one.ratio for one in own]
             logs = [log(one.mean) for one in ratios]
-            has_range = any(is_of_range for _, is_of_range in own)
-            found = _difference(comparison, step, others, logs, "pairs")
+            has_range = any(one.is_of_range for one in own)
+            is_valid = all(one.is_valid for one in own)
+            found = _difference(comparison, step, others, logs, "pairs", is_valid=is_valid)
             if len(own) == 1:
                 found = replace(found, ratio=ratios[0])
             elif has_range:
                 found = replace(found, ratio=_widened(found.ratio, ratios))
             yield found
             alone = _widened(Interval(exp(fmean(logs)), None, None, len(own)), ratios)
-            over[cell.scenario].append(_Configuration(others, alone, has_range))
+            over[cell.scenario].append(_Configuration(others, alone, has_range, is_valid))
     for each in over.values():
         if len(each) >= LEAST_REPEATS:
             yield _over_configurations(comparison, step, each)
@@ -340,6 +336,7 @@ class _Configuration:
     others: Pairs
     ratio: Interval  # from the intervals of its measurements, without the scatter between repeats
     has_range: bool  # whether one of its figures is a range
+    is_valid: bool  # whether the load generator was the limit in none of its pairs
 
 
 def _over_configurations(
@@ -347,7 +344,8 @@ def _over_configurations(
 ) -> Difference:
     shared = tuple(p for p in each[0].others if all(p in one.others for one in each))
     logs = [log(one.ratio.mean) for one in each]
-    found = _difference(comparison, step, shared, logs, "configurations")
+    is_valid = all(one.is_valid for one in each)
+    found = _difference(comparison, step, shared, logs, "configurations", is_valid=is_valid)
     if any(one.has_range for one in each):
         found = replace(found, ratio=_widened(found.ratio, [one.ratio for one in each]))
     return found
@@ -366,9 +364,17 @@ def _widened(found: Interval, of: Sequence[Interval] | Sequence[Estimate]) -> In
 
 
 def _difference(
-    comparison: Comparison, step: str | None, others: Pairs, logs: list[float], unit: str
+    comparison: Comparison,
+    step: str | None,
+    others: Pairs,
+    logs: list[float],
+    unit: str,
+    *,
+    is_valid: bool,
 ) -> Difference:
-    return Difference(comparison, step, others, of_logs(logs), _p(logs), unit)
+    # Figures that the load generator limited may differ, or not, whatever the service.
+    p = _p(logs) if is_valid else None
+    return Difference(comparison, step, others, of_logs(logs), p, unit, is_valid=is_valid)
 
 
 def _p(logs: Sequence[float]) -> float | None:
@@ -381,28 +387,37 @@ def _p(logs: Sequence[float]) -> float | None:
     return student.two_sided_p(t, len(logs) - 1)
 
 
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """Two measurements of one repeat."""
+
+    ratio: Interval
+    is_of_range: bool  # whether one of the figures is a range
+    is_valid: bool  # whether the load generator was the limit in neither
+
+
 def _paired(
     study: Study, comparison: Comparison, step: str | None, outcomes: Sequence[TurnOutcome]
-) -> dict[Pairs, list[tuple[Interval, bool]]]:
-    """Return other / base of each repeat on one lab host, by the levels of the other factors.
-
-    With each ratio, whether one of its figures is a range.
-    """
-    values: dict[tuple[str, Pairs, int, str], Estimate] = {}
+) -> dict[Pairs, list[_Pair]]:
+    """Return other / base of each repeat on one lab host, by the levels of the other factors."""
+    values: dict[tuple[str, Pairs, int, str], tuple[Estimate, bool]] = {}
     for outcome in outcomes:
         found = outcome.found(study).get(step)
         estimate = found.estimate if found else None
-        if estimate and estimate.value and not estimate.is_at_least:
+        if found and estimate and estimate.value and not estimate.is_at_least:
+            is_valid = study.is_counted or found.is_valid is not False
             cell = outcome.turn.cell
             level = dict(cell.levels)[comparison.factor]
             others = _others(cell, comparison.factor)
-            values[level, others, outcome.turn.repeat, outcome.host] = estimate
-    pairs: dict[Pairs, list[tuple[Interval, bool]]] = defaultdict(list)
-    for (level, others, repeat, host), estimate in values.items():
-        base = values.get((comparison.base, others, repeat, host))
-        if level == comparison.other and base is not None:
+            values[level, others, outcome.turn.repeat, outcome.host] = (estimate, is_valid)
+    pairs: dict[Pairs, list[_Pair]] = defaultdict(list)
+    for (level, others, repeat, host), (estimate, is_valid) in values.items():
+        of_base = values.get((comparison.base, others, repeat, host))
+        if level == comparison.other and of_base is not None:
+            base, is_base_valid = of_base
             is_of_range = estimate.is_range or base.is_range
-            pairs[others].append((of_ratio(estimate, base), is_of_range))
+            pair = _Pair(of_ratio(estimate, base), is_of_range, is_valid and is_base_valid)
+            pairs[others].append(pair)
     return pairs
 
 

@@ -151,7 +151,9 @@ def overview(study: Study, lines: Sequence[TableRow]) -> Iterator[str]:
     """Say which factors show no difference: figures are close, and all intervals overlap."""
     for step in study.steps:
         own = [row for row in lines if row.step == step and not row.cell.is_reference]
-        if len(own) < FEWEST_ALIKE:
+        # Times and rates that the load generator limited may be alike whatever the service.
+        is_limited = not study.is_counted and any(row.is_valid is False for row in own)
+        if len(own) < FEWEST_ALIKE or is_limited:
             continue
         names = [factor.name for factor in study.factors]
         within = {name: _within(own, name) for name in names}
@@ -229,7 +231,7 @@ def comparison_notes(study: Study, outcomes: Sequence[TurnOutcome]) -> Iterator[
     if any(1 < row.found < LEAST_REPEATS for row in rows(study, outcomes)):
         yield "Two repeats are too few for an interval; three give one."
     found = differences(study, outcomes)
-    if any(one.ratio.low is not None and one.p_holm is None for one in found):
+    if any(one.ratio.low is not None and one.p_holm is None and one.is_valid for one in found):
         within = "its interval is that within the measurements"
         yield f"{UNTESTED} of one pair there is no test; {within}"
     tests = sum(one.p is not None for one in found)
@@ -277,6 +279,8 @@ def _minute(instant: str) -> str:
 
 def conclusion(one: Difference, study: Study) -> str:
     """Return whether the other level is better, with the p-value."""
+    if not one.is_valid:
+        return "no test: the load generator was the limit"
     if one.ratio.low is None:
         return "no test of one alone"
     if one.p_holm is None:

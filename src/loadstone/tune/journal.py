@@ -116,6 +116,11 @@ class TuningJournal:
         """Keep what the tuning found."""
         files.write(self.path.with_name(RESULT), dumps(found))
 
+    @property
+    def runs(self) -> tuple[str, ...]:
+        """The runs of the comparisons that have ended."""
+        return tuple(run_id for one in self._ended() for run_id in one.outcome.runs)
+
     def _ended(self) -> list[_Ended]:
         _, *lines = _lines(self.path)
         try:

@@ -105,14 +105,13 @@ def _section(shown: Shown) -> Section:
     tuned = shown.tuned
     proof = tuned.stated
     interval = proof.interval if proof is not None else None
-    text = f"{interval.gain:.3f}" if interval else "1"
     return Section(
         id="tuning",
         title=shown.metric,
         answer=Answer(
             label="gain",
-            text=text,
-            unit="times better",
+            text=f"{interval.gain:.3f}" if interval else figures.NOT_FOUND,
+            unit="times better" if interval else "",
             sentence=_sentence(shown),
             value=interval.gain if interval else None,
             low=interval.low if interval else None,

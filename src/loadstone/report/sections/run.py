@@ -8,6 +8,7 @@ from loadstone.diagnosis.finding import Severity
 from loadstone.report import figures
 from loadstone.report.section import NextStep, Report, Section, Statement, Table
 from loadstone.report.sections import fault, tables
+from loadstone.report.sections.left import left
 from loadstone.report.sections.measurement import Maker, SamplesOf
 from loadstone.report.sections.overview import overview
 from loadstone.result.model import BESIDE, LAB, Measurement, Run
@@ -170,9 +171,7 @@ def _all_held(run: Run) -> str:
 def _statements(run: Run, store: str, *, is_clean: bool) -> list[Statement]:
     found = []
     if not is_clean:
-        clean = f"loadstone results clean {run.run_id}{store}"
-        text = f"Something that this run created in its cloud is left; remove it: {clean}"
-        found.append(Statement(text, Severity.CRITICAL))
+        found.append(left(run.run_id, store))
     if run.status not in ("finished", "running") or run.failure:
         how = "was interrupted" if run.status == "interrupted" else run.status
         why = f": {run.failure.rstrip('.')}" if run.failure else ""
