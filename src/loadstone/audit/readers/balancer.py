@@ -8,7 +8,8 @@ from loadstone.audit.readers import processes, sections, service
 from loadstone.audit.readers.sections import File, number
 
 DATABASE_PORTS = ("3306", "3307")
-
+# Algorithms of `balance` that spread the requests of one client (LB-02).
+EVEN = ("roundrobin", "leastconn", "static-rr", "random")
 
 SECTIONS = (
     *("global", "defaults", "frontend", "backend", "listen"),
@@ -211,30 +212,44 @@ def _of_keystone(blocks: Blocks) -> Blocks:
 
 
 def _keystone(blocks: Blocks) -> Facts:
+    """Return the facts of Keystone's sections; of several, the worst counts."""
     chosen = _of_keystone(blocks)
     if not chosen:
         return Facts({"haproxy.has_keystone": False})
-    block = chosen[0]
-    balance = block.setting("balance")
-    servers = block.all("server")
-    known = (number(w[w.index("maxconn") + 1]) for w in servers if "maxconn" in w[:-1])
-    # Without the word `check`, haproxy never asks, whatever the option says.
-    of_all = block.every("default-server")
-    is_checked = any("check" in words for words in of_all) or all("check" in w for w in servers)
-    asks = any(words[:1] == ["httpchk"] for words in block.every("option"))
+    uneven = next((block for block in chosen if _balance(block) not in EVEN), chosen[0])
+    unasked = next((block for block in chosen if not _has_http_check(block)), None)
+    servers = (words for block in chosen for words in block.all("server"))
+    known = (
+        number(words[words.index("maxconn") + 1]) for words in servers if "maxconn" in words[:-1]
+    )
     limits = [int(one) for one in known if one is not None]  # None: a variable of its environment
     values: dict[str, Value] = {
         "haproxy.has_keystone": True,
-        "haproxy.balance": balance[0] if balance else "roundrobin",
-        "haproxy.has_http_check": is_checked and asks,
+        "haproxy.balance": _balance(uneven),
+        "haproxy.has_http_check": unasked is None,
     }
     if limits:
         values["haproxy.server_maxconn"] = min(limits)
     origins = {
-        "haproxy.balance": block.line("balance"),
-        "haproxy.has_http_check": block.origin,
+        "haproxy.balance": uneven.line("balance"),
+        "haproxy.has_http_check": (unasked or chosen[0]).origin,
     }
     return Facts(values, origins=origins)
+
+
+def _balance(block: _Block) -> str:
+    """Return how a section chooses a server, without parameters: random of `random(2)`."""
+    words = block.setting("balance")
+    return words[0].partition("(")[0] if words else "roundrobin"
+
+
+def _has_http_check(block: _Block) -> bool:
+    # Without the word `check`, haproxy never asks, whatever the option says.
+    of_all = block.every("default-server")
+    is_checked = any("check" in words for words in of_all) or all(
+        "check" in words for words in block.all("server")
+    )
+    return is_checked and any(words[:1] == ["httpchk"] for words in block.every("option"))
 
 
 def _database(blocks: Blocks) -> Facts:
