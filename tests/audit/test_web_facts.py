@@ -139,3 +139,44 @@ def test_a_uwsgi_without_settings_has_its_defaults():
     words = ("--http-socket", ":5000", "--wsgi-file", "/usr/bin/keystone-wsgi-public")
     facts = facts_of(uwsgi_with(1, *words), "").facts
     assert (facts.values["web.processes"], facts.values["uwsgi.master"]) == (1, False)
+
+
+SET = "[uwsgi]\nmodule = keystone.server.wsgi:initialize_public_application()\nprocesses = 2\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "processes", "line"),
+    [
+        (("--ini", INI, "--processes", "6"), 6, None),
+        ((f"--ini={INI}", "--workers=6"), 6, None),
+        (("--ini", INI, "-p", "6"), 6, None),
+        (("--processes", "6", "--ini", INI), 2, 3),
+        (("--master", INI, "--processes", "6"), 2, 3),  # read after all options
+    ],
+)
+def test_the_last_of_uwsgis_files_and_arguments_counts(arguments, processes, line):
+    text = "".join(f"{n}\t{one}\n" for n, one in enumerate(SET.splitlines(), 1))
+    facts = facts_of(uwsgi_with(6, *arguments), f"@ {INI}\n{text}").facts
+    assert facts.values["web.processes"] == processes
+    assert facts.values["uwsgi.master"] is ("--master" in arguments)
+    origin = facts.origins.get("web.processes")
+    assert (origin and origin.line) == line
+
+
+def test_short_options_and_what_options_imply_are_read():
+    words = ("-M", "-p", "4", "-l", "2048", "-b", "65535", "--threads", "1", "--lazy-apps")
+    facts = facts_of(uwsgi_with(4, *words, "--mount=/=keystone.wsgi"), "").facts
+    assert facts.values["uwsgi.master"] is True
+    assert facts.values["web.processes"] == 4
+    assert facts.values["uwsgi.listen"] == 2048
+    assert facts.values["uwsgi.buffer_size"] == 65535
+    assert facts.values["uwsgi.enable_threads"] is True  # by --threads
+    assert facts.values["uwsgi.lazy_apps"] is True
+
+
+def test_an_application_of_others_is_no_keystone():
+    row = "900\t1\t60000\t1\t65536\tgunicorn\t/usr/bin/python3\t/usr/bin/gunicorn\t"
+    other = facts_of(f"{row}--workers\t1\tskyline.main:app\n", "")
+    assert "web.server" not in other.facts.values
+    own = facts_of(f"{row}--workers\t4\tkeystone.server.wsgi:application\n", "")
+    assert own.facts.values["web.processes"] == 4

@@ -1,5 +1,6 @@
 """Facts of the web server that runs Keystone."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -22,6 +23,18 @@ UWSGI: dict[str, Value] = {
     "stats": "",
 }
 PROCESSES = ("processes", "workers")  # two names of one option
+SHORT = {
+    "-M": "master",
+    "-T": "enable-threads",
+    "-R": "max-requests",
+    "-b": "buffer-size",
+    "-l": "listen",
+    "-p": "processes",
+    "-t": "harakiri",
+}
+IMPLIED_BY = {"master": "stats", "enable-threads": "threads"}
+FALSE = ("false", "off", "no", "0")  # of a switch; any other value switches it on
+SWITCHES = ("master", "lazy-apps", "lazy", "enable-threads", "thunder-lock")  # need no value
 # Files of settings that the collector does not read.
 OTHER_FORMATS = ("--yaml", "--yml", "-y", "--xml", "-x", "--json", "--js", "-j")
 OTHER_ENDINGS = (".yaml", ".yml", ".xml", ".json", ".js")
@@ -59,7 +72,7 @@ def _uwsgi(
     other = _other_format(master)
     # A server that names no file may have changed its title, and with it its arguments.
     chosen = own if own or other else uwsgi_files
-    settings = _with_arguments(sections.settings(chosen), master)
+    settings = _settings(chosen, master)
     children = tuple(p for p in servers if p.parent == master.pid)
     unread = other or _unread(chosen, settings, master, len(children))
     file = own[0].path if own and unread is None else ""
@@ -81,16 +94,18 @@ def _uwsgi(
 
 
 def _put_options(values: dict[str, Value], missing: dict[str, str], settings: IniSettings) -> None:
-    for option, default in UWSGI.items():
-        fact = uwsgi_fact(option)
-        text = settings.values.get(("uwsgi", option))
+    for option, usual in UWSGI.items():
+        fact, text = uwsgi_fact(option), _first_of(settings, (option,))
         if text is None:
-            values[fact] = default
-        elif not isinstance(default, str) and _is_variable(text):
+            # uWSGI switches these on for any such setting.
+            values[fact] = _first_of(settings, (IMPLIED_BY.get(option, ""),)) is not None or usual
+        elif isinstance(usual, bool):
+            values[fact] = text.lower() not in FALSE
+        elif not isinstance(usual, str) and _is_variable(text):
             missing[fact] = f"uWSGI computes {option} = {text} when it starts"
         else:
-            values[fact] = sections.typed(text, default)
-    if settings.values.get(("uwsgi", "lazy"), "").lower() in sections.TRUE:
+            values[fact] = sections.typed(text, usual)
+    if (_first_of(settings, ("lazy",)) or "no").lower() not in FALSE:
         values["uwsgi.lazy_apps"] = True
 
 
@@ -130,7 +145,10 @@ def uwsgi_fact(option: str) -> str:
 
 
 def _uwsgi_origins(settings: IniSettings, file: str) -> dict[str, SettingOrigin]:
-    """Return the lines of uWSGI's settings; a default points to the beginning of the file."""
+    """Return the lines of uWSGI's settings; a default points to the beginning of the file.
+
+    What an argument sets is in no file.
+    """
     options = {uwsgi_fact(option): (option,) for option in UWSGI}
     origins: dict[str, SettingOrigin] = {}
     for fact, names in {
@@ -141,10 +159,10 @@ def _uwsgi_origins(settings: IniSettings, file: str) -> dict[str, SettingOrigin]
     }.items():
         lines = (settings.origins.get(("uwsgi", name)) for name in names)
         line = next((one for one in lines if one is not None), None)
-        if file:
-            origins[fact] = line or SettingOrigin(file, 1)
-        elif line is not None:
+        if line is not None:
             origins[fact] = line
+        elif file and _first_of(settings, names) is None:
+            origins[fact] = SettingOrigin(file, 1)
     return origins
 
 
@@ -174,8 +192,10 @@ def _unread(
 
 
 def _own_files(master: SeenProcess, found: tuple[File, ...]) -> tuple[File, ...]:
-    named = {argument.removeprefix("--ini=") for argument in master.arguments}
-    return tuple(file for file in found if file.path in named)
+    """Return the files that a uWSGI names, in the order of its arguments."""
+    by_path = {file.path: file for file in found}
+    named = (by_path.get(word.removeprefix("--ini=")) for word in master.arguments)
+    return tuple(dict.fromkeys(file for file in named if file is not None))
 
 
 def _is_keystone(master: SeenProcess, found: tuple[File, ...]) -> bool:
@@ -185,18 +205,46 @@ def _is_keystone(master: SeenProcess, found: tuple[File, ...]) -> bool:
     return "keystone" in text
 
 
-def _with_arguments(found: IniSettings, master: SeenProcess) -> IniSettings:
-    values = dict(found.values)
-    names = (*UWSGI, *PROCESSES, "threads")
-    for name in names:
-        value = master.option(f"--{name}")
-        if value is not None and not value.startswith("-"):
-            values["uwsgi", name] = value
-        elif f"--{name}" in master.arguments:
-            values["uwsgi", name] = "true"
-    if master.option("-p") is not None:
-        values["uwsgi", "processes"] = str(master.option("-p"))
-    return IniSettings(values, found.origins)
+_Setting = tuple[tuple[str, str], str, SettingOrigin | None]  # of arguments without an origin
+
+
+def _settings(files: tuple[File, ...], master: SeenProcess) -> IniSettings:
+    """Return a uWSGI's settings: those of its files and its arguments; the last one counts."""
+    values: dict[tuple[str, str], str] = {}
+    origins: dict[tuple[str, str], SettingOrigin | None] = {}
+    for (section, option), value, origin in _in_order(files, master):
+        for name in PROCESSES if option in PROCESSES else ():
+            values.pop((section, name), None)
+            origins.pop((section, name), None)
+        values[section, option], origins[section, option] = value, origin
+    return IniSettings(values, {key: origin for key, origin in origins.items() if origin})
+
+
+def _in_order(files: tuple[File, ...], master: SeenProcess) -> Iterator[_Setting]:
+    """Yield settings as uWSGI reads them: files without --ini come after all arguments."""
+    left = list(files)
+    for word, following in pairwise((*master.arguments, "")):
+        option, _, value = word.partition("=")
+        if option == "--ini":
+            for file in [one for one in left if one.path == (value or following)]:
+                left.remove(file)
+                yield from _of_file(file)
+        elif (name := _option(option)) is not None:
+            yield ("uwsgi", name), "true" if name in SWITCHES else value or following, None
+    for file in left:
+        yield from _of_file(file)
+
+
+def _of_file(file: File) -> Iterator[_Setting]:
+    found = sections.settings((file,))
+    for key, value in found.values.items():
+        yield key, value, found.origins[key]
+
+
+def _option(word: str) -> str | None:
+    """Return the setting that an argument names; None if the rules need none of that name."""
+    name = SHORT.get(word, word.removeprefix("--") if word.startswith("--") else "")
+    return name if name in (*UWSGI, *PROCESSES, "threads", "lazy") else None
 
 
 def _footprint(own: tuple[SeenProcess, ...]) -> dict[str, Value]:
@@ -364,6 +412,7 @@ def _python_server(
     kinds = {"gunicorn": ("--workers", "-w"), "granian": ("--workers",), "single_server": ()}
     for kind, options in kinds.items():
         own = [p for p in seen if any(kind in argument for argument in p.arguments[:3])]
+        own = [p for p in own if "keystone" in " ".join(p.arguments)]
         if not own:
             continue
         leader = processes.leaders(tuple(own))[0]

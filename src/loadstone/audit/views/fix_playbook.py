@@ -36,7 +36,10 @@ def render(audit: Audit) -> str:
 
 
 def _path(facts: Facts, where: str, section: str, option: str) -> str | None:
-    """Return the file that decides on a setting: the one that sets it, else the first."""
+    """Return the file that decides on a setting: the one that sets it, else the first.
+
+    None for a setting of uWSGI's arguments, which change with its service only.
+    """
     if where not in FILES:
         return None
     first = facts.values.get(FILES[where])
@@ -44,7 +47,9 @@ def _path(facts: Facts, where: str, section: str, option: str) -> str | None:
         return None
     fact = f"conf.{section}.{option}" if where == "keystone" else uwsgi_fact(option)
     origin = facts.origins.get(fact)
-    return origin.path if origin is not None else str(first)
+    if origin is None:
+        return str(first) if where == "keystone" else None
+    return origin.path
 
 
 def _play(host: str, results: list[RuleResult], facts: Facts) -> dict[str, Any]:
