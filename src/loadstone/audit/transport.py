@@ -66,8 +66,14 @@ def container(program: str, name: str) -> Host:
 
 
 def ssh(name: str, options: SshOptions, variables: Mapping[str, str] | None = None) -> Host:
-    """Return a host over ssh; `variables` are those of an Ansible inventory."""
+    """Return a host over ssh; `variables` are those of an Ansible inventory.
+
+    With `ansible_connection=local` it is this machine.
+    """
     known = variables or {}
+    shell = ("sudo", "-n", "sh", "-s") if options.become else ("sh", "-s")
+    if known.get("ansible_connection") == "local":
+        return Host(name, shell)
     target = known.get("ansible_host", name)
     extra: list[str] = []
     if "ansible_port" in known:
@@ -77,8 +83,8 @@ def ssh(name: str, options: SshOptions, variables: Mapping[str, str] | None = No
     if "ansible_ssh_private_key_file" in known:
         extra += ["-i", known["ansible_ssh_private_key_file"]]
     extra += shlex.split(known.get("ansible_ssh_common_args", ""))
-    shell = "sudo -n sh -s" if options.become else "sh -s"
-    return Host(name, ("ssh", *options.arguments(), *extra, "--", target, shell))
+    command = ("ssh", *options.arguments(), *extra, "--", target, " ".join(shell))
+    return Host(name, command)
 
 
 def collect(hosts: Sequence[Host], timeout_s: float = TIMEOUT_S) -> tuple[Collected, ...]:
