@@ -101,6 +101,33 @@ def test_connections_are_summed_over_all_nodes(facts):
     assert audit(facts(few, few), "--rule", "CAP-02")[0] == 1
 
 
+def test_a_sum_over_nodes_is_unknown_while_one_of_them_cannot_be_reached(facts):
+    path = Path(facts({}))
+    tree = json.loads(path.read_text())
+    tree["hosts"].append({"host": "control2", "failure": "no route to host"})
+    path.write_text(json.dumps(tree))
+    code, text = audit(str(path), "--rule", "CAP-02", "--json", "-")
+    assert code == 4
+    first, _ = json.loads(text)["results"]
+    assert (first["host"], first["state"]) == ("control1", "unknown")
+    assert "control2: no route to host" in first["message"]
+
+
+def test_hosts_of_one_name_are_told_apart(tmp_path):
+    """`loadstone audit collect` on each of them calls each of them localhost."""
+    paths = []
+    for number, name in enumerate(("control1", "control2", "control2")):
+        one = Collected(transport.LOCAL, document({"meta": {"name": name}}))
+        paths.append(tmp_path / f"{number}.json")
+        paths[-1].write_text(json.dumps(archive.as_tree([one], is_lab=False)))
+    words = (*map(str, paths), "--rule", "KS-12")
+    tree = json.loads(audit(*words, "--json", "-")[1])
+    names = ["control1", "control2", "control2 (2)"]
+    assert [host["name"] for host in tree["hosts"]] == names
+    assert [row["host"] for row in tree["results"]] == names
+    assert audit(*words, "--all")[1].count("KS-12") == 3
+
+
 def test_a_waiver_holds_until_it_expires(facts, tmp_path):
     waivers = tmp_path / "waivers.yaml"
     path = facts(DEBUG)
@@ -121,6 +148,7 @@ def test_a_waiver_holds_until_it_expires(facts, tmp_path):
     assert waived(later)[:2] == (0, "waived")
     assert f"waived until {later}: a test bed" in waived(later)[2]
     assert waived(later, "compute*")[:2] == (1, "fail")
+    assert waived(later, None)[:2] == (0, "waived")  # `host:` without a value
     assert waived(earlier)[:2] == (1, "fail")
     assert f"the waiver expired on {earlier}" in waived(earlier)[2]
     assert waived(later, before=(earlier,))[:2] == (0, "waived")  # renewed

@@ -4,9 +4,10 @@ import asyncio
 import os
 import shlex
 import signal
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from loadstone.audit.document import Document, UnreadableFacts, parse
@@ -36,6 +37,17 @@ class Collected:
     name: str
     document: Document | None = None
     failure: str | None = None
+
+
+def distinct(found: Sequence[Collected]) -> tuple[Collected, ...]:
+    """Return the documents with a number behind each name that an earlier one has."""
+    counts: Counter[str] = Counter()
+    named = []
+    for one in found:
+        counts[one.name] += 1
+        number = counts[one.name]
+        named.append(one if number == 1 else replace(one, name=f"{one.name} ({number})"))
+    return tuple(named)
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,6 +97,7 @@ def run_audit(files: tuple[Path, ...], request: AuditRequest) -> "Audit":
 
     from loadstone.audit import archive, rule, waivers
     from loadstone.audit.evaluate import evaluate
+    from loadstone.audit.transport import distinct
     from loadstone.errors import InvalidInput
 
     chosen = rule.select(request.packs)
@@ -111,7 +112,7 @@ def run_audit(files: tuple[Path, ...], request: AuditRequest) -> "Audit":
         is_lab = all(of_lab for _, of_lab in read)
     else:
         found, is_lab = collect_hosts(request.options), request.options["lab"] is not None
-    hosts = _facts(found, request, is_lab=is_lab)
+    hosts = _facts(distinct(found), request, is_lab=is_lab)
     today = dt.datetime.now().astimezone().date()
     return _with_gains(waivers.apply(evaluate(chosen, hosts), accepted, today), request.location)
 
