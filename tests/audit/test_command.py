@@ -16,17 +16,20 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import yaml
 from audited import document
 from click.testing import CliRunner
 from realistic import keystone
 
 from loadstone.audit import archive, rule, transport
 from loadstone.audit.document import parse
+from loadstone.audit.evaluate import evaluate
 from loadstone.audit.extract import extract
 from loadstone.audit.facts import SettingOrigin
 from loadstone.audit.readers import sections
 from loadstone.audit.readers.schedule import longest_gap_s
 from loadstone.audit.transport import COLLECTOR, Collected
+from loadstone.audit.views import fix_playbook
 from loadstone.cli import loadstone
 from loadstone.errors import InvalidInput
 from loadstone.lab import deployment
@@ -505,6 +508,57 @@ def test_keystones_environment_names_its_files_in_their_order(tmp_path, environm
         values, _ = collected(tmp_path, AUDIT_PIDS=str(running.pid), AUDIT_QUICK="1")
         running.stdin.close()
     assert values["conf.token.provider"] == provider
+
+
+# Takes a name of a server, and the files of another folder for its own, as in a container.
+IN_CONTAINER = """
+import ctypes, os, sys
+ctypes.CDLL(None).prctl(15, sys.argv[2].encode(), 0, 0, 0)
+os.chroot(sys.argv[1])
+print(flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.processes
+@pytest.mark.skipif(os.getuid() != 0, reason="only root enters containers")
+def test_files_in_containers_of_the_host_are_read(tmp_path):
+    etc = tmp_path / "root" / "etc"
+    for path, text in {
+        "keystone/keystone.conf": "[token]\nprovider = jws\n[DEFAULT]\ndebug = true\n",
+        "keystone/domains/keystone.a.conf": "[ldap]\npool_size = 3\n",
+        "keystone/uwsgi.ini": "[uwsgi]\nmodule = keystone.server.wsgi\nprocesses = 1\n",
+        "keystone/fernet-keys/1": "x",
+        "haproxy/haproxy.cfg": "listen keystone\n balance source\n server a 10.0.0.1:5000\n",
+    }.items():
+        (etc / path).parent.mkdir(parents=True, exist_ok=True)
+        (etc / path).write_text(text)
+    python = [sys.executable, "-c", IN_CONTAINER, tmp_path / "root"]
+    with contextlib.ExitStack() as stack:
+        pids = []
+        for words in (
+            ("uwsgi", "--ini", "/etc/keystone/uwsgi.ini"),
+            ("haproxy", "-f", "/etc/haproxy/haproxy.cfg"),
+        ):
+            pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+            running = stack.enter_context(subprocess.Popen([*python, *words], **pipes))
+            stack.callback(running.stdin.close)
+            running.stdout.readline()
+            pids.append(str(running.pid))
+        _, printed = collected("/etc", AUDIT_PIDS=" ".join(pids), AUDIT_QUICK="1")
+    host = extract("control1", parse(printed), {"audit.is_lab": False})
+    values = host.facts.values
+    assert values["conf.token.provider"] == "jws"
+    assert values["conf.ldap.pool_size"] == 3
+    assert values["web.processes"] == 1
+    assert values["fernet.keys"] == 1
+    assert values["haproxy.balance"] == "source"
+    origin = host.facts.origins["conf.DEFAULT.debug"]
+    assert origin == SettingOrigin(f"/proc/{pids[0]}/root/etc/keystone/keystone.conf", 4)
+    chosen = [rule.find(name) for name in ("KS-12", "WEB-01")]
+    (play,) = yaml.safe_load(fix_playbook.render(evaluate(chosen, [host])))
+    tasks = [task["name"] for task in play["tasks"] if "fix" in task["tags"]]
+    assert sorted(tasks) == ["KS-12: by hand", "WEB-01: by hand"]
 
 
 @pytest.mark.processes

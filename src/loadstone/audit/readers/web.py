@@ -193,7 +193,7 @@ def _unread(
 
 def _own_files(master: SeenProcess, found: tuple[File, ...]) -> tuple[File, ...]:
     """Return the files that a uWSGI names, in the order of its arguments."""
-    by_path = {file.path: file for file in found}
+    by_path = {file.named: file for file in found}
     named = (by_path.get(word.removeprefix("--ini=")) for word in master.arguments)
     return tuple(dict.fromkeys(file for file in named if file is not None))
 
@@ -226,7 +226,7 @@ def _in_order(files: tuple[File, ...], master: SeenProcess) -> Iterator[_Setting
     for word, following in pairwise((*master.arguments, "")):
         option, _, value = word.partition("=")
         if option == "--ini":
-            for file in [one for one in left if one.path == (value or following)]:
+            for file in [one for one in left if one.named == (value or following)]:
                 left.remove(file)
                 yield from _of_file(file)
         elif (name := _option(option)) is not None:
