@@ -280,3 +280,18 @@ def test_an_sla_is_broken_from_a_load_on_only_if_no_higher_load_holds_it(held, v
     checks = [(Check("failure_rate", one, ""),) for one in held]
     curve = steps.curve_of(made_steps(workload(SAMPLES[0, 3]), runners, checks=checks))
     assert steps.sla(curve).text == verdict
+
+
+@pytest.mark.parametrize(
+    ("capacity", "verdict"),
+    [
+        (Capacity(None, 5.0, 9.0, 0.95), "N known as a range only"),
+        (Capacity(None, 5.0, None, 0.0), "N not bounded on both sides"),
+        (Capacity(None, 5.0, None, 0.0, causes=(Cause.GENERATOR,)), "load generator was the limit"),
+        (Capacity(None, None, None, 0.0), "load generator was the limit"),
+    ],
+)
+def test_one_trial_that_the_generator_limited_does_not_void_what_others_show(capacity, verdict):
+    [invalid] = (one.number for one in ISSUE.trials if not one.is_valid)
+    assert invalid == 4
+    assert search.certainty(replace(ISSUE, capacity=capacity)).text == verdict
