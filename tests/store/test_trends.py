@@ -135,9 +135,25 @@ def test_an_interrupted_search_is_no_group(tmp_path):
 
 def test_one_of_repeated_searches_belongs_to_those_of_its_title(tmp_path):
     one = search(2, "10")
-    first = replace(one.measurements[0], title="token issue, search 1")
+    first = replace(one.measurements[0], title="token issue, search 1 of 3")
     [trend] = found(tmp_path, search(1, "10"), replace(one, measurements=(first,)))
     assert [run.run_id for run in trend.runs] == ["20261101-0300-ab12cd", "20261102-0300-ab12cd"]
+
+
+def test_repeated_searches_of_a_run_count_once_as_combined(tmp_path):
+    run = search(1, "10")
+    [one] = run.measurements
+    repeats = [replace(one, title=f"token issue, search {number} of 2") for number in (1, 2)]
+    whole = replace(one, title="token issue, 2 searches", capacity=Capacity(45.0, 44.0, 46.0, 0.95))
+    [trend] = found(tmp_path, replace(run, measurements=(*repeats, whole)))
+    assert [run.capacity.rate_rps for run in trend.runs] == [45.0]
+
+
+def test_two_loads_of_one_scenario_in_a_run_are_two_trends(tmp_path):
+    run = search(1, "10")
+    [one] = run.measurements
+    other = replace(one, parameters=(("users", "200"), ("method", "meter")))
+    assert len(found(tmp_path, replace(run, measurements=(one, other)))) == 2
 
 
 def test_a_run_whose_body_is_damaged_is_left_out_and_named():

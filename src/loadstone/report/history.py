@@ -75,11 +75,14 @@ def changes(
 
 
 def capacity_trends(searches: Sequence[PastSearch]) -> tuple[CapacityTrend, ...]:
-    """Group searches by target, scenario and load; the latest group first."""
-    groups: dict[tuple[object, ...], list[PastSearch]] = {}
+    """Group searches by target, scenario and load; the latest group first.
+
+    Of searches that a run repeated, the last counts, which combines them.
+    """
+    groups: dict[tuple[object, ...], dict[str, PastSearch]] = {}
     for one in searches:
-        groups.setdefault(_key(one), []).append(one)
-    found = _with_loads([_trend(runs) for runs in groups.values()])
+        groups.setdefault(_key(one), {})[one.run_id] = one
+    found = _with_loads([_trend(list(runs.values())) for runs in groups.values()])
     return tuple(sorted(found, key=lambda trend: trend.runs[-1].started_at, reverse=True))
 
 
@@ -187,7 +190,7 @@ def _key(one: PastSearch) -> tuple[object, ...]:
 def _base(title: str) -> str:
     """Return the title without the number of repeated searches, or of one of them."""
     head, comma, tail = title.rpartition(", ")
-    is_repeated = tail.endswith(" searches") or re.fullmatch(r"search \d+", tail)
+    is_repeated = tail.endswith(" searches") or re.fullmatch(r"search \d+( of \d+)?", tail)
     return head if comma and is_repeated else title
 
 
