@@ -174,6 +174,15 @@ def test_short_options_and_what_options_imply_are_read():
     assert facts.values["uwsgi.lazy_apps"] is True
 
 
+def test_a_uwsgi_under_an_emperor_is_found():
+    emperor = "800\t1\t9000\t1\t65536\tuwsgi\t/usr/bin/uwsgi\t--emperor\t/etc/uwsgi/vassals\n"
+    vassal = uwsgi_with(4, "--ini", INI).replace("900\t1\t", "900\t800\t")
+    text = "".join(f"{n}\t{one}\n" for n, one in enumerate(SET.splitlines(), 1))
+    facts = facts_of(emperor + vassal, f"@ {INI}\n{text}").facts
+    assert facts.values["web.processes"] == 2
+    assert facts.values["web.live_processes"] == 4
+
+
 def test_an_application_of_others_is_no_keystone():
     row = "900\t1\t60000\t1\t65536\tgunicorn\t/usr/bin/python3\t/usr/bin/gunicorn\t"
     other = facts_of(f"{row}--workers\t1\tskyline.main:app\n", "")

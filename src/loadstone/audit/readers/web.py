@@ -64,7 +64,8 @@ def _uwsgi(
     seen: tuple[SeenProcess, ...], uwsgi_files: tuple[File, ...], _: tuple[File, ...]
 ) -> Facts | None:
     servers = processes.named(seen, "uwsgi")
-    masters = [p for p in processes.leaders(servers) if _is_keystone(p, uwsgi_files)]
+    # Under an emperor, the masters have a parent, too.
+    masters = processes.leaders(tuple(p for p in servers if _is_keystone(p, uwsgi_files)))
     if not masters:
         return None
     master = masters[0]
