@@ -12,7 +12,7 @@ from realistic import keystone
 from loadstone.cli import main
 from loadstone.errors import EnvironmentUnusable
 from loadstone.report import html
-from loadstone.report.history import CapacityTrend, capacity_trends
+from loadstone.report.history import CapacityTrend, capacity_trends, sentences
 from loadstone.report.sections.trends import report_of
 from loadstone.report.trends import trends as workload_trends
 from loadstone.result.listing import Performed
@@ -180,6 +180,11 @@ def without_n(day: int) -> Run:
     run = search(day, "10")
     lost = Capacity(None, None, None, 0.0, ("the service answers errors only",))
     return replace(run, measurements=(replace(run.measurements[0], capacity=lost),))
+
+
+def test_of_a_long_history_it_is_said_how_much_was_searched():
+    assert [*sentences((), 300, "N")] == ["N has no change point in 300 runs."]
+    assert [*sentences((), 301, "N")] == ["N has no change point in the newest 300 of 301 runs."]
 
 
 def test_a_load_without_any_n_has_a_page(tmp_path):

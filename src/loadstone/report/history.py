@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from loadstone.analysis.change_points import FEWEST_VALUES, change_points
+from loadstone.analysis.change_points import FEWEST_VALUES, MOST_VALUES, change_points
 from loadstone.report import figures
 from loadstone.report.settings import SettingDifference, differences
 from loadstone.result.model import LAB, Environment, PastSearch
@@ -116,7 +116,8 @@ def sentences(found: Sequence[Change], count: int, figure: str) -> Iterator[str]
             f"(95 %: {change.low:.3f} to {change.high:.3f} times). {_settings(change)}"
         )
     if not found and count >= FEWEST_VALUES:
-        yield f"{figure} has no change point in {count} runs."
+        searched = f"the newest {MOST_VALUES} of " if count > MOST_VALUES else ""
+        yield f"{figure} has no change point in {searched}{count} runs."
     elif not found and count > 1:
         yield f"Change points of {figure} are looked for from {FEWEST_VALUES} runs on."
 
