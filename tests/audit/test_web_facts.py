@@ -7,6 +7,7 @@ from loadstone.audit import rule as rules
 from loadstone.audit.document import Document
 from loadstone.audit.evaluate import RuleState, evaluate
 from loadstone.audit.extract import extract
+from loadstone.audit.facts import SettingOrigin
 
 INI = "/etc/keystone/uwsgi.ini"
 OF_SETTINGS = ("WEB-02", "WEB-04", "WEB-06", "WEB-07", "WEB-09")
@@ -172,6 +173,28 @@ def test_short_options_and_what_options_imply_are_read():
     assert facts.values["uwsgi.buffer_size"] == 65535
     assert facts.values["uwsgi.enable_threads"] is True  # by --threads
     assert facts.values["uwsgi.lazy_apps"] is True
+
+
+def test_the_processes_of_several_instances_add_up_and_the_worst_setting_counts():
+    other = "/etc/keystone/admin.ini"
+    second = uwsgi_with(1, "--ini", other).replace("90", "95")
+    extra = "lazy-apps = true\nlisten = {}\nmaster = true\n"
+    files = "".join(
+        f"@ {path}\n" + "".join(f"{n}\t{one}\n" for n, one in enumerate(text.splitlines(), 1))
+        for path, text in (
+            (INI, SET + extra.format(2048)),
+            (other, SET.replace("= 2", "= 1") + extra.format(100)),
+        )
+    )
+    facts = facts_of(uwsgi_with(2, "--ini", INI) + second, files).facts
+    assert (facts.values["web.processes"], facts.values["web.live_processes"]) == (3, 3)
+    assert facts.values["uwsgi.processes"] == 2
+    assert facts.values["uwsgi.listen"] == 100
+    assert facts.origins["uwsgi.listen"] == SettingOrigin(other, 5)
+    unread = files[: files.index(f"@ {other}")] + f"@ {other}\n! cannot be read by uid 1000\n"
+    half = facts_of(uwsgi_with(2, "--ini", INI) + second, unread).facts
+    assert "uwsgi.listen" not in half.values
+    assert "cannot be read" in half.missing["uwsgi."]
 
 
 def test_a_uwsgi_under_an_emperor_is_found():

@@ -1,7 +1,9 @@
 """Facts of the web server that runs Keystone."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 
 from loadstone.audit.document import Document
@@ -23,6 +25,10 @@ UWSGI: dict[str, Value] = {
     "stats": "",
 }
 PROCESSES = ("processes", "workers")  # two names of one option
+# Facts of several instances of uWSGI (a node each, or one for each endpoint).
+SUMS = ("web.processes", "web.live_processes")
+NEVER_IF_0 = ("uwsgi.max_requests", "web.max_requests")
+WORSE_IF_MORE = ("uwsgi.processes", "web.threads", "web.worker_mb")
 SHORT = {
     "-M": "master",
     "-T": "enable-threads",
@@ -68,7 +74,42 @@ def _uwsgi(
     masters = processes.leaders(tuple(p for p in servers if _is_keystone(p, uwsgi_files)))
     if not masters:
         return None
-    master = masters[0]
+    in_order = sorted(masters, key=lambda master: master.pid)
+    return _worst([_instance(master, servers, uwsgi_files) for master in in_order])
+
+
+def _worst(each: list[Facts]) -> Facts:
+    """Return the facts of all instances as one: processes add up, else the worst value counts.
+
+    What is not known of one is not known.
+    """
+    values: dict[str, Value] = {}
+    origins: dict[str, SettingOrigin] = {}
+    for name in each[0].values:
+        if not all(one.knows(name) for one in each):
+            continue
+        worst = min(each, key=partial(_goodness, name))
+        values[name] = worst.values[name]
+        if name in worst.origins:
+            origins[name] = worst.origins[name]
+    for name in SUMS:
+        values[name] = sum(sections.number(str(one.values[name])) or 0 for one in each)
+    missing = {name: reason for one in reversed(each) for name, reason in one.missing.items()}
+    return Facts(values, missing, origins, each[0].roles)
+
+
+def _goodness(name: str, facts: Facts) -> float:
+    value = facts.values[name]
+    if not isinstance(value, bool | int | float):
+        return 0.0
+    if name in NEVER_IF_0 and not value:
+        return math.inf
+    return -float(value) if name in WORSE_IF_MORE else float(value)
+
+
+def _instance(
+    master: SeenProcess, servers: tuple[SeenProcess, ...], uwsgi_files: tuple[File, ...]
+) -> Facts:
     own = _own_files(master, uwsgi_files)
     other = _other_format(master)
     # A server that names no file may have changed its title, and with it its arguments.
@@ -84,6 +125,7 @@ def _uwsgi(
     else:
         _put_options(values, missing, settings)
     _put_workers(values, missing, settings, is_read=unread is None)
+    values["uwsgi.processes"] = values["web.processes"]
     if file:
         values["uwsgi.file"] = file
     if "uwsgi.max_requests" in values:
