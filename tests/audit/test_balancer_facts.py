@@ -69,6 +69,25 @@ def test_servers_of_other_kinds_of_sections_are_none_of_keystones():
     assert facts_of(text + peers).values["haproxy.has_http_check"] is True
 
 
+TWO_DATABASES = """listen mysql-read
+ server a 10.0.0.1:3306 check
+ server b 10.0.0.2:3306 check
+listen mysql-write
+ maxconn 3000
+ server a 10.0.0.1:3306 check
+ server b 10.0.0.2:3306 check backup
+"""
+
+
+def test_sections_of_the_database_that_serve_reads_have_no_writers():
+    facts = facts_of(TWO_DATABASES)
+    assert facts.values["haproxy.database_writers"] == 1
+    assert facts.values["haproxy.database_maxconn"] == 3000
+    both = TWO_DATABASES.replace(" backup", "")
+    assert facts_of(both).values["haproxy.database_writers"] == 2
+    assert facts_of(both).origins["haproxy.database_writers"].line == 4
+
+
 TWO_KEYSTONES = """defaults
  option httpchk GET /healthcheck
 backend keystone_public

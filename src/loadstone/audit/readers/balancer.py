@@ -1,5 +1,6 @@
 """Facts of haproxy."""
 
+import re
 from dataclasses import dataclass, field, replace
 
 from loadstone.audit.document import Document
@@ -8,6 +9,8 @@ from loadstone.audit.readers import processes, sections, service
 from loadstone.audit.readers.sections import File, number
 
 DATABASE_PORTS = ("3306", "3307")
+# Names of sections that only answer reads: mysql-read, galera_ro.
+READS = re.compile(r"(^|[-_.])(reads?|read-?only|ro|slaves?|replicas?)($|[-_.])", re.IGNORECASE)
 # Algorithms of `balance` that spread the requests of one client (LB-02).
 EVEN = ("roundrobin", "leastconn", "static-rr", "random")
 
@@ -253,17 +256,23 @@ def _has_http_check(block: _Block) -> bool:
 
 
 def _database(blocks: Blocks) -> Facts:
-    chosen = [b for b in _of(blocks, "backend", "listen") if _is_database(b)]
+    """Return the facts of the sections with database servers; of several, the worst counts."""
+    chosen = tuple(b for b in _of(blocks, "backend", "listen") if _is_database(b))
     if not chosen:
         return Facts({"haproxy.database_writers": 0})
-    block = chosen[0]
-    writers = sum("backup" not in words for words in block.all("server"))
-    values: dict[str, Value] = {"haproxy.database_writers": writers}
-    ways = _leading(_of(blocks, "frontend", "listen"), (block,))
+    # Any number of nodes may answer reads.
+    writing = tuple(block for block in chosen if not READS.search(block.name)) or chosen
+    block = max(writing, key=_writers)
+    values: dict[str, Value] = {"haproxy.database_writers": _writers(block)}
+    ways = _leading(_of(blocks, "frontend", "listen"), writing)
     limits = [limit for b in ways if (limit := _whole_number(b.setting("maxconn"))) is not None]
     if limits:
         values["haproxy.database_maxconn"] = min(limits)
     return Facts(values, origins={"haproxy.database_writers": block.origin})
+
+
+def _writers(block: _Block) -> int:
+    return sum("backup" not in words for words in block.all("server"))
 
 
 def _count(row: object, name: str) -> int:
