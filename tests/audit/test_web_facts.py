@@ -105,6 +105,22 @@ def test_what_replaces_daemons_of_apache_is_their_own_limit():
     assert state("WEB-09", embedded) is RuleState.FAIL
 
 
+def test_the_memory_of_a_worker_is_that_of_keystones_own_daemons():
+    rows = (
+        "901\t900\t400000\t1\t65536\tapache2\t(wsgi:horizon)     -k start\n"
+        "902\t900\t153600\t1\t65536\tapache2\t(wsgi:keystone-pu -k start\n"
+    )
+    text = (DAEMON + "WSGIProcessGroup keystone\n").replace("keystone", "keystone-public") + SCRIPT
+    changes = {
+        "processes": HTTPD + rows,
+        "uwsgi": {},
+        "apache": {"/etc/apache2/keystone.conf": EVENT + text},
+    }
+    facts = extract("a", document(changes), CONTEXT).facts
+    assert facts.values["web.worker_mb"] == 150
+    assert facts.values["web.live_processes"] == 1
+
+
 def test_blocks_of_an_mpm_that_is_not_loaded_do_not_count():
     host = apache_with(mpm=EVENT, limits=BLOCKS, keystone=SCRIPT)
     assert host.facts.values["apache.max_connections_per_child"] == 0

@@ -1,6 +1,7 @@
 """Facts of the web server that runs Keystone."""
 
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -46,6 +47,8 @@ OTHER_FORMATS = ("--yaml", "--yml", "-y", "--xml", "-x", "--json", "--js", "-j")
 OTHER_ENDINGS = (".yaml", ".yml", ".xml", ".json", ".js")
 MPMS = ("event", "worker", "prefork")  # Apache's ways to run its own processes
 HTTPD = ("apache2", "httpd")
+# The group of a daemon of mod_wsgi, as its name or its first argument shows it (display-name).
+DAEMON_TITLE = re.compile(r"\(?wsgi:([^)\s]*)")
 NOT_FOUND = "no running web server of Keystone was found"
 # Options of WSGIDaemonProcess with mod_wsgi's defaults.
 DAEMON = (
@@ -306,7 +309,6 @@ def _apache(
     seen: tuple[SeenProcess, ...], _: tuple[File, ...], files: tuple[File, ...]
 ) -> Facts | None:
     servers = processes.named(seen, *HTTPD)
-    daemons = [p for p in seen if p.name.startswith(("(wsgi", "wsgi")) or "wsgi:" in p.name]
     serving = [file for file in files if _serves_keystone(file)]
     if not servers or not serving:
         return None
@@ -332,8 +334,17 @@ def _apache(
     if most is not None:
         values["apache.max_request_workers"] = most
     leader = processes.leaders(servers)[0]
-    values |= _footprint((leader, *(daemons or servers)))
+    values |= _footprint((leader, *(_daemons(seen, group) or servers)))
     return Facts(values, missing, origins, frozenset({"keystone"}))
+
+
+def _daemons(seen: tuple[SeenProcess, ...], group: str | None) -> list[SeenProcess]:
+    """Return the daemons of a process group; those of all groups if their titles tell none."""
+    titles = ((p, DAEMON_TITLE.search(" ".join((p.name, *p.arguments[:1])))) for p in seen)
+    daemons = [(p, title[1]) for p, title in titles if title is not None]
+    # A title is cut off where the memory for it ends.
+    of_group = [p for p, name in daemons if name and (group or "").startswith(name)]
+    return of_group or [p for p, _ in daemons]
 
 
 @dataclass(frozen=True, slots=True)
