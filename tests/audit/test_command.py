@@ -218,6 +218,19 @@ def test_facts_are_collected_here_and_judged_there(tmp_path):
 
 
 @pytest.mark.processes
+def test_this_machine_is_read_as_root_where_asked(tmp_path, monkeypatch):
+    sudo = tmp_path / "sudo"
+    sudo.write_text(f'#!/bin/sh\nshift\necho "$@" >>{tmp_path}/used\nexec "$@"\n')
+    sudo.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    audit("collect", "--become", "-o", str(tmp_path / "facts.json"))
+    assert (tmp_path / "used").read_text() == "sh -s\n"
+    for words in (("--docker", "keystone"), ("--lab", "demo")):
+        with pytest.raises(InvalidInput, match="--become is for hosts over ssh and this machine"):
+            audit(*words, "--become")
+
+
+@pytest.mark.processes
 def test_the_script_alone_gives_facts_that_are_read(tmp_path):
     _, script = audit("collect", "--script")
     assert script == COLLECTOR.read_text()

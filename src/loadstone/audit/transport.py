@@ -55,7 +55,7 @@ class SshOptions:
     """Options of ssh beyond the user's own configuration."""
 
     config: str | None = None  # in place of ~/.ssh/config
-    become: bool = False  # run the collector with sudo
+    become: bool = False  # run the collector with sudo there
 
     def arguments(self) -> tuple[str, ...]:
         """Return the options of ssh."""
@@ -63,9 +63,15 @@ class SshOptions:
         return ("-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", *own)
 
 
-def local(settings: Mapping[str, str] | None = None, name: str = LOCAL) -> Host:
+def local(
+    settings: Mapping[str, str] | None = None, name: str = LOCAL, *, become: bool = False
+) -> Host:
     """Return this machine."""
-    return Host(name, ("sh", "-s"), settings or {})
+    return Host(name, _shell(become=become), settings or {})
+
+
+def _shell(*, become: bool) -> tuple[str, ...]:
+    return ("sudo", "-n", "sh", "-s") if become else ("sh", "-s")
 
 
 def container(program: str, name: str) -> Host:
@@ -83,9 +89,8 @@ def ssh(name: str, options: SshOptions, variables: Mapping[str, str] | None = No
     With `ansible_connection=local` it is this machine.
     """
     known = variables or {}
-    shell = ("sudo", "-n", "sh", "-s") if options.become else ("sh", "-s")
     if known.get("ansible_connection") == "local":
-        return Host(name, shell)
+        return local(name=name, become=options.become)
     target = known.get("ansible_host", name)
     extra: list[str] = []
     if "ansible_port" in known:
@@ -95,7 +100,14 @@ def ssh(name: str, options: SshOptions, variables: Mapping[str, str] | None = No
     if "ansible_ssh_private_key_file" in known:
         extra += ["-i", known["ansible_ssh_private_key_file"]]
     extra += shlex.split(known.get("ansible_ssh_common_args", ""))
-    command = ("ssh", *options.arguments(), *extra, "--", target, " ".join(shell))
+    command = (
+        "ssh",
+        *options.arguments(),
+        *extra,
+        "--",
+        target,
+        " ".join(_shell(become=options.become)),
+    )
     return Host(name, command)
 
 
