@@ -228,3 +228,16 @@ def test_an_application_of_others_is_no_keystone():
     assert "web.server" not in other.facts.values
     own = facts_of(f"{row}--workers\t4\tkeystone.server.wsgi:application\n", "")
     assert own.facts.values["web.processes"] == 4
+
+
+def test_the_workers_of_several_gunicorns_add_up():
+    words = "gunicorn\t/usr/bin/python3\t/usr/bin/gunicorn\tkeystone.server.wsgi:application\t"
+    rows = (
+        f"900\t1\t60000\t1\t65536\t{words}--workers\t2\n",
+        f"901\t900\t102400\t1\t65536\t{words}--workers\t2\n",
+        f"910\t1\t60000\t1\t65536\t{words}--threads\t3\n",
+        f"911\t910\t90000\t1\t65536\t{words}--threads\t3\n",
+    )
+    values = facts_of("".join(rows), "").facts.values
+    assert (values["web.processes"], values["web.threads"]) == (3, 3)
+    assert (values["web.live_processes"], values["web.worker_mb"]) == (2, 100)

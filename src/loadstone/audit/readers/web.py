@@ -469,19 +469,26 @@ def _python_server(
         own = [p for p in own if "keystone" in " ".join(p.arguments)]
         if not own:
             continue
-        leader = processes.leaders(tuple(own))[0]
-        children = tuple(p for p in own if p.parent == leader.pid)
+        leaders = processes.leaders(tuple(own))
+        children = tuple(p for p in own if p not in leaders)
         name = "wsgiref" if kind == "single_server" else kind
         values: dict[str, Value] = {"web.server": name}
-        workers = sections.number(leader.option(*options)) if options else None
-        threads = sections.number(leader.option("--threads", "--blocking-threads"))
-        values["web.processes"] = workers or max(1, len(children))
-        values["web.threads"] = threads or 1
-        values |= _footprint((leader, *children))
+        values["web.processes"] = sum(_workers(one, children, options) for one in leaders)
+        threads = (sections.number(p.option("--threads", "--blocking-threads")) for p in leaders)
+        values["web.threads"] = max(count or 1 for count in threads)
+        values |= _footprint((leaders[0], *(children or leaders)))
         reason = f"Keystone runs under {name}"
         missing = {"uwsgi.": reason, "apache.": reason}
         return Facts(values, missing, roles=frozenset({"keystone"}))
     return None
+
+
+def _workers(
+    leader: SeenProcess, children: tuple[SeenProcess, ...], options: tuple[str, ...]
+) -> int:
+    """Return how many processes serve under a leader: as it was told, else as many as run."""
+    told = sections.number(leader.option(*options)) if options else None
+    return int(told or 0) or max(1, sum(p.parent == leader.pid for p in children))
 
 
 def _eventlet(
