@@ -67,3 +67,50 @@ def test_servers_of_other_kinds_of_sections_are_none_of_keystones():
     assert facts_of(text).values["haproxy.has_http_check"] is True
     peers = "peers others\n server b 10.0.0.2:1024\n"
     assert facts_of(text + peers).values["haproxy.has_http_check"] is True
+
+
+TWO_DATABASES = """listen mysql-read
+ server a 10.0.0.1:3306 check
+ server b 10.0.0.2:3306 check
+listen mysql-write
+ maxconn 3000
+ server a 10.0.0.1:3306 check
+ server b 10.0.0.2:3306 check backup
+"""
+
+
+def test_sections_of_the_database_that_serve_reads_have_no_writers():
+    facts = facts_of(TWO_DATABASES)
+    assert facts.values["haproxy.database_writers"] == 1
+    assert facts.values["haproxy.database_maxconn"] == 3000
+    both = TWO_DATABASES.replace(" backup", "")
+    assert facts_of(both).values["haproxy.database_writers"] == 2
+    assert facts_of(both).origins["haproxy.database_writers"].line == 4
+
+
+TWO_KEYSTONES = """defaults
+ option httpchk GET /healthcheck
+backend keystone_public
+ balance leastconn
+ server a 10.0.0.1:5000 check maxconn 300
+backend keystone_admin
+ balance source
+ server a 10.0.0.1:35357 maxconn 100
+"""
+
+
+def test_of_several_backends_of_keystone_the_worst_counts():
+    facts = facts_of(TWO_KEYSTONES)
+    assert facts.values["haproxy.balance"] == "source"
+    assert facts.origins["haproxy.balance"].line == 7
+    assert facts.values["haproxy.has_http_check"] is False
+    assert facts.origins["haproxy.has_http_check"].line == 6
+    assert facts.values["haproxy.server_maxconn"] == 100
+    good = TWO_KEYSTONES.replace("source", "random(2)").replace("35357", "35357 check")
+    assert facts_of(good).values["haproxy.balance"] == "leastconn"
+    assert facts_of(good).values["haproxy.has_http_check"] is True
+
+
+def test_an_algorithm_counts_without_its_parameters():
+    text = TWO_KEYSTONES.replace("leastconn", "random(2)").replace("source", "random(2)")
+    assert facts_of(text).values["haproxy.balance"] == "random"

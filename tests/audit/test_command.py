@@ -16,17 +16,20 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import yaml
 from audited import document
 from click.testing import CliRunner
 from realistic import keystone
 
 from loadstone.audit import archive, rule, transport
 from loadstone.audit.document import parse
+from loadstone.audit.evaluate import evaluate
 from loadstone.audit.extract import extract
 from loadstone.audit.facts import SettingOrigin
 from loadstone.audit.readers import sections
 from loadstone.audit.readers.schedule import longest_gap_s
 from loadstone.audit.transport import COLLECTOR, Collected
+from loadstone.audit.views import fix_playbook
 from loadstone.cli import loadstone
 from loadstone.errors import InvalidInput
 from loadstone.lab import deployment
@@ -101,6 +104,33 @@ def test_connections_are_summed_over_all_nodes(facts):
     assert audit(facts(few, few), "--rule", "CAP-02")[0] == 1
 
 
+def test_a_sum_over_nodes_is_unknown_while_one_of_them_cannot_be_reached(facts):
+    path = Path(facts({}))
+    tree = json.loads(path.read_text())
+    tree["hosts"].append({"host": "control2", "failure": "no route to host"})
+    path.write_text(json.dumps(tree))
+    code, text = audit(str(path), "--rule", "CAP-02", "--json", "-")
+    assert code == 4
+    first, _ = json.loads(text)["results"]
+    assert (first["host"], first["state"]) == ("control1", "unknown")
+    assert "control2: no route to host" in first["message"]
+
+
+def test_hosts_of_one_name_are_told_apart(tmp_path):
+    """`loadstone audit collect` on each of them calls each of them localhost."""
+    paths = []
+    for number, name in enumerate(("control1", "control2", "control2")):
+        one = Collected(transport.LOCAL, document({"meta": {"name": name}}))
+        paths.append(tmp_path / f"{number}.json")
+        paths[-1].write_text(json.dumps(archive.as_tree([one], is_lab=False)))
+    words = (*map(str, paths), "--rule", "KS-12")
+    tree = json.loads(audit(*words, "--json", "-")[1])
+    names = ["control1", "control2", "control2 (2)"]
+    assert [host["name"] for host in tree["hosts"]] == names
+    assert [row["host"] for row in tree["results"]] == names
+    assert audit(*words, "--all")[1].count("KS-12") == 3
+
+
 def test_a_waiver_holds_until_it_expires(facts, tmp_path):
     waivers = tmp_path / "waivers.yaml"
     path = facts(DEBUG)
@@ -121,6 +151,7 @@ def test_a_waiver_holds_until_it_expires(facts, tmp_path):
     assert waived(later)[:2] == (0, "waived")
     assert f"waived until {later}: a test bed" in waived(later)[2]
     assert waived(later, "compute*")[:2] == (1, "fail")
+    assert waived(later, None)[:2] == (0, "waived")  # `host:` without a value
     assert waived(earlier)[:2] == (1, "fail")
     assert f"the waiver expired on {earlier}" in waived(earlier)[2]
     assert waived(later, before=(earlier,))[:2] == (0, "waived")  # renewed
@@ -184,6 +215,19 @@ def test_facts_are_collected_here_and_judged_there(tmp_path):
     (host,) = judged["hosts"]
     assert host["failure"] is None
     assert host["facts"]["host.cpus"] >= 1
+
+
+@pytest.mark.processes
+def test_this_machine_is_read_as_root_where_asked(tmp_path, monkeypatch):
+    sudo = tmp_path / "sudo"
+    sudo.write_text(f'#!/bin/sh\nshift\necho "$@" >>{tmp_path}/used\nexec "$@"\n')
+    sudo.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    audit("collect", "--become", "-o", str(tmp_path / "facts.json"))
+    assert (tmp_path / "used").read_text() == "sh -s\n"
+    for words in (("--docker", "keystone"), ("--lab", "demo")):
+        with pytest.raises(InvalidInput, match="--become is for hosts over ssh and this machine"):
+            audit(*words, "--become")
 
 
 @pytest.mark.processes
@@ -477,6 +521,57 @@ def test_keystones_environment_names_its_files_in_their_order(tmp_path, environm
         values, _ = collected(tmp_path, AUDIT_PIDS=str(running.pid), AUDIT_QUICK="1")
         running.stdin.close()
     assert values["conf.token.provider"] == provider
+
+
+# Takes a name of a server, and the files of another folder for its own, as in a container.
+IN_CONTAINER = """
+import ctypes, os, sys
+ctypes.CDLL(None).prctl(15, sys.argv[2].encode(), 0, 0, 0)
+os.chroot(sys.argv[1])
+print(flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.processes
+@pytest.mark.skipif(os.getuid() != 0, reason="only root enters containers")
+def test_files_in_containers_of_the_host_are_read(tmp_path):
+    etc = tmp_path / "root" / "etc"
+    for path, text in {
+        "keystone/keystone.conf": "[token]\nprovider = jws\n[DEFAULT]\ndebug = true\n",
+        "keystone/domains/keystone.a.conf": "[ldap]\npool_size = 3\n",
+        "keystone/uwsgi.ini": "[uwsgi]\nmodule = keystone.server.wsgi\nprocesses = 1\n",
+        "keystone/fernet-keys/1": "x",
+        "haproxy/haproxy.cfg": "listen keystone\n balance source\n server a 10.0.0.1:5000\n",
+    }.items():
+        (etc / path).parent.mkdir(parents=True, exist_ok=True)
+        (etc / path).write_text(text)
+    python = [sys.executable, "-c", IN_CONTAINER, tmp_path / "root"]
+    with contextlib.ExitStack() as stack:
+        pids = []
+        for words in (
+            ("uwsgi", "--ini", "/etc/keystone/uwsgi.ini"),
+            ("haproxy", "-f", "/etc/haproxy/haproxy.cfg"),
+        ):
+            pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+            running = stack.enter_context(subprocess.Popen([*python, *words], **pipes))
+            stack.callback(running.stdin.close)
+            running.stdout.readline()
+            pids.append(str(running.pid))
+        _, printed = collected("/etc", AUDIT_PIDS=" ".join(pids), AUDIT_QUICK="1")
+    host = extract("control1", parse(printed), {"audit.is_lab": False})
+    values = host.facts.values
+    assert values["conf.token.provider"] == "jws"
+    assert values["conf.ldap.pool_size"] == 3
+    assert values["web.processes"] == 1
+    assert values["fernet.keys"] == 1
+    assert values["haproxy.balance"] == "source"
+    origin = host.facts.origins["conf.DEFAULT.debug"]
+    assert origin == SettingOrigin(f"/proc/{pids[0]}/root/etc/keystone/keystone.conf", 4)
+    chosen = [rule.find(name) for name in ("KS-12", "WEB-01")]
+    (play,) = yaml.safe_load(fix_playbook.render(evaluate(chosen, [host])))
+    tasks = [task["name"] for task in play["tasks"] if "fix" in task["tags"]]
+    assert sorted(tasks) == ["KS-12: by hand", "WEB-01: by hand"]
 
 
 @pytest.mark.processes

@@ -67,8 +67,9 @@ def cloud(monkeypatch):
 
 
 @pytest.mark.processes
-@pytest.mark.usefixtures("cloud")
-def test_nova_tells_nodes_and_flavors():
+@pytest.mark.parametrize("most_listed", [1, 1000])
+def test_nova_tells_nodes_and_flavors_in_pages(cloud, most_listed):
+    cloud.most_listed = most_listed
     found = rows("--reserved-mb", "0")
     assert [(r["node"], r["flavor"], r["total"], r["additional"]) for r in found] == [
         ("c1", "m1.tiny", 512, 195),

@@ -99,6 +99,13 @@ def test_variables_become_options_of_ssh():
     )
 
 
+def test_a_host_with_a_local_connection_is_this_machine():
+    variables = {"ansible_connection": "local"}
+    assert ssh("localhost", SshOptions(), variables).command == ("sh", "-s")
+    become = ssh("localhost", SshOptions(become=True), variables)
+    assert become.command == ("sudo", "-n", "sh", "-s")
+
+
 def test_containers_and_pods_read_the_script_from_their_input():
     assert container("docker", "api").command == ("docker", "exec", "-i", "--", "api", "sh", "-s")
     pod = container("kubectl", "keystone-0").command
@@ -121,3 +128,54 @@ def test_groups_that_share_children_are_followed_once(tmp_path):
     text = "\n".join(["[g40]", "last", *levels, "[g0:vars]", "ansible_user=ann"])
     (tmp_path / "hosts").write_text(text)
     assert inventory.read(tmp_path / "hosts") == {"last": {"ansible_user": "ann"}}  # not 2**40 ways
+
+
+INI = """
+[all:vars]
+ansible_user=root
+[cloud:vars]
+ansible_user=cloud
+ansible_port=22
+[web:vars]
+ansible_user=stack
+[cloud:children]
+web
+db
+[web]
+web1
+web2 ansible_user=ann
+[db]
+db1
+[other]
+other1
+"""
+YAML = """
+all:
+  hosts: {web1: , web2: {ansible_user: ann}, db1: , other1: }
+  vars: {ansible_user: root}
+  children:
+    cloud:
+      vars: {ansible_user: cloud, ansible_port: 22}
+      children: {web: , db: {hosts: {db1: }}}
+    web:
+      hosts: {web1: , web2: }
+      vars: {ansible_user: stack}
+"""
+
+
+@pytest.mark.parametrize(("name", "text"), [("hosts", INI), ("hosts.yaml", YAML)])
+def test_variables_of_a_child_count_more_than_those_of_its_parents(tmp_path, name, text):
+    found = hosts(tmp_path, text, name)
+    assert {host: variables["ansible_user"] for host, variables in found.items()} == {
+        "web1": "stack",
+        "web2": "ann",
+        "db1": "cloud",
+        "other1": "root",
+    }
+    assert found["web1"]["ansible_port"] == "22"
+    assert "ansible_port" not in found["other1"]
+
+
+def test_groups_in_a_circle_end_no_command(tmp_path):
+    text = "[a:children]\nb\n[b:children]\na\n[b]\nhost\n[a:vars]\nansible_user=ann\n"
+    assert hosts(tmp_path, text) == {"host": {"ansible_user": "ann"}}

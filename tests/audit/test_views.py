@@ -167,6 +167,19 @@ def test_the_playbook_changes_the_file_that_decides():
     assert kept == {path for path, _ in changed} == {main, other, first, last}
 
 
+def test_a_setting_of_uwsgis_arguments_is_changed_by_hand():
+    file = "/etc/keystone/uwsgi.ini"
+    words = f"/usr/bin/uwsgi\t--ini\t{file}\t--processes\t1"
+    changes = {
+        "uwsgi": {file: "[uwsgi]\nmodule = keystone.server.wsgi\nprocesses = 8\n"},
+        "processes": f"900\t1\t60000\t1\t65536\tuwsgi\t{words}\n",
+    }
+    host = extract("control1", document(changes), CONTEXT)
+    (play,) = yaml.safe_load(fix_playbook.render(evaluate([rules.find("WEB-01")], [host])))
+    (by_hand,) = [task for task in play["tasks"] if "fix" in task["tags"]]
+    assert by_hand["name"] == "WEB-01: by hand"
+
+
 @pytest.mark.processes
 def test_promtool_finds_nothing_wrong_with_the_textfile(audit):
     promtool = shutil.which("promtool")

@@ -7,6 +7,7 @@ from loadstone.audit import rule as rules
 from loadstone.audit.document import Document
 from loadstone.audit.evaluate import RuleState, evaluate
 from loadstone.audit.extract import extract
+from loadstone.audit.facts import SettingOrigin
 
 INI = "/etc/keystone/uwsgi.ini"
 OF_SETTINGS = ("WEB-02", "WEB-04", "WEB-06", "WEB-07", "WEB-09")
@@ -104,6 +105,22 @@ def test_what_replaces_daemons_of_apache_is_their_own_limit():
     assert state("WEB-09", embedded) is RuleState.FAIL
 
 
+def test_the_memory_of_a_worker_is_that_of_keystones_own_daemons():
+    rows = (
+        "901\t900\t400000\t1\t65536\tapache2\t(wsgi:horizon)     -k start\n"
+        "902\t900\t153600\t1\t65536\tapache2\t(wsgi:keystone-pu -k start\n"
+    )
+    text = (DAEMON + "WSGIProcessGroup keystone\n").replace("keystone", "keystone-public") + SCRIPT
+    changes = {
+        "processes": HTTPD + rows,
+        "uwsgi": {},
+        "apache": {"/etc/apache2/keystone.conf": EVENT + text},
+    }
+    facts = extract("a", document(changes), CONTEXT).facts
+    assert facts.values["web.worker_mb"] == 150
+    assert facts.values["web.live_processes"] == 1
+
+
 def test_blocks_of_an_mpm_that_is_not_loaded_do_not_count():
     host = apache_with(mpm=EVENT, limits=BLOCKS, keystone=SCRIPT)
     assert host.facts.values["apache.max_connections_per_child"] == 0
@@ -139,3 +156,88 @@ def test_a_uwsgi_without_settings_has_its_defaults():
     words = ("--http-socket", ":5000", "--wsgi-file", "/usr/bin/keystone-wsgi-public")
     facts = facts_of(uwsgi_with(1, *words), "").facts
     assert (facts.values["web.processes"], facts.values["uwsgi.master"]) == (1, False)
+
+
+SET = "[uwsgi]\nmodule = keystone.server.wsgi:initialize_public_application()\nprocesses = 2\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "processes", "line"),
+    [
+        (("--ini", INI, "--processes", "6"), 6, None),
+        ((f"--ini={INI}", "--workers=6"), 6, None),
+        (("--ini", INI, "-p", "6"), 6, None),
+        (("--processes", "6", "--ini", INI), 2, 3),
+        (("--master", INI, "--processes", "6"), 2, 3),  # read after all options
+    ],
+)
+def test_the_last_of_uwsgis_files_and_arguments_counts(arguments, processes, line):
+    text = "".join(f"{n}\t{one}\n" for n, one in enumerate(SET.splitlines(), 1))
+    facts = facts_of(uwsgi_with(6, *arguments), f"@ {INI}\n{text}").facts
+    assert facts.values["web.processes"] == processes
+    assert facts.values["uwsgi.master"] is ("--master" in arguments)
+    origin = facts.origins.get("web.processes")
+    assert (origin and origin.line) == line
+
+
+def test_short_options_and_what_options_imply_are_read():
+    words = ("-M", "-p", "4", "-l", "2048", "-b", "65535", "--threads", "1", "--lazy-apps")
+    facts = facts_of(uwsgi_with(4, *words, "--mount=/=keystone.wsgi"), "").facts
+    assert facts.values["uwsgi.master"] is True
+    assert facts.values["web.processes"] == 4
+    assert facts.values["uwsgi.listen"] == 2048
+    assert facts.values["uwsgi.buffer_size"] == 65535
+    assert facts.values["uwsgi.enable_threads"] is True  # by --threads
+    assert facts.values["uwsgi.lazy_apps"] is True
+
+
+def test_the_processes_of_several_instances_add_up_and_the_worst_setting_counts():
+    other = "/etc/keystone/admin.ini"
+    second = uwsgi_with(1, "--ini", other).replace("90", "95")
+    extra = "lazy-apps = true\nlisten = {}\nmaster = true\n"
+    files = "".join(
+        f"@ {path}\n" + "".join(f"{n}\t{one}\n" for n, one in enumerate(text.splitlines(), 1))
+        for path, text in (
+            (INI, SET + extra.format(2048)),
+            (other, SET.replace("= 2", "= 1") + extra.format(100)),
+        )
+    )
+    facts = facts_of(uwsgi_with(2, "--ini", INI) + second, files).facts
+    assert (facts.values["web.processes"], facts.values["web.live_processes"]) == (3, 3)
+    assert facts.values["uwsgi.processes"] == 2
+    assert facts.values["uwsgi.listen"] == 100
+    assert facts.origins["uwsgi.listen"] == SettingOrigin(other, 5)
+    unread = files[: files.index(f"@ {other}")] + f"@ {other}\n! cannot be read by uid 1000\n"
+    half = facts_of(uwsgi_with(2, "--ini", INI) + second, unread).facts
+    assert "uwsgi.listen" not in half.values
+    assert "cannot be read" in half.missing["uwsgi."]
+
+
+def test_a_uwsgi_under_an_emperor_is_found():
+    emperor = "800\t1\t9000\t1\t65536\tuwsgi\t/usr/bin/uwsgi\t--emperor\t/etc/uwsgi/vassals\n"
+    vassal = uwsgi_with(4, "--ini", INI).replace("900\t1\t", "900\t800\t")
+    text = "".join(f"{n}\t{one}\n" for n, one in enumerate(SET.splitlines(), 1))
+    facts = facts_of(emperor + vassal, f"@ {INI}\n{text}").facts
+    assert facts.values["web.processes"] == 2
+    assert facts.values["web.live_processes"] == 4
+
+
+def test_an_application_of_others_is_no_keystone():
+    row = "900\t1\t60000\t1\t65536\tgunicorn\t/usr/bin/python3\t/usr/bin/gunicorn\t"
+    other = facts_of(f"{row}--workers\t1\tskyline.main:app\n", "")
+    assert "web.server" not in other.facts.values
+    own = facts_of(f"{row}--workers\t4\tkeystone.server.wsgi:application\n", "")
+    assert own.facts.values["web.processes"] == 4
+
+
+def test_the_workers_of_several_gunicorns_add_up():
+    words = "gunicorn\t/usr/bin/python3\t/usr/bin/gunicorn\tkeystone.server.wsgi:application\t"
+    rows = (
+        f"900\t1\t60000\t1\t65536\t{words}--workers\t2\n",
+        f"901\t900\t102400\t1\t65536\t{words}--workers\t2\n",
+        f"910\t1\t60000\t1\t65536\t{words}--threads\t3\n",
+        f"911\t910\t90000\t1\t65536\t{words}--threads\t3\n",
+    )
+    values = facts_of("".join(rows), "").facts.values
+    assert (values["web.processes"], values["web.threads"]) == (3, 3)
+    assert (values["web.live_processes"], values["web.worker_mb"]) == (2, 100)

@@ -2,15 +2,18 @@ from dataclasses import replace
 
 import pytest
 from made_stats import with_errors
+from made_workloads import steps as made_steps
+from made_workloads import workload
 from realistic import keystone
 
 from loadstone.analysis.model import Cause, TrialState, Verdict
+from loadstone.analysis.sla import Check
 from loadstone.report import figures
-from loadstone.report.sections import search, statements, trials
+from loadstone.report.sections import search, statements, steps, trials
 from loadstone.result.model import Measurement
 from loadstone.search.model import Capacity, CapacityKind
 
-RESULT, _ = keystone()
+RESULT, SAMPLES = keystone()
 ISSUE, VALIDATE = RESULT.measurements
 
 
@@ -261,3 +264,34 @@ def test_n_of_what_compute_hosts_ask_is_stated_in_hosts(
     assert {fact.label: fact.text for fact in search.facts(found)}["hosts"] == words
     other = replace(found, scenario="mix:issue=1,validate=9")
     assert "hosts" not in {fact.label for fact in search.facts(other)}
+
+
+@pytest.mark.parametrize(
+    ("held", "verdict"),
+    [
+        ((True, True, True), "SLA held"),
+        ((True, False, False), "SLA broken from concurrency 4 on"),
+        ((True, False, True), "SLA broken at concurrency 4"),
+        ((False, True, False), "SLA broken at concurrency 2, 8"),
+    ],
+)
+def test_an_sla_is_broken_from_a_load_on_only_if_no_higher_load_holds_it(held, verdict):
+    runners = [{"constant": {"times": 9, "concurrency": count}} for count in (2, 4, 8)]
+    checks = [(Check("failure_rate", one, ""),) for one in held]
+    curve = steps.curve_of(made_steps(workload(SAMPLES[0, 3]), runners, checks=checks))
+    assert steps.sla(curve).text == verdict
+
+
+@pytest.mark.parametrize(
+    ("capacity", "verdict"),
+    [
+        (Capacity(None, 5.0, 9.0, 0.95), "N known as a range only"),
+        (Capacity(None, 5.0, None, 0.0), "N not bounded on both sides"),
+        (Capacity(None, 5.0, None, 0.0, causes=(Cause.GENERATOR,)), "load generator was the limit"),
+        (Capacity(None, None, None, 0.0), "load generator was the limit"),
+    ],
+)
+def test_one_trial_that_the_generator_limited_does_not_void_what_others_show(capacity, verdict):
+    [invalid] = (one.number for one in ISSUE.trials if not one.is_valid)
+    assert invalid == 4
+    assert search.certainty(replace(ISSUE, capacity=capacity)).text == verdict

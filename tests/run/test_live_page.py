@@ -22,6 +22,7 @@ from loadstone.live.board import Board
 from loadstone.live.page import LivePage, interrupt, own_certificate
 from loadstone.live.site import LOOPBACK, MOST_CONNECTIONS, Address, address
 from loadstone.live.state import LiveState
+from loadstone.report.section import Report
 
 TASK = """
 Authenticate.keystone:
@@ -143,6 +144,26 @@ def test_each_reader_gets_the_newest_state_and_the_end(page, monkeypatch):
         assert "event: now" in text
         assert "hello" in text
         assert text.rstrip().splitlines()[-2] == "event: end"
+
+
+def test_results_that_could_not_be_read_are_read_again(monkeypatch):
+    monkeypatch.setattr(live_page, "EVERY_S", 0.02)
+    tried = []
+
+    def reports(*, is_over: bool):  # noqa: ARG001
+        tried.append(len(tried))
+        if len(tried) == 1:
+            raise EnvironmentUnusable("the database is locked")
+        return (Report("Results so far", "", ()),)
+
+    page = LivePage(LOOPBACK, reports, stop=None)
+    url = urlsplit(page.url)
+    with closing(http.client.HTTPConnection(url.hostname, url.port, timeout=20)) as connection:
+        connection.request("GET", f"{url.path}events")
+        until(lambda: page._board.readers == 1)
+        page.show(LiveState(0.0, 10.0, stored=1))
+        until(lambda: "results" in page._board._events)
+        page.close()
 
 
 def test_a_reader_that_takes_nothing_is_not_waited_for(page):

@@ -1,7 +1,9 @@
 """A sizing of services whose costs are known."""
 
 import json
+import sqlite3
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
 
 import numpy as np
@@ -215,6 +217,18 @@ def test_the_command_gives_a_table_and_data_and_spells_out_its_assumptions(comma
     code, _, told = command("--logins", "40/s", "--lab", "demo", "--run", "latest")
     assert code == 2
     assert "give one of the two" in told
+
+
+def test_a_damaged_run_is_left_out_and_named(command, tmp_path):
+    with Store.open(tmp_path) as store:
+        store.begin(run(2, 0.0, WITHOUT_NOISE))
+        newest, older = store.every()
+    with closing(sqlite3.connect(tmp_path / "results.db")) as database, database:
+        database.execute("UPDATE trials SET body = '{' WHERE run_id = ?", (newest.run_id,))
+    code, shown, told = command("--logins", "40/s", "--json", "-")
+    assert code == 0
+    assert json.loads(shown)["demands"][0]["runs"] == [older.run_id]
+    assert f"'{newest.run_id}' is left out" in told
 
 
 @pytest.mark.processes

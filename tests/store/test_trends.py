@@ -12,7 +12,7 @@ from realistic import keystone
 from loadstone.cli import main
 from loadstone.errors import EnvironmentUnusable
 from loadstone.report import html
-from loadstone.report.history import CapacityTrend, capacity_trends
+from loadstone.report.history import CapacityTrend, capacity_trends, sentences
 from loadstone.report.sections.trends import report_of
 from loadstone.report.trends import trends as workload_trends
 from loadstone.result.listing import Performed
@@ -152,6 +152,22 @@ def test_one_of_repeated_searches_belongs_to_those_of_its_title(tmp_path):
     assert [run.run_id for run in trend.runs] == ["20261101-0300-ab12cd", "20261102-0300-ab12cd"]
 
 
+def test_repeated_searches_of_a_run_count_once_as_combined(tmp_path):
+    run = search(1, "10")
+    [one] = run.measurements
+    repeats = [replace(one, title=f"token issue, search {number} of 2") for number in (1, 2)]
+    whole = replace(one, title="token issue, 2 searches", capacity=Capacity(45.0, 44.0, 46.0, 0.95))
+    [trend] = found(tmp_path, replace(run, measurements=(*repeats, whole)))
+    assert [run.capacity.rate_rps for run in trend.runs] == [45.0]
+
+
+def test_two_loads_of_one_scenario_in_a_run_are_two_trends(tmp_path):
+    run = search(1, "10")
+    [one] = run.measurements
+    other = replace(one, parameters=(("users", "200"), ("method", "meter")))
+    assert len(found(tmp_path, replace(run, measurements=(one, other)))) == 2
+
+
 def test_a_run_whose_body_is_damaged_is_left_out_and_named():
     runs = [
         Performed(
@@ -176,6 +192,11 @@ def without_n(day: int) -> Run:
     run = search(day, "10")
     lost = Capacity(None, None, None, 0.0, ("the service answers errors only",))
     return replace(run, measurements=(replace(run.measurements[0], capacity=lost),))
+
+
+def test_of_a_long_history_it_is_said_how_much_was_searched():
+    assert [*sentences((), 300, "N")] == ["N has no change point in 300 runs."]
+    assert [*sentences((), 301, "N")] == ["N has no change point in the newest 300 of 301 runs."]
 
 
 def test_a_load_without_any_n_has_a_page(tmp_path):

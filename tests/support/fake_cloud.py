@@ -26,8 +26,8 @@ FLAVORS = [
     {"id": "f-2", "name": "m1.tiny2", "ram": 2048},
 ]
 HYPERVISORS = [
-    {"hypervisor_hostname": "c1", "memory_mb": 262144, "free_ram_mb": 100000},
-    {"hypervisor_hostname": "c2", "memory_mb": 65536, "free_ram_mb": -512},
+    {"id": "h-1", "hypervisor_hostname": "c1", "memory_mb": 262144, "free_ram_mb": 100000},
+    {"id": "h-2", "hypervisor_hostname": "c2", "memory_mb": 65536, "free_ram_mb": -512},
 ]
 LISTS = {
     "compute/v2.1/os-hypervisors/detail": ("hypervisors", HYPERVISORS),
@@ -58,6 +58,7 @@ class FakeCloud:
         self.token_is_good = False  # whatever it is
         self.down = set()  # services that answer 503
         self.is_admin = True  # whoever lists the servers of all projects
+        self.most_listed = 1000  # rows of a page
 
     def handler(self):
         return handled(self.serve)
@@ -80,11 +81,19 @@ class FakeCloud:
         if path.partition("/")[0] in self.down:
             return 503, {"error": {"message": f"down, {PASSWORD}"}}
         if path in LISTS:
-            word, things = LISTS[path]
-            return 200, {word: things}
+            return 200, self.listed(request, *LISTS[path])
         if path.startswith(("compute/v2.1/servers", *KEPT_BY_NEUTRON)):
             return self.kept(request, path, body)
         return self.version(base, path)
+
+    def listed(self, request, word, things):
+        """Return a page that begins behind the marker, with a link if there are more."""
+        marker = dict(parse_qsl(urlsplit(request.path).query)).get("marker")
+        ids = [one["id"] for one in things]
+        begin = ids.index(marker) + 1 if marker else 0
+        page = things[begin : begin + self.most_listed]
+        has_more = begin + len(page) < len(things)
+        return {word: page} | ({f"{word}_links": [{"rel": "next"}]} if has_more else {})
 
     def kept(self, request, path, body):
         if path.startswith("network/v2.0/security-groups"):

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from loadstone.audit.document import UnreadableFacts, from_tree, to_tree
+from loadstone.audit.document import Document, UnreadableFacts, from_tree, to_tree
 from loadstone.audit.transport import LOCAL, Collected
 from loadstone.errors import InvalidInput
 
@@ -42,9 +42,11 @@ def _host(path: Path, tree: object) -> Collected:
             return Collected(name, failure=failure)
         case {"host": str(name), "facts": facts}:
             try:
-                return Collected(name, from_tree(facts))
+                document = from_tree(facts)
             except UnreadableFacts as unreadable:
                 return Collected(name, failure=str(unreadable))
+            # Each machine calls itself so; here it is another one.
+            return Collected(_own_name(document) if name == LOCAL else name, document)
     raise InvalidInput(f"{path}: every host needs `host`, and `facts` or `failure`")
 
 
@@ -53,4 +55,8 @@ def _document(path: Path, tree: object) -> Collected:
         document = from_tree(tree)
     except UnreadableFacts as unreadable:
         raise InvalidInput(f"{path}: {unreadable}") from None
-    return Collected(document.pairs("meta").get("name", LOCAL), document)
+    return Collected(_own_name(document), document)
+
+
+def _own_name(document: Document) -> str:
+    return document.pairs("meta").get("name") or LOCAL

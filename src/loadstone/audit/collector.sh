@@ -22,6 +22,8 @@ cgroups=${AUDIT_CGROUPS:-/sys/fs/cgroup}
 separator=
 pids=
 table=
+root=
+balancer=
 conf=
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 
@@ -35,6 +37,8 @@ emit system system
 # A process may end while it is read; that is no error.
 pids=$(known_pids 2>/dev/null)
 table=$(processes 2>/dev/null)
+root=$(container_of '^(uwsgi|apache2|httpd|gunicorn|granian|[(]?wsgi|keystone)' keystone 2>/dev/null)
+balancer=$(container_of '^haproxy$' haproxy 2>/dev/null)
 conf=$(keystone_conf 2>/dev/null)
 emit processes printf '%s\n' "$table"
 emit keystone keystone_files
@@ -198,6 +202,23 @@ processes() {
           print known[pid] "\t" $0 }'
 }
 
+# Where the files of processes can be read that run in a container of this host, by their name and a
+# word of their arguments; nothing if one of them has the files of the host.
+container_of() {
+    here=$(stat -L -c %d:%i /)
+    printf '%s\n' "$table" | awk -F '\t' -v name="$1" -v word="$2" '$6 ~ name && index($0, word) { print $1 }' |
+        while read -r pid; do
+            # Only root may see the root folder of others' processes.
+            there=$(stat -L -c %d:%i "/proc/$pid/root/") || there=$here
+            if [ "$there" = "$here" ]; then echo -; else echo "/proc/$pid/root"; fi
+        done | sort | head -n 1 | grep -v '^-$'
+}
+
+# The file of an argument: that of the container if it is there.
+inside() {
+    if [ -n "$1" ] && [ -e "$1$2" ]; then echo "$1$2"; else echo "$2"; fi
+}
+
 mask_arguments() {
     sed -e 's#://[^	 ]*@#://***@#g' \
         -e 's/\(--[a-z-]*\(pass\|passwd\|password\|secret\|token\|key\)\)[=	][^	]*/\1=***/g' \
@@ -231,9 +252,9 @@ keystone_conf() {
     if [ -n "${AUDIT_KEYSTONE_CONF:-}" ]; then echo "$AUDIT_KEYSTONE_CONF"; return; fi
     printf '%s\n' "$table" | awk -F '\t' '/keystone|uwsgi|wsgi/ { print $1 }' | while read -r pid; do
         [ -r "/proc/$pid/environ" ] && tr '\000' '\n' <"/proc/$pid/environ" | conf_of_environment
-    done | awk '!seen[$0]++' | grep . && return
-    if is_closed "$etc/keystone"; then echo "$etc/keystone/keystone.conf"; return; fi
-    for file in "$etc"/keystone/keystone.conf "$etc"/keystone/keystone.conf.d/*.conf; do
+    done | awk '!seen[$0]++' | while read -r file; do inside "$root" "$file"; done | grep . && return
+    if is_closed "$root$etc/keystone"; then echo "$root$etc/keystone/keystone.conf"; return; fi
+    for file in "$root$etc"/keystone/keystone.conf "$root$etc"/keystone/keystone.conf.d/*.conf; do
         [ -e "$file" ] && echo "$file"
     done
 }
@@ -260,7 +281,7 @@ keystone_files() {
 
 # Settings of single domains, of which those of LDAP matter.
 domain_files() {
-    for file in "$etc"/keystone/domains/keystone.*.conf; do [ -e "$file" ] && ini "$file"; done
+    for file in "$root$etc"/keystone/domains/keystone.*.conf; do [ -e "$file" ] && ini "$file"; done
 }
 
 # Arguments that follow an option, in the command lines of all processes of a name.
@@ -276,9 +297,9 @@ uwsgi_files() {
     { arguments_after uwsgi --ini
       printf '%s\n' "$table" | awk -F '\t' '$6 == "uwsgi" { for (i = 7; i <= NF; i++) if ($i ~ /\.ini$/) print $i }'
       if [ -z "${AUDIT_PIDS:-}" ]; then
-          for file in "$etc"/keystone/*uwsgi*.ini "$etc"/uwsgi/*keystone*.ini \
-              "$etc"/uwsgi/apps-enabled/*keystone*; do [ -e "$file" ] && echo "$file"; done
-      fi; } | sort -u | while read -r file; do
+          for file in "$root$etc"/keystone/*uwsgi*.ini "$root$etc"/uwsgi/*keystone*.ini \
+              "$root$etc"/uwsgi/apps-enabled/*keystone*; do [ -e "$file" ] && echo "${file#"$root"}"; done
+      fi; } | sort -u | while read -r file; do inside "$root" "$file"; done | while read -r file; do
         echo "@ $file"
         if [ ! -r "$file" ]; then echo "! cannot be read by uid $(id -u)"; continue; fi
         awk '/^\[/ || /^[ \t]*(processes|workers|threads|master|lazy-apps|lazy|enable-threads|thunder-lock|listen|buffer-size|harakiri|max-requests|stats|module|wsgi-file|mount|virtualenv|home|cheaper|http-socket|socket|add-header)[ \t]*=/ { sub(/^[ \t]*/, ""); print NR "\t" $0 }' "$file"
@@ -288,12 +309,12 @@ uwsgi_files() {
 apache_files() {
     { arguments_after 'apache2|httpd' -f
       if [ -z "${AUDIT_PIDS:-}" ]; then
-          for file in "$etc"/apache2/apache2.conf "$etc"/apache2/*-enabled/*.conf \
-              "$etc"/apache2/mods-enabled/*.load "$etc"/httpd/conf/httpd.conf \
-              "$etc"/httpd/conf.d/*.conf "$etc"/httpd/conf.modules.d/*.conf; do
-              [ -e "$file" ] && echo "$file"
+          for file in "$root$etc"/apache2/apache2.conf "$root$etc"/apache2/*-enabled/*.conf \
+              "$root$etc"/apache2/mods-enabled/*.load "$root$etc"/httpd/conf/httpd.conf \
+              "$root$etc"/httpd/conf.d/*.conf "$root$etc"/httpd/conf.modules.d/*.conf; do
+              [ -e "$file" ] && echo "${file#"$root"}"
           done
-      fi; } | sort -u | while read -r file; do
+      fi; } | sort -u | while read -r file; do inside "$root" "$file"; done | while read -r file; do
         echo "@ $file"
         if [ ! -r "$file" ]; then echo "! cannot be read by uid $(id -u)"; continue; fi
         awk '/^[ \t]*(WSGIDaemonProcess|WSGIProcessGroup|WSGIScriptAlias|MaxRequestWorkers|MaxClients|ServerLimit|ThreadsPerChild|MaxConnectionsPerChild|MaxRequestsPerChild|KeepAlive|ProxyPass|LoadModule|Listen|<VirtualHost|<IfModule|<\/IfModule)/ { gsub(/secret=[^ \t]*/, "secret=***"); print NR "\t" $0 }' "$file"
@@ -303,8 +324,9 @@ apache_files() {
 haproxy_files() {
     # haproxy reads the files in the order of its arguments, and those of a folder by their names.
     named=$(arguments_after haproxy -f)
-    if [ -z "$named${AUDIT_PIDS:-}" ] && [ -e "$etc/haproxy/haproxy.cfg" ]; then named=$etc/haproxy/haproxy.cfg; fi
+    if [ -z "$named${AUDIT_PIDS:-}" ] && [ -e "$balancer$etc/haproxy/haproxy.cfg" ]; then named=$etc/haproxy/haproxy.cfg; fi
     printf '%s\n' "$named" | grep . | awk '!seen[$0]++' | while read -r file; do
+        file=$(inside "$balancer" "$file")
         if [ ! -d "$file" ] || is_closed "$file"; then echo "$file"; continue; fi
         for one in "${file%/}"/*.cfg; do [ -e "$one" ] && echo "$one"; done
     done | while read -r file; do
@@ -323,7 +345,7 @@ fernet() {
         /^\[/ { inside = $0 ~ /^\[fernet_tokens\]/ }
         inside && /^key_repository[ \t]*[=:]/ {
             sub(/^[^=:]*[=:][ \t]*/, ""); gsub(/^["\047]|["\047]?[ \t\r]*$/, ""); print }' "$file"; done | tail -n 1)
-    repository=${repository:-$etc/keystone/fernet-keys}
+    repository=$(inside "$root" "${repository:-$etc/keystone/fernet-keys}")
     if [ ! -d "$repository" ]; then echo "! $repository is not a folder that uid $(id -u) can see"; return; fi
     if [ ! -r "$repository" ]; then echo "! $repository cannot be read by uid $(id -u)"; return; fi
     echo "@ $repository $(stat -L -c '%a %u' "$repository")"
@@ -521,7 +543,8 @@ python() {
 service() {
     interpreter=$(python)
     [ -n "$interpreter" ] || return
-    sockets=$(haproxy_files | sed -n 's/.*stats[ 	]*socket[ 	]*\([^ ]*\).*/\1/p')
+    sockets=$(haproxy_files | sed -n 's/.*stats[ 	]*socket[ 	]*\([^ ]*\).*/\1/p' |
+        while read -r path; do inside "$balancer" "$path"; done)
     AUDIT_CONF=$conf AUDIT_SOCKETS=$sockets AUDIT_QUICK=${AUDIT_QUICK:-} limited "${AUDIT_SERVICE_S:-45}" \
         "$interpreter" -W ignore - <<'PYTHON'
 import calendar, json, os, re, socket, subprocess, sys, time

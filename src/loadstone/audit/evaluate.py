@@ -105,7 +105,13 @@ class _Scope:
         return tuple(one.facts.get(fact) for one in self.everyone if one.facts.knows(fact))
 
     def _require_everywhere(self, fact: str) -> None:
-        """Raise MissingFact if a host with Keystone lacks the fact: a sum would be too small."""
+        """Raise MissingFact if a host with Keystone lacks the fact: a sum would be too small.
+
+        A host without any facts may have Keystone.
+        """
+        for one in self.everyone:
+            if one.failure is not None:
+                raise MissingFact(fact, f"{one.host}: {one.failure}")
         asked = [one for one in self.everyone if KEYSTONE in one.facts.roles]
         if not asked:
             raise MissingFact(fact, "no host of this audit has Keystone")

@@ -120,11 +120,23 @@ def of_cloud(
         )
         for row in rows
     )
-    rows = _listed(access, "/flavors/detail?is_public=None", "flavors")
+    rows = _listed(access, "/flavors/detail", "flavors", is_public="None")
     return nodes, tuple(Flavor(str(row["name"]), float(row["ram"])) for row in rows)
 
 
-def _listed(access: Access, path: str, key: str) -> list[dict[str, Any]]:
+def _listed(access: Access, path: str, key: str, **query: str) -> list[dict[str, Any]]:
+    """Return all rows of a list, of which Nova gives 1,000 at a time unless it is set otherwise."""
+    rows: list[dict[str, Any]] = []
+    while True:
+        page = _page(access, path, query)
+        rows += page[key]
+        last = page[key][-1].get("id") if f"{key}_links" in page and page[key] else None
+        if last is None or query.get("marker") == str(last):
+            return rows
+        query = {**query, "marker": str(last)}
+
+
+def _page(access: Access, path: str, query: dict[str, str]) -> dict[str, Any]:
     from keystoneauth1.exceptions import ClientException
 
     service = {
@@ -134,14 +146,18 @@ def _listed(access: Access, path: str, key: str) -> list[dict[str, Any]]:
     }
     try:
         response = access.session.get(
-            path, endpoint_filter=service, microversion=NOVA_VERSION, raise_exc=False
+            path,
+            params=query,
+            endpoint_filter=service,
+            microversion=NOVA_VERSION,
+            raise_exc=False,
         )
     except ClientException as error:
         raise unusable(access.cloud, error) from None
     if response.status_code != 200:
         raise EnvironmentUnusable(
-            f"Nova answers {response.status_code} to {path.partition('?')[0]}; "
-            "an administrator may list compute nodes"
+            f"Nova answers {response.status_code} to {path}; an administrator may list compute "
+            "nodes"
         )
-    rows: list[dict[str, Any]] = response.json()[key]
-    return rows
+    page: dict[str, Any] = response.json()
+    return page

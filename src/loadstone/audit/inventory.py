@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -10,25 +11,80 @@ from loadstone.system import yaml_file
 
 Hosts = dict[str, dict[str, str]]  # name -> variables that begin with ansible_
 MOST_HOSTS = 1000
+ALL = "all"  # the group of all hosts
 _RANGE = re.compile(r"\[(\d+|[a-z]):(\d+|[a-z])\]")
+
+
+@dataclass(slots=True)
+class _Group:
+    """A group of an inventory."""
+
+    variables: dict[str, str] = field(default_factory=dict)
+    hosts: dict[str, None] = field(default_factory=dict)
+    children: dict[str, None] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Inventory:
+    """Hosts with their own variables, and groups; a file may name a group several times."""
+
+    hosts: Hosts = field(default_factory=dict)
+    groups: dict[str, _Group] = field(default_factory=dict)
+
+    def group(self, name: str) -> _Group:
+        return self.groups.setdefault(name, _Group())
+
+    def add(self, group: str, host: str, variables: dict[str, str]) -> None:
+        self.hosts.setdefault(host, {}).update(variables)
+        self.group(group).hosts[host] = None
+
+    def resolved(self) -> Hosts:
+        """Return each host with the variables of its groups.
+
+        As in Ansible, those of a child count more than those of its parents, of two groups of one
+        depth those of the later name, and a host's own more than all.
+        """
+        of_groups: Hosts = {host: {} for host in self.hosts}
+        depths = self._depths()
+        for name in sorted(self.groups, key=lambda name: (depths[name], name)):
+            for host in self.hosts if name == ALL else self._members(name, set()):
+                of_groups[host].update(self.groups[name].variables)
+        return {host: {**of_groups[host], **own} for host, own in self.hosts.items()}
+
+    def _depths(self) -> dict[str, int]:
+        """Return the longest way from `all` to each group; groups in a circle count once."""
+        depths = {name: 0 if name == ALL else 1 for name in self.groups}
+        for _ in self.groups:
+            for name, group in self.groups.items():
+                for child in group.children:
+                    depths[child] = min(max(depths[child], depths[name] + 1), len(depths))
+        return depths
+
+    def _members(self, group: str, seen: set[str]) -> list[str]:
+        """Return the hosts of a group and of its children, each group once."""
+        seen.add(group)
+        names = list(self.groups[group].hosts)
+        for child in self.groups[group].children:
+            if child not in seen:
+                names += self._members(child, seen)
+        return names
 
 
 def read(path: Path) -> Hosts:
     """Return the hosts of an inventory file, which may be a plain list of hosts."""
-    hosts = _yaml(path) if path.suffix in (".yml", ".yaml", ".json") else _ini(path)
+    found = _yaml(path) if path.suffix in (".yml", ".yaml", ".json") else _ini(path)
+    hosts = found.resolved()
     if not hosts:
         raise InvalidInput(f"{path}: no hosts in it; a line per host, or an Ansible inventory")
     return hosts
 
 
-def _ini(path: Path) -> Hosts:
+def _ini(path: Path) -> _Inventory:
     try:
         text = path.read_text()
     except (OSError, UnicodeDecodeError) as problem:
         raise InvalidInput(f"{path}: {getattr(problem, 'strerror', None) or 'not text'}") from None
-    hosts: Hosts = {}
-    groups: dict[str, dict[str, str]] = {}  # variables of [group:vars]
-    members: dict[str, list[str]] = {}
+    found = _Inventory()
     section, kind = "ungrouped", ""
     for number, raw in enumerate(text.splitlines(), 1):
         line = raw.split(" #")[0].strip()
@@ -38,29 +94,14 @@ def _ini(path: Path) -> Hosts:
             section, _, kind = line.strip("[]").partition(":")
         elif kind == "vars":
             name, _, value = line.partition("=")
-            groups.setdefault(section, {})[name.strip()] = value.strip().strip("'\"")
+            found.group(section).variables[name.strip()] = value.strip().strip("'\"")
         elif kind == "children":
-            members.setdefault(section, []).append(f"@{line}")
+            found.group(line)
+            found.group(section).children[line] = None
         else:
             for host, variables in _line(path, number, line).items():
-                hosts[host] = {**hosts.get(host, {}), **variables}
-                members.setdefault(section, []).append(host)
-    for group, variables in groups.items():
-        for host in hosts if group == "all" else _members(group, members, set()):
-            hosts[host] = {**variables, **hosts.get(host, {})}
-    return hosts
-
-
-def _members(group: str, members: dict[str, list[str]], seen: set[str]) -> list[str]:
-    """Return the hosts of a group and of its children, each group once."""
-    names = []
-    seen.add(group)
-    for name in members.get(group, []):
-        if not name.startswith("@"):
-            names.append(name)
-        elif name[1:] not in seen:
-            names += _members(name[1:], members, seen)
-    return names
+                found.add(section, host, variables)
+    return found
 
 
 def _line(path: Path, number: int, line: str) -> Hosts:
@@ -106,30 +147,32 @@ def _require_few(path: Path, number: int, pattern: str) -> None:
         raise InvalidInput(f"{path}:{number}: {pattern!r} is more than {MOST_HOSTS} hosts")
 
 
-def _yaml(path: Path) -> Hosts:
+def _yaml(path: Path) -> _Inventory:
     tree = yaml_file.read(path, may_repeat=True)
     if not isinstance(tree, dict):
         raise InvalidInput(f"{path}: must be a mapping of groups, as `all: {{hosts: ...}}`")
-    hosts: Hosts = {}
+    found = _Inventory()
     for name, group in tree.items():
-        _group(path, str(name), group, {}, hosts)
-    return hosts
+        _group(path, str(name), group, found)
+    return found
 
 
-def _group(path: Path, name: str, group: Any, above: dict[str, str], hosts: Hosts) -> None:
-    if group is None:
+def _group(path: Path, name: str, tree: Any, found: _Inventory) -> None:
+    group = found.group(name)
+    if tree is None:
         return
-    if not isinstance(group, dict):
+    if not isinstance(tree, dict):
         raise InvalidInput(f"{path}: group {name} must be a mapping of hosts, children and vars")
     for part in ("hosts", "children"):
-        if not isinstance(group.get(part) or {}, dict):
+        if not isinstance(tree.get(part) or {}, dict):
             raise InvalidInput(f"{path}: {part} of group {name} must be a mapping, as `web1:`")
-    variables = above | _variables(group.get("vars"))
-    for pattern, own in (group.get("hosts") or {}).items():
+    group.variables.update(_variables(tree.get("vars")))
+    for pattern, own in (tree.get("hosts") or {}).items():
         for host in _expanded(path, 1, str(pattern)):
-            hosts[host] = {**variables, **hosts.get(host, {}), **_variables(own)}
-    for child, inner in (group.get("children") or {}).items():
-        _group(path, str(child), inner, variables, hosts)
+            found.add(name, host, _variables(own))
+    for child, inner in (tree.get("children") or {}).items():
+        group.children[str(child)] = None
+        _group(path, str(child), inner, found)
 
 
 def _variables(tree: Any) -> dict[str, str]:

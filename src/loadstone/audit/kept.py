@@ -36,6 +36,7 @@ KEPT = (
 _LEFT_OUT = (
     *("conf.file", "conf.cache_servers", "conf.cache.memcache_servers"),
     *("conf.cache.backend_argument", "uwsgi.file", "uwsgi.stats", "apache.file"),
+    "uwsgi.processes",  # of one instance: web.processes has all
 )
 # Beginnings of the names of processes that run Keystone, and of those before it.
 _KEYSTONE = ("keystone", "uwsgi", "gunicorn", "apache2", "httpd", "granian", "(wsgi:")

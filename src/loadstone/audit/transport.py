@@ -4,9 +4,10 @@ import asyncio
 import os
 import shlex
 import signal
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from loadstone.audit.document import Document, UnreadableFacts, parse
@@ -38,12 +39,23 @@ class Collected:
     failure: str | None = None
 
 
+def distinct(found: Sequence[Collected]) -> tuple[Collected, ...]:
+    """Return the documents with a number behind each name that an earlier one has."""
+    counts: Counter[str] = Counter()
+    named = []
+    for one in found:
+        counts[one.name] += 1
+        number = counts[one.name]
+        named.append(one if number == 1 else replace(one, name=f"{one.name} ({number})"))
+    return tuple(named)
+
+
 @dataclass(frozen=True, slots=True)
 class SshOptions:
     """Options of ssh beyond the user's own configuration."""
 
     config: str | None = None  # in place of ~/.ssh/config
-    become: bool = False  # run the collector with sudo
+    become: bool = False  # run the collector with sudo there
 
     def arguments(self) -> tuple[str, ...]:
         """Return the options of ssh."""
@@ -51,9 +63,15 @@ class SshOptions:
         return ("-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", *own)
 
 
-def local(settings: Mapping[str, str] | None = None, name: str = LOCAL) -> Host:
+def local(
+    settings: Mapping[str, str] | None = None, name: str = LOCAL, *, become: bool = False
+) -> Host:
     """Return this machine."""
-    return Host(name, ("sh", "-s"), settings or {})
+    return Host(name, _shell(become=become), settings or {})
+
+
+def _shell(*, become: bool) -> tuple[str, ...]:
+    return ("sudo", "-n", "sh", "-s") if become else ("sh", "-s")
 
 
 def container(program: str, name: str) -> Host:
@@ -66,8 +84,13 @@ def container(program: str, name: str) -> Host:
 
 
 def ssh(name: str, options: SshOptions, variables: Mapping[str, str] | None = None) -> Host:
-    """Return a host over ssh; `variables` are those of an Ansible inventory."""
+    """Return a host over ssh; `variables` are those of an Ansible inventory.
+
+    With `ansible_connection=local` it is this machine.
+    """
     known = variables or {}
+    if known.get("ansible_connection") == "local":
+        return local(name=name, become=options.become)
     target = known.get("ansible_host", name)
     extra: list[str] = []
     if "ansible_port" in known:
@@ -77,8 +100,15 @@ def ssh(name: str, options: SshOptions, variables: Mapping[str, str] | None = No
     if "ansible_ssh_private_key_file" in known:
         extra += ["-i", known["ansible_ssh_private_key_file"]]
     extra += shlex.split(known.get("ansible_ssh_common_args", ""))
-    shell = "sudo -n sh -s" if options.become else "sh -s"
-    return Host(name, ("ssh", *options.arguments(), *extra, "--", target, shell))
+    command = (
+        "ssh",
+        *options.arguments(),
+        *extra,
+        "--",
+        target,
+        " ".join(_shell(become=options.become)),
+    )
+    return Host(name, command)
 
 
 def collect(hosts: Sequence[Host], timeout_s: float = TIMEOUT_S) -> tuple[Collected, ...]:

@@ -47,7 +47,7 @@ def _waiver(where: str, tree: Any) -> Waiver:
     if not isinstance(expires, dt.date) or isinstance(expires, dt.datetime):
         raise InvalidInput(f"{where}: expires must be a date, as 2027-01-31, not {expires!r}")
     known = rules.find(str(tree["rule"])).id
-    return Waiver(known, str(tree.get("host", "*")), str(tree["reason"]), expires)
+    return Waiver(known, str(tree.get("host") or "*"), str(tree["reason"]), expires)
 
 
 def apply(audit: Audit, waivers: Sequence[Waiver], today: dt.date) -> Audit:

@@ -35,7 +35,9 @@ _OPTIONS = (
     ),
     click.option("--ssh-config", type=_FILE, help="Use this file instead of ~/.ssh/config."),
     click.option(
-        "--become", is_flag=True, help="Read as root over ssh (needs sudo without a password)."
+        "--become",
+        is_flag=True,
+        help="Read hosts over ssh, or this machine, as root (needs sudo without a password).",
     ),
     click.option(
         "--via",
@@ -97,6 +99,7 @@ def run_audit(files: tuple[Path, ...], request: AuditRequest) -> "Audit":
 
     from loadstone.audit import archive, rule, waivers
     from loadstone.audit.evaluate import evaluate
+    from loadstone.audit.transport import distinct
     from loadstone.errors import InvalidInput
 
     chosen = rule.select(request.packs)
@@ -111,7 +114,7 @@ def run_audit(files: tuple[Path, ...], request: AuditRequest) -> "Audit":
         is_lab = all(of_lab for _, of_lab in read)
     else:
         found, is_lab = collect_hosts(request.options), request.options["lab"] is not None
-    hosts = _facts(found, request, is_lab=is_lab)
+    hosts = _facts(distinct(found), request, is_lab=is_lab)
     today = dt.datetime.now().astimezone().date()
     return _with_gains(waivers.apply(evaluate(chosen, hosts), accepted, today), request.location)
 
@@ -183,6 +186,8 @@ def _hosts(options: Mapping[str, Any]) -> "tuple[Host, ...]":
     if options["lab"] is not None:
         if len(_sources(options)) > 1:
             raise InvalidInput("give --lab or other hosts, not both")
+        if options["become"]:
+            raise InvalidInput("--become is for hosts over ssh and this machine, not for --lab")
         from loadstone.audit import lab
         from loadstone.lab.deployment import find
 
@@ -198,9 +203,11 @@ def _hosts(options: Mapping[str, Any]) -> "tuple[Host, ...]":
     hosts = [transport.ssh(name, reach, variables) for name, variables in named.items()]
     for program in CONTAINERS:
         hosts += [transport.container(program, name) for name in options[program]]
+    if hosts and options["become"] and not named:
+        raise InvalidInput("--become is for hosts over ssh and this machine, not for containers")
     if not hosts:
         _mention_labs()
-    return tuple(hosts) or (transport.local(),)
+    return tuple(hosts) or (transport.local(become=options["become"]),)
 
 
 def _mention_labs() -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from loadstone.cli.duration import RATE_HINT, per_second
-from loadstone.cli.stored import JSON, STORE, open_to_read, write_json
+from loadstone.cli.stored import JSON, STORE, open_to_read, show_notices, write_json
 from loadstone.keystone.scenarios import SCENARIOS
 
 if TYPE_CHECKING:
@@ -147,7 +147,11 @@ def _of_file(path: Path) -> dict[str, float]:
 def _runs(
     store: Any, named: tuple[str, ...], lab: str | None, is_wanted: "Callable[[str], bool]"
 ) -> "list[Run]":
-    """Return the runs that may contain the costs of the wanted scenarios, newest first."""
+    """Return the runs that may contain the costs of the wanted scenarios, newest first.
+
+    Damaged ones are left out and named, unless they were asked for.
+    """
+    from loadstone.errors import EnvironmentUnusable
     from loadstone.result.model import LAB
 
     if named:
@@ -159,4 +163,10 @@ def _runs(
         if any(is_wanted(one.scenario) for one in (*entry.findings, *entry.performed))
         and (lab is None or dict(entry.configuration).get(LAB) == lab)
     ]
-    return [store.get(entry.run_id) for entry in entries]
+    found = []
+    for entry in entries:
+        try:
+            found.append(store.get(entry.run_id))
+        except EnvironmentUnusable as damaged:
+            show_notices([str(damaged)])
+    return found

@@ -530,7 +530,7 @@ def _fernet_keys(folder: Path) -> Path:
 def _require_fernet(folder: Path, fault: Fault) -> None:
     """Raise InvalidInput unless tokens are made with Fernet keys."""
     has_keys = _fernet_keys(folder).is_dir()
-    chosen = settings.read(parts.read_state(folder).settings) if has_keys else None
+    chosen = settings.started(parts.read_state(folder)) if has_keys else None
     if chosen is None or chosen.token is not TokenProvider.FERNET:
         raise InvalidInput(
             f"fault {fault.sentence!r}: the tokens of lab {folder.name} are not made with Fernet "

@@ -147,6 +147,7 @@ class LivePage(Viewer, Routes):
                 if state is not None and state is not self._shown:
                     self._shown = state
                     self._post_now(state)
+            with suppress(Exception):
                 if left_s <= 0:
                     left_s = self._post_results(state)
 
@@ -161,9 +162,9 @@ class LivePage(Viewer, Routes):
         """Post what has ended, if that has changed; return the seconds until the next look."""
         stored = state.stored if state else self._stored_shown + 1
         if stored != self._stored_shown:
-            self._stored_shown = stored
             if reports := self._reports(is_over=False):
                 self._board.post("results", {"html": html.results(reports)})
+            self._stored_shown = stored  # a store that was locked is read again
             return RESULTS_EVERY_S
         return 0.0
 

@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass
 
+from loadstone.analysis.model import Cause
 from loadstone.result.model import Measurement
+from loadstone.search.model import Capacity
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +19,7 @@ class Generator:
     lag_max_ms: float
     cpu_share: float  # of one core per engine thread
     cpu_share_max: float  # in the trial where it was highest
-    is_valid: bool  # N is based on valid trials
+    is_valid: bool  # what is known of N is based on valid trials
     invalid_trials: tuple[int, ...]
     reasons: tuple[str, ...]  # why it was the limit, trial by trial
 
@@ -31,17 +33,22 @@ def generator_of(measurement: Measurement) -> Generator | None:
     if not healths:
         return None
     thread_s = sum(health.wall_s * health.threads for health in healths)
-    capacity = measurement.capacity
-    has_number = capacity is not None and capacity.rate_rps is not None
     return Generator(
         lag_p50_ms=max(health.lag_p50_ms for health in healths),
         lag_p99_ms=max(health.lag_p99_ms for health in healths),
         lag_max_ms=max(health.lag_max_ms for health in healths),
         cpu_share=sum(health.cpu_s for health in healths) / thread_s if thread_s > 0 else 0.0,
         cpu_share_max=max(health.cpu_share for health in healths),
-        is_valid=not invalid or (has_number and bool(valid)),
+        is_valid=not invalid or (bool(valid) and _is_known(measurement.capacity)),
         invalid_trials=tuple(trial.number for trial, _ in invalid),
         reasons=tuple(
             f"trial {trial.number}: {limit}" for trial, health in invalid for limit in health.limits
         ),
     )
+
+
+def _is_known(found: Capacity | None) -> bool:
+    """Return whether a search found N or a bound of it, which only its valid trials give."""
+    if found is None or Cause.GENERATOR in found.causes:
+        return False
+    return (found.rate_rps, found.low_rps, found.high_rps) != (None, None, None)

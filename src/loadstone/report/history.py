@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from loadstone.analysis.change_points import FEWEST_VALUES, change_points
+from loadstone.analysis.change_points import FEWEST_VALUES, MOST_VALUES, change_points
 from loadstone.report import figures
 from loadstone.report.settings import SettingDifference, differences
 from loadstone.result.model import LAB, Environment, PastSearch
@@ -75,11 +75,14 @@ def changes(
 
 
 def capacity_trends(searches: Sequence[PastSearch]) -> tuple[CapacityTrend, ...]:
-    """Group searches by target, scenario and load; the latest group first."""
-    groups: dict[tuple[object, ...], list[PastSearch]] = {}
+    """Group searches by target, scenario and load; the latest group first.
+
+    Of searches that a run repeated, the last counts, which combines them.
+    """
+    groups: dict[tuple[object, ...], dict[str, PastSearch]] = {}
     for one in searches:
-        groups.setdefault(_key(one), []).append(one)
-    found = _with_loads([_trend(runs) for runs in groups.values()])
+        groups.setdefault(_key(one), {})[one.run_id] = one
+    found = _with_loads([_trend(list(runs.values())) for runs in groups.values()])
     return tuple(sorted(found, key=lambda trend: trend.runs[-1].started_at, reverse=True))
 
 
@@ -113,7 +116,8 @@ def sentences(found: Sequence[Change], count: int, figure: str) -> Iterator[str]
             f"(95 %: {change.low:.3f} to {change.high:.3f} times). {_settings(change)}"
         )
     if not found and count >= FEWEST_VALUES:
-        yield f"{figure} has no change point in {count} runs."
+        searched = f"the newest {MOST_VALUES} of " if count > MOST_VALUES else ""
+        yield f"{figure} has no change point in {searched}{count} runs."
     elif not found and count > 1:
         yield f"Change points of {figure} are looked for from {FEWEST_VALUES} runs on."
 
@@ -187,7 +191,7 @@ def _key(one: PastSearch) -> tuple[object, ...]:
 def _base(title: str) -> str:
     """Return the title without the number of repeated searches, or of one of them."""
     head, comma, tail = title.rpartition(", ")
-    is_repeated = tail.endswith(" searches") or re.fullmatch(r"search \d+ of \d+", tail)
+    is_repeated = tail.endswith(" searches") or re.fullmatch(r"search \d+( of \d+)?", tail)
     return head if comma and is_repeated else title
 
 

@@ -236,7 +236,7 @@ class Store:
         return found
 
     def past_searches(self) -> list[PastSearch]:
-        """List the searches of `capacity` and `demo`, oldest first; repeated ones as combined.
+        """List the searches of `capacity` and `demo`, oldest first; repeated ones, then combined.
 
         Searches of studies are left out, as cells differ on purpose, and so are those that did not
         end. Damaged runs are left out, and named in `notices`.
@@ -252,15 +252,13 @@ class Store:
                 )
                 .order_by(runs.c.started_at, runs.c.run_id, measurements.c.position)
             )
-            found: dict[tuple[object, ...], PastSearch] = {}
+            found = []
             for row in connection.execute(query).mappings():
                 try:
-                    one = rows.past_search(row)
-                    # Several workloads may be of one scenario; repeats also have its parameters.
-                    found[one.run_id, one.scenario, one.parameters] = one
+                    found.append(rows.past_search(row))
                 except codec.BAD_DATA as problem:
                     self.notices += (listing.damage(row["run_id"], problem),)
-        return list(found.values())
+        return found
 
     def with_parameter(self, name: str) -> list[tuple[str, dict[str, str]]]:
         """List finished runs with this parameter, newest first, with all their parameters.

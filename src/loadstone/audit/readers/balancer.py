@@ -1,5 +1,6 @@
 """Facts of haproxy."""
 
+import re
 from dataclasses import dataclass, field, replace
 
 from loadstone.audit.document import Document
@@ -8,7 +9,10 @@ from loadstone.audit.readers import processes, sections, service
 from loadstone.audit.readers.sections import File, number
 
 DATABASE_PORTS = ("3306", "3307")
-
+# Names of sections that only answer reads: mysql-read, galera_ro.
+READS = re.compile(r"(^|[-_.])(reads?|read-?only|ro|slaves?|replicas?)($|[-_.])", re.IGNORECASE)
+# Algorithms of `balance` that spread the requests of one client (LB-02).
+EVEN = ("roundrobin", "leastconn", "static-rr", "random")
 
 SECTIONS = (
     *("global", "defaults", "frontend", "backend", "listen"),
@@ -211,44 +215,64 @@ def _of_keystone(blocks: Blocks) -> Blocks:
 
 
 def _keystone(blocks: Blocks) -> Facts:
+    """Return the facts of Keystone's sections; of several, the worst counts."""
     chosen = _of_keystone(blocks)
     if not chosen:
         return Facts({"haproxy.has_keystone": False})
-    block = chosen[0]
-    balance = block.setting("balance")
-    servers = block.all("server")
-    known = (number(w[w.index("maxconn") + 1]) for w in servers if "maxconn" in w[:-1])
-    # Without the word `check`, haproxy never asks, whatever the option says.
-    of_all = block.every("default-server")
-    is_checked = any("check" in words for words in of_all) or all("check" in w for w in servers)
-    asks = any(words[:1] == ["httpchk"] for words in block.every("option"))
+    uneven = next((block for block in chosen if _balance(block) not in EVEN), chosen[0])
+    unasked = next((block for block in chosen if not _has_http_check(block)), None)
+    servers = (words for block in chosen for words in block.all("server"))
+    known = (
+        number(words[words.index("maxconn") + 1]) for words in servers if "maxconn" in words[:-1]
+    )
     limits = [int(one) for one in known if one is not None]  # None: a variable of its environment
     values: dict[str, Value] = {
         "haproxy.has_keystone": True,
-        "haproxy.balance": balance[0] if balance else "roundrobin",
-        "haproxy.has_http_check": is_checked and asks,
+        "haproxy.balance": _balance(uneven),
+        "haproxy.has_http_check": unasked is None,
     }
     if limits:
         values["haproxy.server_maxconn"] = min(limits)
     origins = {
-        "haproxy.balance": block.line("balance"),
-        "haproxy.has_http_check": block.origin,
+        "haproxy.balance": uneven.line("balance"),
+        "haproxy.has_http_check": (unasked or chosen[0]).origin,
     }
     return Facts(values, origins=origins)
 
 
+def _balance(block: _Block) -> str:
+    """Return how a section chooses a server, without parameters: random of `random(2)`."""
+    words = block.setting("balance")
+    return words[0].partition("(")[0] if words else "roundrobin"
+
+
+def _has_http_check(block: _Block) -> bool:
+    # Without the word `check`, haproxy never asks, whatever the option says.
+    of_all = block.every("default-server")
+    is_checked = any("check" in words for words in of_all) or all(
+        "check" in words for words in block.all("server")
+    )
+    return is_checked and any(words[:1] == ["httpchk"] for words in block.every("option"))
+
+
 def _database(blocks: Blocks) -> Facts:
-    chosen = [b for b in _of(blocks, "backend", "listen") if _is_database(b)]
+    """Return the facts of the sections with database servers; of several, the worst counts."""
+    chosen = tuple(b for b in _of(blocks, "backend", "listen") if _is_database(b))
     if not chosen:
         return Facts({"haproxy.database_writers": 0})
-    block = chosen[0]
-    writers = sum("backup" not in words for words in block.all("server"))
-    values: dict[str, Value] = {"haproxy.database_writers": writers}
-    ways = _leading(_of(blocks, "frontend", "listen"), (block,))
+    # Any number of nodes may answer reads.
+    writing = tuple(block for block in chosen if not READS.search(block.name)) or chosen
+    block = max(writing, key=_writers)
+    values: dict[str, Value] = {"haproxy.database_writers": _writers(block)}
+    ways = _leading(_of(blocks, "frontend", "listen"), writing)
     limits = [limit for b in ways if (limit := _whole_number(b.setting("maxconn"))) is not None]
     if limits:
         values["haproxy.database_maxconn"] = min(limits)
     return Facts(values, origins={"haproxy.database_writers": block.origin})
+
+
+def _writers(block: _Block) -> int:
+    return sum("backup" not in words for words in block.all("server"))
 
 
 def _count(row: object, name: str) -> int:

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 
 from loadstone.audit.facts import SettingOrigin, Value
 
+# Files of a process in a container, as its host sees them.
+OF_CONTAINER = re.compile(r"^/proc/\d+/root(?=/)")
 TRUE = ("true", "1", "yes", "on", "t", "y")
 
 
@@ -16,6 +18,11 @@ class File:
     path: str
     lines: tuple[tuple[int, str], ...] = ()
     problem: str | None = None
+
+    @property
+    def named(self) -> str:
+        """The path by which its own process names it: in a container, without the way to that."""
+        return OF_CONTAINER.sub("", self.path)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,10 @@
 """Facts of the web server that runs Keystone."""
 
+import math
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 
 from loadstone.audit.document import Document
@@ -22,11 +26,29 @@ UWSGI: dict[str, Value] = {
     "stats": "",
 }
 PROCESSES = ("processes", "workers")  # two names of one option
+# Facts of several instances of uWSGI (a node each, or one for each endpoint).
+SUMS = ("web.processes", "web.live_processes")
+NEVER_IF_0 = ("uwsgi.max_requests", "web.max_requests")
+WORSE_IF_MORE = ("uwsgi.processes", "web.threads", "web.worker_mb")
+SHORT = {
+    "-M": "master",
+    "-T": "enable-threads",
+    "-R": "max-requests",
+    "-b": "buffer-size",
+    "-l": "listen",
+    "-p": "processes",
+    "-t": "harakiri",
+}
+IMPLIED_BY = {"master": "stats", "enable-threads": "threads"}
+FALSE = ("false", "off", "no", "0")  # of a switch; any other value switches it on
+SWITCHES = ("master", "lazy-apps", "lazy", "enable-threads", "thunder-lock")  # need no value
 # Files of settings that the collector does not read.
 OTHER_FORMATS = ("--yaml", "--yml", "-y", "--xml", "-x", "--json", "--js", "-j")
 OTHER_ENDINGS = (".yaml", ".yml", ".xml", ".json", ".js")
 MPMS = ("event", "worker", "prefork")  # Apache's ways to run its own processes
 HTTPD = ("apache2", "httpd")
+# The group of a daemon of mod_wsgi, as its name or its first argument shows it (display-name).
+DAEMON_TITLE = re.compile(r"\(?wsgi:([^)\s]*)")
 NOT_FOUND = "no running web server of Keystone was found"
 # Options of WSGIDaemonProcess with mod_wsgi's defaults.
 DAEMON = (
@@ -51,15 +73,51 @@ def _uwsgi(
     seen: tuple[SeenProcess, ...], uwsgi_files: tuple[File, ...], _: tuple[File, ...]
 ) -> Facts | None:
     servers = processes.named(seen, "uwsgi")
-    masters = [p for p in processes.leaders(servers) if _is_keystone(p, uwsgi_files)]
+    # Under an emperor, the masters have a parent, too.
+    masters = processes.leaders(tuple(p for p in servers if _is_keystone(p, uwsgi_files)))
     if not masters:
         return None
-    master = masters[0]
+    in_order = sorted(masters, key=lambda master: master.pid)
+    return _worst([_instance(master, servers, uwsgi_files) for master in in_order])
+
+
+def _worst(each: list[Facts]) -> Facts:
+    """Return the facts of all instances as one: processes add up, else the worst value counts.
+
+    What is not known of one is not known.
+    """
+    values: dict[str, Value] = {}
+    origins: dict[str, SettingOrigin] = {}
+    for name in each[0].values:
+        if not all(one.knows(name) for one in each):
+            continue
+        worst = min(each, key=partial(_goodness, name))
+        values[name] = worst.values[name]
+        if name in worst.origins:
+            origins[name] = worst.origins[name]
+    for name in SUMS:
+        values[name] = sum(sections.number(str(one.values[name])) or 0 for one in each)
+    missing = {name: reason for one in reversed(each) for name, reason in one.missing.items()}
+    return Facts(values, missing, origins, each[0].roles)
+
+
+def _goodness(name: str, facts: Facts) -> float:
+    value = facts.values[name]
+    if not isinstance(value, bool | int | float):
+        return 0.0
+    if name in NEVER_IF_0 and not value:
+        return math.inf
+    return -float(value) if name in WORSE_IF_MORE else float(value)
+
+
+def _instance(
+    master: SeenProcess, servers: tuple[SeenProcess, ...], uwsgi_files: tuple[File, ...]
+) -> Facts:
     own = _own_files(master, uwsgi_files)
     other = _other_format(master)
     # A server that names no file may have changed its title, and with it its arguments.
     chosen = own if own or other else uwsgi_files
-    settings = _with_arguments(sections.settings(chosen), master)
+    settings = _settings(chosen, master)
     children = tuple(p for p in servers if p.parent == master.pid)
     unread = other or _unread(chosen, settings, master, len(children))
     file = own[0].path if own and unread is None else ""
@@ -70,6 +128,7 @@ def _uwsgi(
     else:
         _put_options(values, missing, settings)
     _put_workers(values, missing, settings, is_read=unread is None)
+    values["uwsgi.processes"] = values["web.processes"]
     if file:
         values["uwsgi.file"] = file
     if "uwsgi.max_requests" in values:
@@ -81,16 +140,18 @@ def _uwsgi(
 
 
 def _put_options(values: dict[str, Value], missing: dict[str, str], settings: IniSettings) -> None:
-    for option, default in UWSGI.items():
-        fact = uwsgi_fact(option)
-        text = settings.values.get(("uwsgi", option))
+    for option, usual in UWSGI.items():
+        fact, text = uwsgi_fact(option), _first_of(settings, (option,))
         if text is None:
-            values[fact] = default
-        elif not isinstance(default, str) and _is_variable(text):
+            # uWSGI switches these on for any such setting.
+            values[fact] = _first_of(settings, (IMPLIED_BY.get(option, ""),)) is not None or usual
+        elif isinstance(usual, bool):
+            values[fact] = text.lower() not in FALSE
+        elif not isinstance(usual, str) and _is_variable(text):
             missing[fact] = f"uWSGI computes {option} = {text} when it starts"
         else:
-            values[fact] = sections.typed(text, default)
-    if settings.values.get(("uwsgi", "lazy"), "").lower() in sections.TRUE:
+            values[fact] = sections.typed(text, usual)
+    if (_first_of(settings, ("lazy",)) or "no").lower() not in FALSE:
         values["uwsgi.lazy_apps"] = True
 
 
@@ -130,7 +191,10 @@ def uwsgi_fact(option: str) -> str:
 
 
 def _uwsgi_origins(settings: IniSettings, file: str) -> dict[str, SettingOrigin]:
-    """Return the lines of uWSGI's settings; a default points to the beginning of the file."""
+    """Return the lines of uWSGI's settings; a default points to the beginning of the file.
+
+    What an argument sets is in no file.
+    """
     options = {uwsgi_fact(option): (option,) for option in UWSGI}
     origins: dict[str, SettingOrigin] = {}
     for fact, names in {
@@ -141,10 +205,10 @@ def _uwsgi_origins(settings: IniSettings, file: str) -> dict[str, SettingOrigin]
     }.items():
         lines = (settings.origins.get(("uwsgi", name)) for name in names)
         line = next((one for one in lines if one is not None), None)
-        if file:
-            origins[fact] = line or SettingOrigin(file, 1)
-        elif line is not None:
+        if line is not None:
             origins[fact] = line
+        elif file and _first_of(settings, names) is None:
+            origins[fact] = SettingOrigin(file, 1)
     return origins
 
 
@@ -174,8 +238,10 @@ def _unread(
 
 
 def _own_files(master: SeenProcess, found: tuple[File, ...]) -> tuple[File, ...]:
-    named = {argument.removeprefix("--ini=") for argument in master.arguments}
-    return tuple(file for file in found if file.path in named)
+    """Return the files that a uWSGI names, in the order of its arguments."""
+    by_path = {file.named: file for file in found}
+    named = (by_path.get(word.removeprefix("--ini=")) for word in master.arguments)
+    return tuple(dict.fromkeys(file for file in named if file is not None))
 
 
 def _is_keystone(master: SeenProcess, found: tuple[File, ...]) -> bool:
@@ -185,18 +251,46 @@ def _is_keystone(master: SeenProcess, found: tuple[File, ...]) -> bool:
     return "keystone" in text
 
 
-def _with_arguments(found: IniSettings, master: SeenProcess) -> IniSettings:
-    values = dict(found.values)
-    names = (*UWSGI, *PROCESSES, "threads")
-    for name in names:
-        value = master.option(f"--{name}")
-        if value is not None and not value.startswith("-"):
-            values["uwsgi", name] = value
-        elif f"--{name}" in master.arguments:
-            values["uwsgi", name] = "true"
-    if master.option("-p") is not None:
-        values["uwsgi", "processes"] = str(master.option("-p"))
-    return IniSettings(values, found.origins)
+_Setting = tuple[tuple[str, str], str, SettingOrigin | None]  # of arguments without an origin
+
+
+def _settings(files: tuple[File, ...], master: SeenProcess) -> IniSettings:
+    """Return a uWSGI's settings: those of its files and its arguments; the last one counts."""
+    values: dict[tuple[str, str], str] = {}
+    origins: dict[tuple[str, str], SettingOrigin | None] = {}
+    for (section, option), value, origin in _in_order(files, master):
+        for name in PROCESSES if option in PROCESSES else ():
+            values.pop((section, name), None)
+            origins.pop((section, name), None)
+        values[section, option], origins[section, option] = value, origin
+    return IniSettings(values, {key: origin for key, origin in origins.items() if origin})
+
+
+def _in_order(files: tuple[File, ...], master: SeenProcess) -> Iterator[_Setting]:
+    """Yield settings as uWSGI reads them: files without --ini come after all arguments."""
+    left = list(files)
+    for word, following in pairwise((*master.arguments, "")):
+        option, _, value = word.partition("=")
+        if option == "--ini":
+            for file in [one for one in left if one.named == (value or following)]:
+                left.remove(file)
+                yield from _of_file(file)
+        elif (name := _option(option)) is not None:
+            yield ("uwsgi", name), "true" if name in SWITCHES else value or following, None
+    for file in left:
+        yield from _of_file(file)
+
+
+def _of_file(file: File) -> Iterator[_Setting]:
+    found = sections.settings((file,))
+    for key, value in found.values.items():
+        yield key, value, found.origins[key]
+
+
+def _option(word: str) -> str | None:
+    """Return the setting that an argument names; None if the rules need none of that name."""
+    name = SHORT.get(word, word.removeprefix("--") if word.startswith("--") else "")
+    return name if name in (*UWSGI, *PROCESSES, "threads", "lazy") else None
 
 
 def _footprint(own: tuple[SeenProcess, ...]) -> dict[str, Value]:
@@ -215,7 +309,6 @@ def _apache(
     seen: tuple[SeenProcess, ...], _: tuple[File, ...], files: tuple[File, ...]
 ) -> Facts | None:
     servers = processes.named(seen, *HTTPD)
-    daemons = [p for p in seen if p.name.startswith(("(wsgi", "wsgi")) or "wsgi:" in p.name]
     serving = [file for file in files if _serves_keystone(file)]
     if not servers or not serving:
         return None
@@ -241,8 +334,17 @@ def _apache(
     if most is not None:
         values["apache.max_request_workers"] = most
     leader = processes.leaders(servers)[0]
-    values |= _footprint((leader, *(daemons or servers)))
+    values |= _footprint((leader, *(_daemons(seen, group) or servers)))
     return Facts(values, missing, origins, frozenset({"keystone"}))
+
+
+def _daemons(seen: tuple[SeenProcess, ...], group: str | None) -> list[SeenProcess]:
+    """Return the daemons of a process group; those of all groups if their titles tell none."""
+    titles = ((p, DAEMON_TITLE.search(" ".join((p.name, *p.arguments[:1])))) for p in seen)
+    daemons = [(p, title[1]) for p, title in titles if title is not None]
+    # A title is cut off where the memory for it ends.
+    of_group = [p for p, name in daemons if name and (group or "").startswith(name)]
+    return of_group or [p for p, _ in daemons]
 
 
 @dataclass(frozen=True, slots=True)
@@ -364,21 +466,29 @@ def _python_server(
     kinds = {"gunicorn": ("--workers", "-w"), "granian": ("--workers",), "single_server": ()}
     for kind, options in kinds.items():
         own = [p for p in seen if any(kind in argument for argument in p.arguments[:3])]
+        own = [p for p in own if "keystone" in " ".join(p.arguments)]
         if not own:
             continue
-        leader = processes.leaders(tuple(own))[0]
-        children = tuple(p for p in own if p.parent == leader.pid)
+        leaders = processes.leaders(tuple(own))
+        children = tuple(p for p in own if p not in leaders)
         name = "wsgiref" if kind == "single_server" else kind
         values: dict[str, Value] = {"web.server": name}
-        workers = sections.number(leader.option(*options)) if options else None
-        threads = sections.number(leader.option("--threads", "--blocking-threads"))
-        values["web.processes"] = workers or max(1, len(children))
-        values["web.threads"] = threads or 1
-        values |= _footprint((leader, *children))
+        values["web.processes"] = sum(_workers(one, children, options) for one in leaders)
+        threads = (sections.number(p.option("--threads", "--blocking-threads")) for p in leaders)
+        values["web.threads"] = max(count or 1 for count in threads)
+        values |= _footprint((leaders[0], *(children or leaders)))
         reason = f"Keystone runs under {name}"
         missing = {"uwsgi.": reason, "apache.": reason}
         return Facts(values, missing, roles=frozenset({"keystone"}))
     return None
+
+
+def _workers(
+    leader: SeenProcess, children: tuple[SeenProcess, ...], options: tuple[str, ...]
+) -> int:
+    """Return how many processes serve under a leader: as it was told, else as many as run."""
+    told = sections.number(leader.option(*options)) if options else None
+    return int(told or 0) or max(1, sum(p.parent == leader.pid for p in children))
 
 
 def _eventlet(

@@ -8,6 +8,7 @@ import yaml
 
 from loadstone.audit.evaluate import Audit, RuleResult
 from loadstone.audit.facts import Facts
+from loadstone.audit.readers.sections import OF_CONTAINER
 from loadstone.audit.readers.web import uwsgi_fact
 
 HEADER = """\
@@ -36,7 +37,11 @@ def render(audit: Audit) -> str:
 
 
 def _path(facts: Facts, where: str, section: str, option: str) -> str | None:
-    """Return the file that decides on a setting: the one that sets it, else the first."""
+    """Return the file that decides on a setting: the one that sets it, else the first.
+
+    None for a setting of uWSGI's arguments, which change with its service only, and for a file in
+    a container, which lasts no longer than that.
+    """
     if where not in FILES:
         return None
     first = facts.values.get(FILES[where])
@@ -44,7 +49,10 @@ def _path(facts: Facts, where: str, section: str, option: str) -> str | None:
         return None
     fact = f"conf.{section}.{option}" if where == "keystone" else uwsgi_fact(option)
     origin = facts.origins.get(fact)
-    return origin.path if origin is not None else str(first)
+    if origin is None and where == "uwsgi":
+        return None
+    path = str(first) if origin is None else origin.path
+    return None if OF_CONTAINER.match(path) else path
 
 
 def _play(host: str, results: list[RuleResult], facts: Facts) -> dict[str, Any]:

@@ -85,9 +85,12 @@ def _span(curve: Curve) -> str:
 
 def sla(curve: Curve) -> Certainty:
     """Return whether the SLA held at every step."""
-    broken = [step for step in curve.steps if not step.measurement.checks_passed]
-    if broken:
+    broken = tuple(step for step in curve.steps if not step.measurement.checks_passed)
+    if broken and curve.steps[-len(broken) :] == broken:
         return Certainty("degraded", f"SLA broken from {curve.setting} {broken[0].value:g} on")
+    if broken:
+        listed = ", ".join(f"{step.value:g}" for step in broken)
+        return Certainty("degraded", f"SLA broken at {curve.setting} {listed}")
     return Certainty("sustained", "SLA held")
 
 
