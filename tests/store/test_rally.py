@@ -84,6 +84,42 @@ def test_the_old_form_gives_the_same_workloads_one_history(store):
         assert same[0].median_s == pytest.approx(same[1].median_s, abs=1e-6)
 
 
+def test_hooks_of_the_old_form_are_those_of_a_task_file(store, tmp_path):
+    given = json.loads(OLD.read_text())
+    trigger = {"unit": "iteration", "at": [2]}
+    config = {"name": "sys_call", "args": "true", "trigger": {"name": "event", "args": trigger}}
+    result = {
+        "status": "success",
+        "started_at": 1795242800.0,
+        "finished_at": 1795242801.0,
+        "triggered_by": {"event_type": "iteration", "value": 2},
+    }
+    given[0]["hooks"] = [{"config": config, "results": [result], "summary": {"success": 1}}]
+    (tmp_path / "old.json").write_text(json.dumps(given))
+    (run,) = import_file(store, tmp_path / "old.json")
+    measurement = store.get(run).measurements[0]
+    (hook,) = measurement.workload.hooks
+    assert (hook["action"], hook["trigger"]) == ({"sys_call": "true"}, {"event": trigger})
+    assert [(one.value, one.status) for one in measurement.hook_runs] == [(2, "success")]
+
+
+@pytest.mark.parametrize(("file", "created_at"), [(REPORT, "06:31:55"), (OLD, "06:32:53")])
+def test_a_task_without_an_iteration_is_of_the_time_at_which_it_was_created(
+    store, tmp_path, file, created_at
+):
+    given = json.loads(file.read_text())
+    if file is REPORT:
+        given["tasks"] = given["tasks"][:1]
+        subtasks = given["tasks"][0]["subtasks"]
+        for workload in (one for subtask in subtasks for one in subtask["workloads"]):
+            workload |= {"data": [], "start_time": None, "load_duration": 0}
+    else:
+        given = [{**one, "result": [], "load_duration": 0} for one in given]
+    (tmp_path / "failed.json").write_text(json.dumps(given))
+    (run,) = import_file(store, tmp_path / "failed.json")
+    assert store.get(run).started_at == f"2026-11-21T{created_at}+00:00"
+
+
 def test_what_is_already_here_is_refused_and_nothing_is_doubled(store):
     import_file(store, REPORT)
     with pytest.raises(InvalidInput, match="already in this store"):
