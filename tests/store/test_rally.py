@@ -71,6 +71,18 @@ def test_what_was_taken_in_goes_back_to_rally_as_it_came(store):
             assert shape(one["atomic_actions"]) == shape(two["atomic_actions"])
 
 
+def test_errors_go_back_to_rally_as_far_as_they_were_kept(store, tmp_path):
+    given = json.loads(REPORT.read_text())
+    given["tasks"] = given["tasks"][:1]
+    workload = given["tasks"][0]["subtasks"][0]["workloads"][0]
+    workload["data"] = [{**workload["data"][0], "error": ["ValueError", e, ""]} for e in "abb"]
+    (tmp_path / "errors.json").write_text(json.dumps(given))
+    (run,) = import_file(store, tmp_path / "errors.json")
+    back = as_rally(store.get(run), lambda one: store.samples(run, one))["tasks"][0]
+    found = [one["error"][0] for one in back["subtasks"][0]["workloads"][0]["data"]]
+    assert found == ["ValueError: a", "ValueError: b", "one of 2 causes"]
+
+
 def shape(actions):
     return [(action["name"], shape(action["children"])) for action in actions]
 

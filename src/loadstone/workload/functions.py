@@ -9,7 +9,6 @@ from loadstone.engine import gate
 from loadstone.engine.callables.model import CallPlan, Function
 from loadstone.engine.callables.model import FailureGroup as CallFailure
 from loadstone.engine.gate import Allowance
-from loadstone.engine.outcome import Outcome
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.keystone.contexts.workload import Actors
 from loadstone.keystone.journal import Journal
@@ -94,7 +93,7 @@ class Calls:
                 called.measured.health,
                 called.measured.interrupted,
                 called.actions,
-                tuple(_failure(failure) for failure in called.failures),
+                tuple(as_failure(failure) for failure in called.failures),
                 called.outputs,
                 called.outputs_dropped,
             )
@@ -142,8 +141,10 @@ class Calls:
             raise KeyboardInterrupt
 
 
-def _failure(failure: CallFailure) -> Failure:
+def as_failure(failure: CallFailure) -> Failure:
+    """Return a group of failed calls as one of failed iterations."""
     cause = f"{failure.action}: {failure.cause}"
     number = failure.iteration + 1
     message = f"{cause}; first in iteration {number}"
-    return Failure(cause, failure.count, message, number, failure.action, Outcome.RAISED, 0)
+    kind = (failure.outcome, failure.status)
+    return Failure(cause, failure.count, message, number, failure.action, *kind)

@@ -293,7 +293,8 @@ class Dispatcher:
         if cause != how.cause:
             # An exception that the function caught is not the iteration's cause of failure.
             action = ITERATION
-        self.recorder.failure(action, without(self._secrets(number), how.cause), number)
+        cause = without(self._secrets(number), how.cause)
+        self.recorder.failure(action, how._replace(cause=cause), number)
 
     def _secrets(self, number: int) -> list[str]:
         row = self.plan.rows[number % len(self.plan.rows)]

@@ -66,6 +66,8 @@ class FailureGroup:
     cause: str  # "DummyScenarioException: Expected failure", one line without secrets
     count: int
     iteration: int  # the first one, from 0
+    outcome: int  # of the iterations, as in their rows
+    status: int
 
 
 @dataclass(frozen=True, slots=True)
