@@ -269,6 +269,26 @@ def test_what_means_nothing_is_warned_of(text, words, good):
     assert words in good(with_workload(text)).warnings[0].message
 
 
+def test_redirects_that_the_file_asks_for_are_warned_of(good):
+    request = "url: http://h/, method: GET"
+    checked = good(
+        f"""\
+HttpRequests.check_request:
+- args: {{{request}, status_code: 200}}
+- args: {{{request}, status_code: 200, allow_redirects: false}}
+- args: {{{request}, status_code: 200, allow_redirects: true}}
+HttpRequests.check_random_request:
+- args:
+    status_code: 200
+    requests:
+    - {{{request}}}
+    - {{{request}, allow_redirects: true}}
+"""
+    )
+    assert [warning.line for warning in checked.warnings] == [4, 10]
+    assert "redirects are not followed" in checked.warnings[0].message
+
+
 def test_thousands_of_errors_are_counted_and_not_all_shown(wrongs):
     said = wrongs("".join(f"scenario{i}: 1\n" for i in range(5000)))
     assert len(said) == 201
