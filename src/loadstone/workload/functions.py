@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from loadstone.analysis.model import Failure
 from loadstone.engine import gate
-from loadstone.engine.callables.model import CallPlan, Function
+from loadstone.engine.callables.model import DRAIN_S, CallPlan, Function
 from loadstone.engine.callables.model import FailureGroup as CallFailure
 from loadstone.engine.gate import Allowance
 from loadstone.errors import EnvironmentUnusable, InvalidInput
@@ -42,6 +42,11 @@ class Calls:
     can_be_traced = False
     requests_as_rally = False  # a function sends the requests of its library
     preview = GeneratorPreview()
+
+    @property
+    def drain_s(self) -> float:
+        """How long running iterations may take after the load: the last one its whole time-out."""
+        return max(DRAIN_S, self.timeout_s or 0.0)
 
     def require_permitted(self, target: Target) -> None:
         """Refuse a service that is on another machine according to the catalog."""
@@ -85,6 +90,7 @@ class Calls:
                 own_settings,
                 self.timeout_s,
                 self.max_in_flight,
+                drain_s=self.drain_s,
             )
             terms.on_begin()
             called = gate.call(plan, terms.allowance, terms.on_progress, terms.on_samples)
