@@ -161,3 +161,15 @@ def test_a_workload_passes_if_its_rules_held_and_the_task_if_all_did() -> None:
         workloads = [one for subtask in found["subtasks"] for one in subtask["workloads"]]
         assert [one["pass_sla"] for one in workloads] == passed
         assert found["pass_sla"] is all(passed)
+
+
+def test_what_did_not_end_has_not_passed() -> None:
+    task = runs()["task"]
+    first = replace(task.measurements[0], status="interrupted", trials=())
+    run = replace(task, status="interrupted", measurements=(first,))
+    [found] = as_rally(run, samples_of)["tasks"]
+    [workload] = found["subtasks"][0]["workloads"]
+    assert (found["status"], found["pass_sla"], workload["pass_sla"]) == ("aborted", False, False)
+    assert [row["criterion"] for row in workload["sla_results"]["sla"]] == ["aborted_manually"]
+    [found] = as_rally(replace(run, measurements=()), samples_of)["tasks"]
+    assert not found["pass_sla"]

@@ -49,7 +49,7 @@ def as_rally(run: Run, samples_of: SamplesOf) -> dict[str, Any]:
         "env_name": dict(run.environment.target).get("url", "n/a"),
         "created_at": stamp,
         "updated_at": (run.ended_at or run.started_at)[:19],
-        "pass_sla": all(measurement.checks_passed for measurement in run.workloads),
+        "pass_sla": run.status == "finished" and all(map(_has_passed, run.workloads)),
         "subtasks": list(_subtasks(run, workloads)),
     }
     info = {"rally_version": RALLY, "generated_at": stamp, "format_version": FORMAT}
@@ -111,15 +111,22 @@ def _workload(
         "contexts": workload.contexts,
         "contexts_results": [],
         "position": 0,  # in its subtask
-        "pass_sla": measurement.checks_passed,
-        "sla_results": {
-            "sla": [
-                {"criterion": row.criterion, "success": row.success, "detail": row.detail}
-                for row in measurement.checks
-            ]
-        },
+        "pass_sla": _has_passed(measurement),
+        "sla_results": {"sla": list(_sla_rows(measurement))},
         "sla": workload.sla,
     }
+
+
+def _has_passed(measurement: Measurement) -> bool:
+    return all(row["success"] for row in _sla_rows(measurement))
+
+
+def _sla_rows(measurement: Measurement) -> Iterator[dict[str, Any]]:
+    for row in measurement.checks:
+        yield {"criterion": row.criterion, "success": row.success, "detail": row.detail}
+    if not measurement.has_ended:
+        detail = "The load did not run to its end."
+        yield {"criterion": "aborted_manually", "success": False, "detail": detail}
 
 
 @dataclass(frozen=True, slots=True)
