@@ -111,7 +111,7 @@ def _nova(name: str, about: str, actions: str, *arguments: Argument) -> Catalogu
 
 
 AUTO_NIC = Argument(
-    "auto_assign_nic", ArgType.FLAG, "Whether to choose a network of context network.", False
+    "auto_assign_nic", ArgType.FLAG, "Whether to take networks of context network in turn.", False
 )
 NOVA = (
     _nova(
