@@ -289,6 +289,7 @@ def test_a_password_that_is_refused_or_repeated_by_a_service_is_told_nowhere(clo
     ("image", "words"),
     [
         ({"name": "no such"}, "no image is {'name': 'no such'}"),
+        ({"name": "no such (1"}, "no image is {'name': 'no such (1'}"),
         ({"regex": "cirros", "accurate": True}, "more than one image"),
         ({}, "give id, name or regex"),
     ],

@@ -86,6 +86,10 @@ subtasks:
         ("contexts: {users: {}, network: {start_cidr: ten}}", "not a network of IPv4"),
         ("contexts: {users: {}, network: {dualstack: true}}", "dualstack"),
         ("contexts: {users: {}, servers: {image: {name: a}}}", 'servers needs "flavor"'),
+        (
+            "contexts: {users: {}, servers: {image: {name: a}, flavor: {regex: '['}}}",
+            '"flavor" has a regex that is none: unterminated character set',
+        ),
         ("sla: {failure_rate: {}}", "needs min, max or both"),
         ("sla: {max_avg_duration: 0}", "must be more than 0, not 0"),
         ("sla: {max_avg_duration_per_atomic: {}}", "must have at least 1 in it, not 0"),
@@ -148,6 +152,10 @@ def test_a_password_in_a_url_is_refused_and_not_shown(wrongs):
             "is Rally's, but Loadstone does not run it; choose from NovaServers.boot_and_delete",
         ),
         ("NovaServers.boot_servr: {}", 'did you mean "NovaServers.boot_server"?'),
+        (
+            "NovaServers.boot_server: {image: {}, flavor: {name: m1.tiny}}",
+            '"image" needs id, name or regex',
+        ),
         ("KeystoneBasic.create_tenant_with_users: {}", 'needs "users_per_tenant"'),
         ("Authenticate.validate_nova: {repetitions: 0}", "must be at least 1, not 0"),
         ("Dummy.dummy: {sleep: long}", '"sleep" must be a number, not "long"'),

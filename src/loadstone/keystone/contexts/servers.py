@@ -49,6 +49,13 @@ def boot_servers(
     each(lambda job: compute.boot(*job), numbered, _WORKERS, say)
 
 
+def _pattern(text: str) -> re.Pattern[str]:
+    try:
+        return re.compile(text)
+    except re.error:  # a name that is no pattern
+        return re.compile(re.escape(text))
+
+
 @dataclass(frozen=True, slots=True)
 class _Compute:
     identity: Identity
@@ -70,17 +77,18 @@ class _Compute:
 
         Of several, it is the last by name, as in Rally.
         """
-        if "id" in reference:
+        if reference.get("id"):
             return str(reference["id"])
         key = path.rpartition("/")[2]
-        resources = list(self._listed(service, path, token))
+        names = {one["id"]: one.get("name") or "" for one in self._listed(service, path, token)}
         name = reference.get("name")
-        exact = [one for one in resources if "name" in reference and one.get("name") == name]
-        pattern = re.compile(str(reference.get("name", reference.get("regex", ""))))
-        matches = exact or [one for one in resources if pattern.search(one.get("name") or "")]
+        matches = {one: found for one, found in names.items() if name and found == name}
+        if not matches:
+            pattern = _pattern(str(name or reference["regex"]))
+            matches = {one: found for one, found in names.items() if pattern.search(found)}
         if not matches:
             raise EnvironmentUnusable(f"servers: none of the {key} is {dict(reference)}")
-        return str(max(matches, key=lambda one: one.get("name") or "")["id"])
+        return str(max(matches, key=lambda one: matches[one]))
 
     def _listed(self, service: str, path: str, token: Token) -> Iterator[dict[str, Any]]:
         """Yield all images or flavors, which come in pages."""

@@ -237,14 +237,16 @@ def _choose(
     kind: str, reference: Mapping[str, Any], things: Sequence[Any], *, is_unique: bool
 ) -> str:
     """Choose as Rally does: exact name, else pattern; of several images the last by name."""
-    if "name" not in reference and "regex" not in reference:
+    name = reference.get("name")
+    if not name and not reference.get("regex"):
         raise ValueError(f"{kind}: give id, name or regex, not {dict(reference)}")
-    exact = [one for one in things if "name" in reference and one.name == reference["name"]]
-    if exact:
+    exact = [one for one in things if name and one.name == name]
+    if exact or (name and reference.get("accurate", False)):
         return _single(kind, reference, exact, is_unique=True)
-    if "name" in reference and reference.get("accurate", False):
+    try:
+        pattern = re.compile(str(name or reference["regex"]))
+    except re.error:  # a name that is no pattern
         return _single(kind, reference, [], is_unique=True)
-    pattern = re.compile(str(reference.get("name", reference.get("regex"))))
     matching = [one for one in things if pattern.search(one.name or "")]
     return _single(kind, reference, matching, is_unique=is_unique)
 

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, create_model
 
-from loadstone.rally.task.catalogue.form import RULES, Form
+from loadstone.rally.task.catalogue.form import RULES, Form, Reference
 from loadstone.rally.task.catalogue.scenario import ArgType, Argument, CatalogueEntry
 
 
@@ -39,6 +39,7 @@ TYPES: Mapping[ArgType, Any] = {
     ArgType.CHOSEN_NAME: Annotated[str, AfterValidator(_chosen_name)],
     ArgType.FLAG: bool,
     ArgType.MAPPING: dict[str, Any],
+    ArgType.REFERENCE: Reference,
     ArgType.MAPPINGS: list[dict[str, Any]],
     ArgType.ANY: Any,
 }

@@ -16,6 +16,7 @@ class ArgType(Enum):
     CHOSEN_NAME = "a name that the scenario chooses itself"
     FLAG = "true or false"
     MAPPING = "a mapping"
+    REFERENCE = "a mapping with id, name or regex"
     MAPPINGS = "a list of mappings"
     ANY = "anything"
 

@@ -12,8 +12,8 @@ PROBABILITY = Argument(
     least=0,
     most=1,
 )
-IMAGE = Argument("image", ArgType.MAPPING, "id, name or regex of the image.", is_required=True)
-FLAVOR = Argument("flavor", ArgType.MAPPING, "id, name or regex of the flavor.", is_required=True)
+IMAGE = Argument("image", ArgType.REFERENCE, "id, name or regex of the image.", is_required=True)
+FLAVOR = Argument("flavor", ArgType.REFERENCE, "id, name or regex of the flavor.", is_required=True)
 
 
 def _whole(name: str, about: str, default: int | None, least: float | None = None) -> Argument:
