@@ -16,7 +16,7 @@ from loadstone.plan.load import ClosedLoad, OpenLoop, peak_rps
 from loadstone.plan.model import Limits, Placement, Retries
 from loadstone.rally.functions.catalogue import function_of, service_of
 from loadstone.rally.runner import Pacing, pacing
-from loadstone.rally.scenarios import DRY_RUN, is_data, needs_cloud, scenario
+from loadstone.rally.scenarios import DRY_RUN, has_requests_of_rally, is_data, scenario
 from loadstone.rally.steps import MOST_STEPS, RisingLoad
 from loadstone.rally.task.catalogue.own import OIDC_PLATFORM, entry_of
 from loadstone.rally.task.model import Rps, Runner, Task, Workload
@@ -109,7 +109,7 @@ def _generator(terms: TaskTerms, workload: Workload, pace: Pacing, place: str) -
         sending = Sending(retries=retries)
         return OidcRequests(oidc.named(name), limits, terms.placement, sending, place)
     if is_data(name):
-        as_rally = terms.requests_as_rally and needs_cloud(name)
+        as_rally = terms.requests_as_rally and has_requests_of_rally(name)
         try:
             built = scenario(name, arguments, DRY_RUN, rally_requests=as_rally)
         except InvalidInput as refused:

@@ -24,6 +24,7 @@ from loadstone.rally.task.catalogue.scenario import Argument
 from loadstone.rally.task.catalogue.scenarios import SCENARIOS as CATALOGUE
 
 FIXED = {scenario.name: scenario for scenario in (ISSUE_TOKEN, ISSUE_AND_VALIDATE)}
+_STEPS_OF_RALLY = {ISSUE_TOKEN.name: authenticate, ISSUE_AND_VALIDATE.name: fetch_and_validate}
 HTTP = {
     "HttpRequests.check_request": check_request,
     "HttpRequests.check_random_request": check_random_request,
@@ -36,8 +37,8 @@ __all__ = [
     "BuildContext",
     "Finder",
     "has_look_ups",
+    "has_requests_of_rally",
     "is_data",
-    "needs_cloud",
     "scenario",
     "with_look_ups",
 ]
@@ -60,9 +61,9 @@ def has_look_ups(name: str) -> bool:
     return name in BUILDS
 
 
-def needs_cloud(name: str) -> bool:
-    """Whether the scenario uses the cloud's identity API; others have an origin of their own."""
-    return name not in HTTP
+def has_requests_of_rally(name: str) -> bool:
+    """Whether Rally sends more than the scenario says; not so for HttpRequests and plugins."""
+    return name not in HTTP and (name not in FIXED or name in _STEPS_OF_RALLY)
 
 
 def scenario(
@@ -116,7 +117,7 @@ def with_look_ups(
 
 
 def _fixed_as_rally_sends(plain: Scenario) -> Scenario:
-    steps = authenticate() if plain is ISSUE_TOKEN else fetch_and_validate()
+    steps = _STEPS_OF_RALLY[plain.name]()
     return replace(plain, steps=steps, request=describe(steps), connection="iteration")
 
 
