@@ -85,6 +85,18 @@ def test_a_task_says_each_load_and_what_its_iterations_create(tmp_path: Path) ->
     assert [one.name for one in tmp_path.iterdir()] == ["task.yaml"]
 
 
+def test_a_function_says_what_it_creates_and_how_many_processes_it_may_have(
+    tmp_path: Path,
+) -> None:
+    arguments = "{image: {name: a}, flavor: {name: b}}"
+    runner = "{type: rps, times: 1000, rps: 5}"
+    task = f"NovaServers.boot_server: [{{args: {arguments}, runner: {runner}}}]\n"
+    (tmp_path / "task.yaml").write_text(task)
+    [run] = as_data("run", "task.yaml")
+    assert [one["creates_in_load"] for one in run["loads"]] == [["server"]]
+    assert run["in_flight_at_most"] == 256
+
+
 @pytest.mark.parametrize(
     ("runner", "step", "rate", "in_flight"),
     [

@@ -41,7 +41,12 @@ class Calls:
     can_use_fleet = False
     can_be_traced = False
     requests_as_rally = False  # a function sends the requests of its library
-    preview = GeneratorPreview()
+
+    @property
+    def preview(self) -> GeneratorPreview:
+        """What an iteration creates; what it sends is the choice of its library."""
+        sweep = sweep_of(self.name)
+        return GeneratorPreview(creates=() if sweep is None else (f"{sweep.made.kind}",))
 
     @property
     def drain_s(self) -> float:

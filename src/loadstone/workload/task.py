@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from loadstone.engine.callables.model import MOST_WORKERS, require_room
 from loadstone.engine.limits import MOST_CONNECTIONS, most_connections
 from loadstone.errors import InvalidInput
 from loadstone.oidc import scenarios as oidc
@@ -123,8 +124,7 @@ def _generator(terms: TaskTerms, workload: Workload, pace: Pacing, place: str) -
             f"{place}{name} is a Python function, which sends as its library does; leave out "
             "--http2"
         )
-    # Only worker processes need these.
-    from loadstone.engine.callables.model import require_room
+    # Only worker processes need this.
     from loadstone.workload.functions import Calls
 
     require_room(f"{place}{name}", pace.load, pace.max_in_flight)
@@ -174,21 +174,20 @@ def _has_room(workload: Workload, pace: Pacing) -> bool:
     """Whether there may be as many workers; only those of Python functions are limited."""
     if function_of(workload.scenario.name) is None or not isinstance(pace.load, ClosedLoad):
         return True
-    from loadstone.engine.callables.model import MOST_WORKERS
-
     return pace.load.workers <= MOST_WORKERS
 
 
 def _request(
     workload: Workload, pace: Pacing, runner: Mapping[str, Any] | None = None
 ) -> TrialRequest:
+    name = workload.scenario.name
     connections = Limits().max_connections
     if isinstance(pace.load, ClosedLoad):
         connections = pace.load.workers
     elif isinstance(workload.runner, Rps):  # Rally's default is as many as there are iterations
         wanted = pace.max_in_flight or workload.runner.times
-        connections = most_connections(min(wanted, MOST_CONNECTIONS))
-    name = workload.scenario.name
+        most = MOST_CONNECTIONS if function_of(name) is None else MOST_WORKERS
+        connections = most_connections(min(wanted, most))
     return TrialRequest(pace.load, name, max_connections=connections, runner=runner)
 
 
