@@ -112,6 +112,16 @@ def test_a_rising_load_says_how_high_it_may_rise(
     assert (run["rate_per_s_at_most"], run["in_flight_at_most"]) == (rate, in_flight)
 
 
+@pytest.mark.parametrize("ends", ["times: 100", "duration: 9"])
+def test_a_rising_load_does_not_exceed_what_is_given_as_the_most(tmp_path: Path, ends: str) -> None:
+    runner = "constant" if ends.startswith("times") else "constant_for_duration"
+    task = f"Authenticate.keystone: [{{runner: {{type: {runner}, {ends}, concurrency: 2}}}}]\n"
+    (tmp_path / "task.yaml").write_text(task)
+    words = ("--step", "concurrency=+3", "--until", "p99>2s", "--at-most", "concurrency=9")
+    [run] = as_data("run", "task.yaml", *words)
+    assert run["in_flight_at_most"] == 8
+
+
 def test_a_fault_is_named_and_a_load_after_a_search_is_a_share_of_n() -> None:
     sentence = "kill keystone service"
     [run] = as_data("fault", "--do", sentence, "--repeats", "2")
