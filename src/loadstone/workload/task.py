@@ -32,6 +32,9 @@ from loadstone.workload.searchable import Sending
 
 # Rally's openstack_client_http_timeout, which task files assume.
 REQUEST_TIMEOUT_S = 180.0
+# As in Rally, all iterations that are due run, also those that wait for others at the end: each
+# ends by its own time-outs. A week is the longest load that can be imported, too.
+DRAIN_S = 7 * 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,9 +156,7 @@ def _platform(name: str) -> str:
 def _limits(pace: Pacing) -> Limits:
     """Return the engine's limits for a runner."""
     patience_s = pace.timeout_s or REQUEST_TIMEOUT_S
-    return Limits(
-        request_timeout_s=patience_s, iteration_timeout_s=pace.timeout_s, drain_s=patience_s
-    )
+    return Limits(request_timeout_s=patience_s, iteration_timeout_s=pace.timeout_s, drain_s=DRAIN_S)
 
 
 def _requests(terms: TaskTerms, rising: RisingLoad, workload: Workload) -> Iterator[TrialRequest]:
