@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from loadstone.engine.callables.model import DRAIN_S, Function
+from loadstone.errors import InvalidInput
 from loadstone.rally.task.read import read
 from loadstone.workload.functions import Calls
 from loadstone.workload.requests import Requests
@@ -17,6 +18,14 @@ def test_the_last_iteration_may_take_its_whole_time_out(
 ) -> None:
     calls = Calls("mine", "", Function("a", "scenario"), timeout_s=timeout_s)
     assert calls.drain_s == drain_s
+
+
+def test_more_starts_than_can_be_computed_are_refused(tmp_path: Path) -> None:
+    runner = "{type: rps, times: 4000000000, rps: 500}"
+    (tmp_path / "task.yaml").write_text(f"Authenticate.keystone: [{{runner: {runner}}}]")
+    task = read(str(tmp_path / "task.yaml")).task
+    with pytest.raises(InvalidInput, match="10,000,000 at most; times is 4,000,000,000"):
+        task_groups(task, TaskTerms(paces_as_rally=True))
 
 
 @pytest.mark.parametrize(("timeout", "timeout_s"), [("", 180.0), (", timeout: 5", 5.0)])

@@ -66,6 +66,12 @@ def test_an_iteration_of_more_requests_than_the_engine_numbers_is_refused(as_ral
         scenario(name, {"users_per_tenant": most + 1}, GROUND, rally_requests=as_rally)
 
 
+def test_a_number_of_users_that_could_not_even_be_built_is_refused_at_once():
+    arguments = {"users_per_tenant": 10**12}
+    with pytest.raises(InvalidInput, match=r"more than 1,000,000,000,000 requests"):
+        scenario("KeystoneBasic.create_tenant_with_users", arguments, GROUND)
+
+
 def test_every_keystone_scenario_is_data():
     assert all(is_data(entry.name) for entry in KEYSTONE)
     assert not is_data("Authenticate.validate_nova")

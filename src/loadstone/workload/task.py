@@ -32,6 +32,7 @@ from loadstone.workload.searchable import Sending
 
 # Rally's openstack_client_http_timeout, which task files assume.
 REQUEST_TIMEOUT_S = 180.0
+MOST_PACED = 10_000_000  # starts that are computed in advance, in some hundred MB
 # As in Rally, all iterations that are due run, also those that wait for others at the end: each
 # ends by its own time-outs. A week is the longest load that can be imported, too.
 DRAIN_S = 7 * 86_400.0
@@ -199,6 +200,11 @@ def _runner_text(runner: Mapping[str, Any]) -> str:
 def _pacing(terms: TaskTerms, runner: Runner) -> Pacing:
     processes = None
     if terms.paces_as_rally and isinstance(runner, Rps):  # as many as Rally would take here
+        if runner.times > MOST_PACED:
+            raise InvalidInput(
+                f"--rally-pacing: computes the start of each iteration, of {MOST_PACED:,} at most; "
+                f"times is {runner.times:,}"
+            )
         cpus = min(os.cpu_count() or 1, runner.max_cpu_count or runner.times)
         processes = min(cpus, runner.times, runner.max_concurrency or runner.times)
     return pacing(runner, processes)

@@ -71,6 +71,16 @@ subtasks:
         ("runner: {rps: {times: 1, rps: {start: 3, end: 2, step: 1}}}", "not be less than start"),
         ("runner: {rps: {times: 1, rps: {start: 1, end: 2}}}", 'needs "rps.step"'),
         ("runner: {serial: {times: 0}}", "must be at least 1"),
+        ("runner: {constant: {times: 5000000000}}", '"times" must be at most 4,294,967,295, not 5'),
+        (
+            "runner: {constant: {times: 99999, concurrency: 70000}}",
+            '"concurrency" must be at most 65,535, not 70000',
+        ),
+        (
+            "runner: {constant_for_duration: {duration: 40000000}}",
+            '"duration" must be at most 31,536,000, not 40000000',
+        ),
+        ("runner: {rps: {times: 9, rps: 1.0e-9}}", "would take more than a year for its times"),
         ("runner: {constnt: {}}", 'no runner "constnt"; did you mean "constant"?'),
         ("runner: {constant: {}, rps: {}}", '"runner" must have only 1 in it, not 2'),
         ("runner: {constant: }", '"runner.constant" must be a mapping, not nothing'),

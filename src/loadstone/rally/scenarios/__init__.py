@@ -89,6 +89,7 @@ def scenario(
         return named(name)
     if name not in BUILDS or context is None:
         raise InvalidInput(f"{name}: is not a scenario of data steps, or lacks its cloud")
+    _require_few_users(arguments)
     entry = CATALOGUE[name]
     draft = Draft(name, context)
     BUILDS[name](draft, _with_defaults(entry.arguments, arguments))
@@ -96,11 +97,22 @@ def scenario(
     built = as_rally_sends(built, arguments) if rally_requests else built
     if len(built.steps) > _MOST_STEPS:
         # Only this argument makes an iteration longer.
-        raise InvalidInput(
-            f"users_per_tenant: an iteration would send {len(built.steps):,} requests, and the "
-            f"engine sends {_MOST_STEPS} at most; give fewer users"
-        )
+        raise _too_long(f"{len(built.steps):,}")
     return built
+
+
+def _require_few_users(arguments: Mapping[str, Json]) -> None:
+    """Refuse a number that would take long to build, only to be refused."""
+    users = arguments.get("users_per_tenant")
+    if isinstance(users, int) and users > _MOST_STEPS:
+        raise _too_long(f"more than {users:,}")
+
+
+def _too_long(count: str) -> InvalidInput:
+    return InvalidInput(
+        f"users_per_tenant: an iteration would send {count} requests, and the engine sends "
+        f"{_MOST_STEPS} at most; give fewer users"
+    )
 
 
 def with_look_ups(
