@@ -163,6 +163,10 @@ def test_a_password_in_a_url_is_refused_and_not_shown(wrongs):
         ),
         ("NovaServers.boot_servr: {}", 'did you mean "NovaServers.boot_server"?'),
         (
+            "NeutronNetworks.create_and_list_networks: {network_create_args: {name: ours}}",
+            '"network_create_args.name" must be left out: a fixed name (ours) would be taken',
+        ),
+        (
             "NovaServers.boot_server: {image: {}, flavor: {name: m1.tiny}}",
             '"image" needs id, name or regex',
         ),

@@ -63,7 +63,8 @@ def _field(scenario: str, argument: Argument) -> tuple[Any, Any]:
     kind = TYPES[argument.kind]
     if argument.keys:
         is_list = argument.kind is ArgType.MAPPINGS
-        form = _form(f"{scenario}.{argument.name}", argument.about, argument.keys, is_list)
+        takes_any = is_list or argument.takes_more
+        form = _form(f"{scenario}.{argument.name}", argument.about, argument.keys, takes_any)
         kind = list[form] if is_list else form  # type: ignore[valid-type]  # made at run time
     kind = Annotated[kind, Field(ge=argument.least, le=argument.most)]
     if argument.is_required:

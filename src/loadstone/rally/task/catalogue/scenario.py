@@ -34,6 +34,7 @@ class Argument:
     least: float | None = None
     most: float | None = None
     keys: tuple["Argument", ...] = ()  # of a mapping, or of each item if a list may stand here
+    takes_more: bool = False  # further keys are passed on unchanged
 
 
 @dataclass(frozen=True, slots=True)

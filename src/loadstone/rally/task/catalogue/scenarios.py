@@ -177,6 +177,8 @@ NEUTRON = (
                 ArgType.MAPPING,
                 "For the creation, without a name.",
                 takes_null=True,
+                keys=(Argument("name", ArgType.CHOSEN_NAME, "Must be left out."),),
+                takes_more=True,
             ),
         ),
         actions=("neutron.create_network", "neutron.list_networks"),
