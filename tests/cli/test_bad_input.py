@@ -159,12 +159,14 @@ def test_a_deployment_whose_state_cannot_be_read_is_said_with_its_mend(at_once, 
     assert not folder.exists()
 
 
+@pytest.mark.processes
 def test_doctor_says_what_is_there(at_once):
     ended = at_once("doctor")
     assert ended.returncode == 0, ended.stdout
     assert "engine" in ended.stdout
 
 
+@pytest.mark.processes
 def test_doctor_looks_for_what_verify_compares_with(at_once, tmp_path, monkeypatch):
     wrk2 = tmp_path / "wrk"
     wrk2.write_text("#!/bin/sh\n")

@@ -86,6 +86,18 @@ def test_a_task_says_each_load_and_what_its_iterations_create(tmp_path: Path) ->
     assert [one.name for one in tmp_path.iterdir()] == ["task.yaml"]
 
 
+def test_a_function_says_what_it_creates_and_how_many_processes_it_may_have(
+    tmp_path: Path,
+) -> None:
+    arguments = "{image: {name: a}, flavor: {name: b}}"
+    runner = "{type: rps, times: 1000, rps: 5}"
+    task = f"NovaServers.boot_server: [{{args: {arguments}, runner: {runner}}}]\n"
+    (tmp_path / "task.yaml").write_text(task)
+    [run] = as_data("run", "task.yaml")
+    assert [one["creates_in_load"] for one in run["loads"]] == [["server"]]
+    assert run["in_flight_at_most"] == 256
+
+
 @pytest.mark.parametrize(
     ("runner", "step", "rate", "in_flight"),
     [
@@ -99,6 +111,16 @@ def test_a_rising_load_says_how_high_it_may_rise(
     (tmp_path / "task.yaml").write_text(f"Authenticate.keystone: [{{runner: {runner}}}]\n")
     [run] = as_data("run", "task.yaml", "--step", step, "--until", "p99>2s")
     assert (run["rate_per_s_at_most"], run["in_flight_at_most"]) == (rate, in_flight)
+
+
+@pytest.mark.parametrize("ends", ["times: 100", "duration: 9"])
+def test_a_rising_load_does_not_exceed_what_is_given_as_the_most(tmp_path: Path, ends: str) -> None:
+    runner = "constant" if ends.startswith("times") else "constant_for_duration"
+    task = f"Authenticate.keystone: [{{runner: {{type: {runner}, {ends}, concurrency: 2}}}}]\n"
+    (tmp_path / "task.yaml").write_text(task)
+    words = ("--step", "concurrency=+3", "--until", "p99>2s", "--at-most", "concurrency=9")
+    [run] = as_data("run", "task.yaml", *words)
+    assert run["in_flight_at_most"] == 8
 
 
 def test_a_fault_is_named_and_a_load_after_a_search_is_a_share_of_n() -> None:

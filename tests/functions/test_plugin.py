@@ -19,6 +19,8 @@ from loadstone.rally.functions.actor import rows
 from loadstone.rally.functions.catalogue import FUNCTIONS, function_of
 from loadstone.rally.functions.plugin import load_plugins
 from loadstone.rally.task.catalogue.scenarios import SCENARIOS
+from loadstone.rally.task.read import read
+from loadstone.workload.task import TaskTerms, task_groups
 
 DOCS = Path(__file__).parents[2] / "docs"
 EXAMPLE = DOCS / "examples" / "team_scenarios.py"
@@ -48,6 +50,18 @@ def test_the_example_makes_a_function_and_a_data_scenario_known():
     arguments = {one.name: one.default for one in SCENARIOS["Team.list_servers"].arguments}
     assert arguments == {"times": 1, "detailed": True}
     assert SCENARIOS["Team.list_servers"].about == "List the user's servers, so many times."
+
+
+def test_a_data_scenario_of_a_plugin_is_the_same_with_the_requests_of_rally(tmp_path):
+    load_plugins([str(EXAMPLE)])
+    name = "Team.list_own_domains"
+    (tmp_path / "task.yaml").write_text(f"{name}: [{{}}]")
+    task = read(str(tmp_path / "task.yaml")).task
+    for as_rally in (True, False):
+        (group,) = task_groups(task, TaskTerms(requests_as_rally=as_rally))
+        generator = group.measurements[0].generator
+        assert generator.scenario == scenarios.FIXED[name]
+        assert not generator.requests_as_rally
 
 
 def test_the_example_runs():

@@ -129,15 +129,48 @@ def test_an_iteration_that_logs_in_anew_has_a_token_of_its_own(cloud, fake):
     assert fake.calls["POST", "identity/v3/auth/tokens"] == 5
 
 
-def test_a_server_gets_one_of_the_networks_of_its_project(cloud, fake):
+@pytest.mark.parametrize(
+    ("more", "networks"),
+    [
+        ({"auto_assign_nic": True}, ["n-2", "n-1", "n-2"]),  # in turn, by the iteration's number
+        ({"auto_assign_nic": False, "nics": None}, ["n-1"] * 3),
+        ({"auto_assign_nic": True, "nics": [{"net-id": "n-3"}]}, ["n-3"] * 3),
+        ({"nics": "auto"}, ["auto"] * 3),
+    ],
+)
+def test_a_server_gets_the_network_of_its_project_that_rally_gives_it(cloud, fake, more, networks):
     user = {**USER, "networks": "n-1 n-2"}
-    name = "NovaServers.boot_and_show_server"
-    for picks in (True, False):
-        given = {"image": IMAGE, "flavor": FLAVOR, "auto_assign_nic": picks}
-        assert call(cloud, name, user=user, **given).failures == ()
-    picked, left_open = fake.servers.values()
-    assert picked["networks"][0]["uuid"] in ("n-1", "n-2")
-    assert left_open.get("networks") in (None, "auto")
+    name, given = "NovaServers.boot_and_show_server", {"image": IMAGE, "flavor": FLAVOR, **more}
+    assert call(cloud, name, user=user, times=3, **given).failures == ()
+    servers = sorted(fake.servers.values(), key=lambda one: one["name"])
+    asked = [one["networks"] for one in servers]
+    assert [one if isinstance(one, str) else one[0]["uuid"] for one in asked] == networks
+
+
+def test_without_networks_of_the_run_nova_chooses(cloud, fake):
+    name, given = "NovaServers.boot_server", {"image": IMAGE, "flavor": FLAVOR}
+    assert call(cloud, name, auto_assign_nic=True, **given).failures == ()
+    (server,) = fake.servers.values()
+    assert server.get("networks") in (None, "auto")
+
+
+def test_a_network_may_be_named(cloud, fake):
+    fake.networks = {f"n-{name}": {"id": f"n-{name}", "name": name} for name in ("blue", "red")}
+    nics = [{"net-name": "red", "v6-fixed-ip": "fd00::1"}]
+    given = {"image": IMAGE, "flavor": FLAVOR, "nics": nics}
+    assert call(cloud, "NovaServers.boot_server", **given).failures == ()
+    (server,) = fake.servers.values()
+    assert server["networks"] == [{"uuid": "n-red", "fixed_ip": "fd00::1"}]
+
+
+@pytest.mark.parametrize(
+    ("flavor", "chosen"),
+    [({"name": "^m1.tiny$"}, "f-1"), ({"regex": "2$"}, "f-2"), ({"name": "m1.ti"}, None)],
+)
+def test_a_flavor_may_be_named_by_a_pattern_that_only_it_has(cloud, fake, flavor, chosen):
+    called = call(cloud, "NovaServers.boot_server", image=IMAGE, flavor=flavor)
+    assert [one["flavorRef"] for one in fake.servers.values()] == ([chosen] if chosen else [])
+    assert ["more than one flavor" in one.cause for one in called.failures] == [True] * (not chosen)
 
 
 def test_servers_are_listed(cloud):
@@ -256,6 +289,7 @@ def test_a_password_that_is_refused_or_repeated_by_a_service_is_told_nowhere(clo
     ("image", "words"),
     [
         ({"name": "no such"}, "no image is {'name': 'no such'}"),
+        ({"name": "no such (1"}, "no image is {'name': 'no such (1'}"),
         ({"regex": "cirros", "accurate": True}, "more than one image"),
         ({}, "give id, name or regex"),
     ],

@@ -66,6 +66,12 @@ def test_an_iteration_of_more_requests_than_the_engine_numbers_is_refused(as_ral
         scenario(name, {"users_per_tenant": most + 1}, GROUND, rally_requests=as_rally)
 
 
+def test_a_number_of_users_that_could_not_even_be_built_is_refused_at_once():
+    arguments = {"users_per_tenant": 10**12}
+    with pytest.raises(InvalidInput, match=r"more than 1,000,000,000,000 requests"):
+        scenario("KeystoneBasic.create_tenant_with_users", arguments, GROUND)
+
+
 def test_every_keystone_scenario_is_data():
     assert all(is_data(entry.name) for entry in KEYSTONE)
     assert not is_data("Authenticate.validate_nova")
@@ -147,6 +153,49 @@ def test_one_of_several_requests_is_chosen_at_random():
     requests[1]["method"] = "PUT"
     with pytest.raises(InvalidInput, match="same scheme"):
         scenario("HttpRequests.check_random_request", {"requests": requests, "status_code": 200})
+
+
+def test_a_request_may_have_a_status_of_its_own_if_all_have_the_same():
+    requests = [{"url": f"http://h/{n}", "method": "GET", "status_code": 404} for n in range(2)]
+    name, wanted = "HttpRequests.check_random_request", {"requests": requests, "status_code": 200}
+    (step,) = scenario(name, wanted).steps
+    assert step.expect_status == (404,)
+    del requests[1]["status_code"]
+    with pytest.raises(InvalidInput, match="status_code"):
+        scenario(name, wanted)
+    requests[1]["status_code"] = "404"
+    with pytest.raises(InvalidInput, match="status_code: must be a whole number"):
+        scenario(name, wanted)
+
+
+@pytest.mark.parametrize("fields", [{"a": None, "b": ["x", None, 1]}, {"a": {"k": 1}}, {"a": None}])
+def test_fields_are_sent_as_the_library_of_rally_sends_them(fields):
+    wanted = {"url": "http://h/", "method": "POST", "status_code": 200, "data": fields}
+    built = scenario("HttpRequests.check_request", wanted)
+    theirs = requests.Request("POST", "http://h/", data=fields).prepare()
+    assert "".join(built.values.get("body", "")) == theirs.body
+    assert [name for name, _ in built.steps[0].headers] == ["Content-Type"]
+
+
+def test_a_certificate_is_verified_unless_the_file_says_no():
+    wanted = {"url": "https://h/", "method": "GET", "status_code": 200}
+    verified = [
+        scenario("HttpRequests.check_request", {**wanted, **more}).origin.tls.verify
+        for more in ({}, {"verify": None}, {"verify": True}, {"verify": False})
+    ]
+    assert verified == [True, True, True, False]
+
+
+def test_names_of_headers_differ_in_more_than_their_case():
+    wanted = {
+        "url": "http://h/",
+        "method": "GET",
+        "status_code": 200,
+        "headers": {"authorization": "x", "X-A": "1", "x-a": "2"},
+        "auth": ["ann", "pw"],
+    }
+    built = scenario("HttpRequests.check_request", wanted)
+    assert [name for name, _ in built.steps[0].headers] == ["Authorization", "x-a"]
 
 
 @pytest.mark.parametrize(

@@ -71,6 +71,18 @@ def test_what_was_taken_in_goes_back_to_rally_as_it_came(store):
             assert shape(one["atomic_actions"]) == shape(two["atomic_actions"])
 
 
+def test_errors_go_back_to_rally_as_far_as_they_were_kept(store, tmp_path):
+    given = json.loads(REPORT.read_text())
+    given["tasks"] = given["tasks"][:1]
+    workload = given["tasks"][0]["subtasks"][0]["workloads"][0]
+    workload["data"] = [{**workload["data"][0], "error": ["ValueError", e, ""]} for e in "abb"]
+    (tmp_path / "errors.json").write_text(json.dumps(given))
+    (run,) = import_file(store, tmp_path / "errors.json")
+    back = as_rally(store.get(run), lambda one: store.samples(run, one))["tasks"][0]
+    found = [one["error"][0] for one in back["subtasks"][0]["workloads"][0]["data"]]
+    assert found == ["ValueError: a", "ValueError: b", "one of 2 causes"]
+
+
 def shape(actions):
     return [(action["name"], shape(action["children"])) for action in actions]
 
@@ -82,6 +94,42 @@ def test_the_old_form_gives_the_same_workloads_one_history(store):
         same = [one for one in store.history() if one.config_id == measurement.config_id]
         assert len(same) == 2
         assert same[0].median_s == pytest.approx(same[1].median_s, abs=1e-6)
+
+
+def test_hooks_of_the_old_form_are_those_of_a_task_file(store, tmp_path):
+    given = json.loads(OLD.read_text())
+    trigger = {"unit": "iteration", "at": [2]}
+    config = {"name": "sys_call", "args": "true", "trigger": {"name": "event", "args": trigger}}
+    result = {
+        "status": "success",
+        "started_at": 1795242800.0,
+        "finished_at": 1795242801.0,
+        "triggered_by": {"event_type": "iteration", "value": 2},
+    }
+    given[0]["hooks"] = [{"config": config, "results": [result], "summary": {"success": 1}}]
+    (tmp_path / "old.json").write_text(json.dumps(given))
+    (run,) = import_file(store, tmp_path / "old.json")
+    measurement = store.get(run).measurements[0]
+    (hook,) = measurement.workload.hooks
+    assert (hook["action"], hook["trigger"]) == ({"sys_call": "true"}, {"event": trigger})
+    assert [(one.value, one.status) for one in measurement.hook_runs] == [(2, "success")]
+
+
+@pytest.mark.parametrize(("file", "created_at"), [(REPORT, "06:31:55"), (OLD, "06:32:53")])
+def test_a_task_without_an_iteration_is_of_the_time_at_which_it_was_created(
+    store, tmp_path, file, created_at
+):
+    given = json.loads(file.read_text())
+    if file is REPORT:
+        given["tasks"] = given["tasks"][:1]
+        subtasks = given["tasks"][0]["subtasks"]
+        for workload in (one for subtask in subtasks for one in subtask["workloads"]):
+            workload |= {"data": [], "start_time": None, "load_duration": 0}
+    else:
+        given = [{**one, "result": [], "load_duration": 0} for one in given]
+    (tmp_path / "failed.json").write_text(json.dumps(given))
+    (run,) = import_file(store, tmp_path / "failed.json")
+    assert store.get(run).started_at == f"2026-11-21T{created_at}+00:00"
 
 
 def test_what_is_already_here_is_refused_and_nothing_is_doubled(store):
@@ -113,3 +161,15 @@ def test_a_workload_passes_if_its_rules_held_and_the_task_if_all_did() -> None:
         workloads = [one for subtask in found["subtasks"] for one in subtask["workloads"]]
         assert [one["pass_sla"] for one in workloads] == passed
         assert found["pass_sla"] is all(passed)
+
+
+def test_what_did_not_end_has_not_passed() -> None:
+    task = runs()["task"]
+    first = replace(task.measurements[0], status="interrupted", trials=())
+    run = replace(task, status="interrupted", measurements=(first,))
+    [found] = as_rally(run, samples_of)["tasks"]
+    [workload] = found["subtasks"][0]["workloads"]
+    assert (found["status"], found["pass_sla"], workload["pass_sla"]) == ("aborted", False, False)
+    assert [row["criterion"] for row in workload["sla_results"]["sla"]] == ["aborted_manually"]
+    [found] = as_rally(replace(run, measurements=()), samples_of)["tasks"]
+    assert not found["pass_sla"]

@@ -30,6 +30,12 @@ def waiting(context, until, pids):
             time.sleep(0.01)
 
 
+def waiting_after_a_failure(context, until, pids):
+    with suppress(ValueError), context.action("tried"):
+        raise ValueError("no matter")
+    waiting(context, until, pids)
+
+
 def stuck(context, pids):
     """Ignore what can be ignored, for good."""
     (Path(pids) / str(os.getpid())).touch()

@@ -227,13 +227,14 @@ def _config(checked: "Checked", options: RunOptions, provider: "OidcIssuer | Non
 
     if options["http"] == "2" and options["rally_requests"]:
         raise InvalidInput("Rally speaks no HTTP/2: --http2 or --rally-requests, not both")
-    task = reduced(checked.task, at_most(options["most"]))
+    caps = at_most(options["most"])
+    task = reduced(checked.task, caps)
     terms = TaskTerms(
         max_rate_rps=options["max_rate_rps"],
         paces_as_rally=options["rally_pacing"],
         requests_as_rally=options["rally_requests"],
         placement=Placement.on(options["cores"], options["http"], options["tls_resumption"]),
-        rising_load=rising_load(options["step"], options["until"]),
+        rising_load=rising_load(options["step"], options["until"], caps),
     )
     return RunConfig(
         kind="task",

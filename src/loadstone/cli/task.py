@@ -107,18 +107,24 @@ def schema() -> None:
 
 
 def _of_requests(checked: "Checked") -> "Iterator[Problem]":
-    """Yield what the engine cannot send, such as unknown arguments of HttpRequests."""
+    """Yield what the engine cannot send or run, such as unknown arguments of HttpRequests."""
+    from loadstone.engine.callables.model import require_room
     from loadstone.errors import InvalidInput
+    from loadstone.rally.functions.catalogue import function_of
+    from loadstone.rally.runner import pacing
     from loadstone.rally.scenarios import DRY_RUN, is_data, scenario
     from loadstone.rally.task.problem import Problem
 
     for workload in checked.task.workloads:
         name = workload.scenario.name
-        if is_data(name):
-            try:
+        try:
+            if is_data(name):
                 scenario(name, workload.scenario.arguments, DRY_RUN)
-            except InvalidInput as refused:
-                yield Problem(workload.file, workload.line, f"{name}: {refused}")
+            elif function_of(name) is not None:
+                pace = pacing(workload.runner)
+                require_room("its runner", pace.load, pace.max_in_flight)
+        except InvalidInput as refused:
+            yield Problem(workload.file, workload.line, f"{name}: {refused}")
 
 
 def _show(file: str, checked: "Checked") -> None:

@@ -25,6 +25,7 @@ from loadstone.result.task_workload import TaskWorkload
 
 SamplesOf = Callable[[Trial], Samples]
 FORMAT, RALLY = "1.2", "5.1.1"  # the version whose format this is
+MOST_CAUSES = 3  # of an iteration whose cause is not known
 OUTSIDE = "keystoneauth."  # requests that Rally counts towards no action
 STATUS = {"finished": "finished", "running": "running", "interrupted": "aborted"}
 # A fixed namespace, so that every export of a run has the same task id.
@@ -48,7 +49,7 @@ def as_rally(run: Run, samples_of: SamplesOf) -> dict[str, Any]:
         "env_name": dict(run.environment.target).get("url", "n/a"),
         "created_at": stamp,
         "updated_at": (run.ended_at or run.started_at)[:19],
-        "pass_sla": all(measurement.checks_passed for measurement in run.workloads),
+        "pass_sla": run.status == "finished" and all(map(_has_passed, run.workloads)),
         "subtasks": list(_subtasks(run, workloads)),
     }
     info = {"rally_version": RALLY, "generated_at": stamp, "format_version": FORMAT}
@@ -110,15 +111,22 @@ def _workload(
         "contexts": workload.contexts,
         "contexts_results": [],
         "position": 0,  # in its subtask
-        "pass_sla": measurement.checks_passed,
-        "sla_results": {
-            "sla": [
-                {"criterion": row.criterion, "success": row.success, "detail": row.detail}
-                for row in measurement.checks
-            ]
-        },
+        "pass_sla": _has_passed(measurement),
+        "sla_results": {"sla": list(_sla_rows(measurement))},
         "sla": workload.sla,
     }
+
+
+def _has_passed(measurement: Measurement) -> bool:
+    return all(row["success"] for row in _sla_rows(measurement))
+
+
+def _sla_rows(measurement: Measurement) -> Iterator[dict[str, Any]]:
+    for row in measurement.checks:
+        yield {"criterion": row.criterion, "success": row.success, "detail": row.detail}
+    if not measurement.has_ended:
+        detail = "The load did not run to its end."
+        yield {"criterion": "aborted_manually", "success": False, "detail": detail}
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,23 +208,41 @@ def _data(
             "duration": float(rows.duration_s[row]),
             "timestamp": began_s + float(rows.start_s[row]),
             "idle_duration": float(rows.idle_s[row]),
-            "error": _error(table, own) if rows.failed[row] else [],
+            "error": _error(table, int(rows.number[row]), own) if rows.failed[row] else [],
             "output": charts(outputs.get(int(rows.number[row]), IterationOutput(0))),
             "atomic_actions": _atomics(table, own, began_s),
         }
 
 
-def _error(table: _Table, own: Sequence[int]) -> list[str]:
+def _error(table: _Table, number: int, own: Sequence[int]) -> list[str]:
+    """Return type, message and trace of a failed iteration.
+
+    Failures are kept by cause, with the first iteration of each: of others, more than one cause
+    may be possible.
+    """
+    firsts = [one for one in table.failures if one.iteration == number + 1]
+    causes = firsts or _possible_causes(table, own) or table.failures
+    if not causes:
+        return ["failed"] * 3
+    if len(causes) == 1:
+        return [causes[0].cause, causes[0].message, causes[0].message]
+    shown = [f"{one.cause} ({one.count}x)" for one in causes[:MOST_CAUSES]]
+    if len(causes) > MOST_CAUSES:
+        shown.append(f"{len(causes) - MOST_CAUSES} others")
+    message = "; ".join(shown)
+    return [f"one of {len(causes)} causes", message, message]
+
+
+def _possible_causes(table: _Table, own: Sequence[int]) -> list[Failure]:
     samples = table.samples
-    for at in own:
-        if samples.outcome[at] != Outcome.OK and samples.outcome[at] != Outcome.NOT_SENT:
-            kind = (int(samples.outcome[at]), int(samples.status[at]))
-            action = table.actions[samples.action[at]]
-            for failure in table.failures:
-                if (failure.outcome, failure.status) == kind and failure.action == action:
-                    return [failure.cause, failure.message, failure.message]
-    known = table.failures[0] if table.failures else None
-    return [known.cause, known.message, known.message] if known else ["failed", "failed", "failed"]
+    failed = [at for at in own if samples.outcome[at] not in (Outcome.OK, Outcome.NOT_SENT)]
+    # A function's rows begin with the whole iteration, which fails by the action that failed last.
+    for at in reversed(failed) if ITERATION in table.actions else failed:
+        kind = (table.actions[samples.action[at]], samples.outcome[at], samples.status[at])
+        found = [one for one in table.failures if (one.action, one.outcome, one.status) == kind]
+        if found:
+            return found
+    return []
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,14 +11,18 @@ from loadstone.store.import_limits import moment_s
 
 def configs(workload: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the hooks in the form of a task file."""
-    return [
-        {
-            **hook["config"],
-            "action": _named(hook["config"]["action"]),
-            "trigger": _named(hook["config"]["trigger"]),
-        }
-        for hook in workload.get("hooks") or []
-    ]
+    return [_config(hook["config"]) for hook in workload.get("hooks") or []]
+
+
+def _config(config: Mapping[str, Any]) -> dict[str, Any]:
+    if "name" not in config:
+        return {**config, "action": _named(config["action"]), "trigger": _named(config["trigger"])}
+    trigger = config["trigger"]  # of `rally task results`: the old form of task files
+    return {
+        "action": {config["name"]: config["args"]},
+        "trigger": {trigger["name"]: trigger["args"]},
+        "description": config.get("description", ""),
+    }
 
 
 def _named(pair: Any) -> Any:

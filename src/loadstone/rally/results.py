@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,7 +25,7 @@ from loadstone.result.model import Environment, Measurement, Run
 from loadstone.result.task_workload import TaskWorkload
 from loadstone.store.bundle import Say
 from loadstone.store.codec import BAD_DATA
-from loadstone.store.import_limits import MOST_JSON_BYTES, duration_s, read_json
+from loadstone.store.import_limits import MOST_JSON_BYTES, duration_s, moment_s, read_json
 from loadstone.store.store import Store
 from loadstone.system.redaction import masked, secrets_in
 
@@ -42,6 +43,7 @@ class _Task:
     env: str
     rally: str
     workloads: tuple[tuple[str, Mapping[str, Any]], ...]  # subtask's title, workload
+    created_at: str = ""  # UTC without saying so
 
 
 def import_file(
@@ -130,9 +132,10 @@ def _why(problem: Exception) -> str:
 def _tasks(data: Any, digest: str) -> tuple[list[_Task], list[str]]:
     if isinstance(data, list):
         workloads = tuple(_of_old(one) for one in data)
-        return [
-            _Task(digest, "", "finished", "", "old results", workloads)
-        ] if workloads else [], []
+        if not workloads:
+            return [], []
+        created_at = min(_old_date(str(one.get("created_at") or "")) for one in data)
+        return [_Task(digest, "", "finished", "", "old results", workloads, created_at)], []
     rally = str(data.get("info", {}).get("rally_version", "?"))
     tasks, skipped = [], []
     for number, task in enumerate(data["tasks"], 1):
@@ -155,7 +158,13 @@ def _task(task: Mapping[str, Any], digest: str, rally: str) -> _Task:
             for subtask in task["subtasks"]
             for workload in subtask["workloads"]
         ),
+        created_at=str(task.get("created_at") or ""),
     )
+
+
+def _old_date(text: str) -> str:
+    """Return a date of `rally task results` in ISO 8601; Rally writes the day before the month."""
+    return re.sub(r"^(\d{4})-(\d\d)-(\d\d)", r"\1-\3-\2", text)
 
 
 def _of_old(entry: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
@@ -180,7 +189,9 @@ def _of_old(entry: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
 def _run(task: _Task, path: Path) -> tuple[Run, tuple[Samples, ...]]:
     results = [_measurement(title, workload) for title, workload in task.workloads]
     ends = [(one.trials[0].start_s, one.wall_s) for one, _ in results]
-    began_s = min((start_s for start_s, _ in ends if start_s is not None), default=0.0)
+    began_s = min((start_s for start_s, _ in ends if start_s is not None), default=None)
+    if began_s is None:  # no workload had an iteration
+        began_s = _created_s(task)
     ended_s = max(((start_s or began_s) + wall_s for start_s, wall_s in ends), default=began_s)
     begin, end = (datetime.fromtimestamp(at_s, UTC) for at_s in (began_s, ended_s))
     mark = hashlib.sha256(task.name.encode()).hexdigest()[:6]
@@ -198,6 +209,13 @@ def _run(task: _Task, path: Path) -> tuple[Run, tuple[Samples, ...]]:
         title=task.title,
     )
     return run, tuple(samples for _, samples in results)
+
+
+def _created_s(task: _Task) -> float:
+    if not task.created_at:
+        return 0.0
+    created_at = datetime.fromisoformat(task.created_at).replace(tzinfo=UTC)
+    return moment_s(created_at.timestamp(), "created_at")
 
 
 def _measurement(subtask: str, workload: Mapping[str, Any]) -> tuple[Measurement, Samples]:

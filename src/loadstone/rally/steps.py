@@ -1,6 +1,8 @@
 """A workload repeated at rising load until a figure reaches its bound."""
 
+import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -43,6 +45,7 @@ class RisingLoad:
     setting: str  # "concurrency" or "rps"
     by: float
     until: Until
+    most: float = math.inf  # of the setting
 
     def at(self, workload: Workload, number: int) -> Workload | None:
         """Return the workload of a step, from 0; None if the runner cannot rise further."""
@@ -62,9 +65,11 @@ def _risen(workload: Workload, rising: RisingLoad, number: int) -> Runner | None
     match runner:
         case Constant() if rising.setting == "concurrency":
             risen = runner.concurrency + int(more)
-            return replace(runner, concurrency=risen) if risen <= runner.times else None
+            is_possible = risen <= min(runner.times, rising.most)
+            return replace(runner, concurrency=risen) if is_possible else None
         case ConstantForDuration() if rising.setting == "concurrency":
-            return replace(runner, concurrency=runner.concurrency + int(more))
+            risen = runner.concurrency + int(more)
+            return replace(runner, concurrency=risen) if risen <= rising.most else None
         case Rps(rate=float() | int() as rate) if rising.setting == "rps":
             return replace(runner, rate=rate + more)
         case _:
@@ -74,8 +79,10 @@ def _risen(workload: Workload, rising: RisingLoad, number: int) -> Runner | None
             )
 
 
-def rising_load(step: str | None, until: str | None) -> RisingLoad | None:
-    """Read --step and --until; None without them."""
+def rising_load(
+    step: str | None, until: str | None, caps: Mapping[str, int] | None = None
+) -> RisingLoad | None:
+    """Read --step and --until; None without them. No step exceeds the `caps` of --at-most."""
     if step is None and until is None:
         return None
     if step is None or until is None:
@@ -89,4 +96,5 @@ def rising_load(step: str | None, until: str | None) -> RisingLoad | None:
     if end[4] == "%" and float(end[3]) > 100:
         raise InvalidInput(f"--until {until}: at most 100 % succeed")
     bound = float(end[3]) * {"%": 0.01, "ms": 0.001, "s": 1.0}[end[4]]
-    return RisingLoad(rise[1], float(rise[2]), Until(end[1], "<" if end[2] == "<" else ">", bound))
+    goal = Until(end[1], "<" if end[2] == "<" else ">", bound)
+    return RisingLoad(rise[1], float(rise[2]), goal, (caps or {}).get(rise[1], math.inf))

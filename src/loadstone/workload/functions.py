@@ -6,10 +6,9 @@ from dataclasses import dataclass, field
 
 from loadstone.analysis.model import Failure
 from loadstone.engine import gate
-from loadstone.engine.callables.model import CallPlan, Function
+from loadstone.engine.callables.model import DRAIN_S, CallPlan, Function
 from loadstone.engine.callables.model import FailureGroup as CallFailure
 from loadstone.engine.gate import Allowance
-from loadstone.engine.outcome import Outcome
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.keystone.contexts.workload import Actors
 from loadstone.keystone.journal import Journal
@@ -42,7 +41,17 @@ class Calls:
     can_use_fleet = False
     can_be_traced = False
     requests_as_rally = False  # a function sends the requests of its library
-    preview = GeneratorPreview()
+
+    @property
+    def preview(self) -> GeneratorPreview:
+        """What an iteration creates; what it sends is the choice of its library."""
+        sweep = sweep_of(self.name)
+        return GeneratorPreview(creates=() if sweep is None else (f"{sweep.made.kind}",))
+
+    @property
+    def drain_s(self) -> float:
+        """How long running iterations may take after the load: the last one its whole time-out."""
+        return max(DRAIN_S, self.timeout_s or 0.0)
 
     def require_permitted(self, target: Target) -> None:
         """Refuse a service that is on another machine according to the catalog."""
@@ -86,6 +95,7 @@ class Calls:
                 own_settings,
                 self.timeout_s,
                 self.max_in_flight,
+                drain_s=self.drain_s,
             )
             terms.on_begin()
             called = gate.call(plan, terms.allowance, terms.on_progress, terms.on_samples)
@@ -94,7 +104,7 @@ class Calls:
                 called.measured.health,
                 called.measured.interrupted,
                 called.actions,
-                tuple(_failure(failure) for failure in called.failures),
+                tuple(as_failure(failure) for failure in called.failures),
                 called.outputs,
                 called.outputs_dropped,
             )
@@ -142,8 +152,10 @@ class Calls:
             raise KeyboardInterrupt
 
 
-def _failure(failure: CallFailure) -> Failure:
+def as_failure(failure: CallFailure) -> Failure:
+    """Return a group of failed calls as one of failed iterations."""
     cause = f"{failure.action}: {failure.cause}"
     number = failure.iteration + 1
     message = f"{cause}; first in iteration {number}"
-    return Failure(cause, failure.count, message, number, failure.action, Outcome.RAISED, 0)
+    kind = (failure.outcome, failure.status)
+    return Failure(cause, failure.count, message, number, failure.action, *kind)

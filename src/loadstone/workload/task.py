@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from loadstone.engine.callables.model import MOST_WORKERS, require_room
 from loadstone.engine.limits import MOST_CONNECTIONS, most_connections
 from loadstone.errors import InvalidInput
 from loadstone.oidc import scenarios as oidc
@@ -16,7 +17,7 @@ from loadstone.plan.load import ClosedLoad, OpenLoop, peak_rps
 from loadstone.plan.model import Limits, Placement, Retries
 from loadstone.rally.functions.catalogue import function_of, service_of
 from loadstone.rally.runner import Pacing, pacing
-from loadstone.rally.scenarios import DRY_RUN, is_data, needs_cloud, scenario
+from loadstone.rally.scenarios import DRY_RUN, has_requests_of_rally, is_data, scenario
 from loadstone.rally.steps import MOST_STEPS, RisingLoad
 from loadstone.rally.task.catalogue.own import OIDC_PLATFORM, entry_of
 from loadstone.rally.task.model import Rps, Runner, Task, Workload
@@ -31,6 +32,10 @@ from loadstone.workload.searchable import Sending
 
 # Rally's openstack_client_http_timeout, which task files assume.
 REQUEST_TIMEOUT_S = 180.0
+MOST_PACED = 10_000_000  # starts that are computed in advance, in some hundred MB
+# As in Rally, all iterations that are due run, also those that wait for others at the end: each
+# ends by its own time-outs. A week is the longest load that can be imported, too.
+DRAIN_S = 7 * 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +114,7 @@ def _generator(terms: TaskTerms, workload: Workload, pace: Pacing, place: str) -
         sending = Sending(retries=retries)
         return OidcRequests(oidc.named(name), limits, terms.placement, sending, place)
     if is_data(name):
-        as_rally = terms.requests_as_rally and needs_cloud(name)
+        as_rally = terms.requests_as_rally and has_requests_of_rally(name)
         try:
             built = scenario(name, arguments, DRY_RUN, rally_requests=as_rally)
         except InvalidInput as refused:
@@ -123,8 +128,7 @@ def _generator(terms: TaskTerms, workload: Workload, pace: Pacing, place: str) -
             f"{place}{name} is a Python function, which sends as its library does; leave out "
             "--http2"
         )
-    # Only worker processes need these.
-    from loadstone.engine.callables.model import require_room
+    # Only worker processes need this.
     from loadstone.workload.functions import Calls
 
     require_room(f"{place}{name}", pace.load, pace.max_in_flight)
@@ -153,9 +157,7 @@ def _platform(name: str) -> str:
 def _limits(pace: Pacing) -> Limits:
     """Return the engine's limits for a runner."""
     patience_s = pace.timeout_s or REQUEST_TIMEOUT_S
-    return Limits(
-        request_timeout_s=patience_s, iteration_timeout_s=pace.timeout_s, drain_s=patience_s
-    )
+    return Limits(request_timeout_s=patience_s, iteration_timeout_s=pace.timeout_s, drain_s=DRAIN_S)
 
 
 def _requests(terms: TaskTerms, rising: RisingLoad, workload: Workload) -> Iterator[TrialRequest]:
@@ -174,21 +176,20 @@ def _has_room(workload: Workload, pace: Pacing) -> bool:
     """Whether there may be as many workers; only those of Python functions are limited."""
     if function_of(workload.scenario.name) is None or not isinstance(pace.load, ClosedLoad):
         return True
-    from loadstone.engine.callables.model import MOST_WORKERS
-
     return pace.load.workers <= MOST_WORKERS
 
 
 def _request(
     workload: Workload, pace: Pacing, runner: Mapping[str, Any] | None = None
 ) -> TrialRequest:
+    name = workload.scenario.name
     connections = Limits().max_connections
     if isinstance(pace.load, ClosedLoad):
         connections = pace.load.workers
     elif isinstance(workload.runner, Rps):  # Rally's default is as many as there are iterations
         wanted = pace.max_in_flight or workload.runner.times
-        connections = most_connections(min(wanted, MOST_CONNECTIONS))
-    name = workload.scenario.name
+        most = MOST_CONNECTIONS if function_of(name) is None else MOST_WORKERS
+        connections = most_connections(min(wanted, most))
     return TrialRequest(pace.load, name, max_connections=connections, runner=runner)
 
 
@@ -199,6 +200,11 @@ def _runner_text(runner: Mapping[str, Any]) -> str:
 def _pacing(terms: TaskTerms, runner: Runner) -> Pacing:
     processes = None
     if terms.paces_as_rally and isinstance(runner, Rps):  # as many as Rally would take here
+        if runner.times > MOST_PACED:
+            raise InvalidInput(
+                f"--rally-pacing: computes the start of each iteration, of {MOST_PACED:,} at most; "
+                f"times is {runner.times:,}"
+            )
         cpus = min(os.cpu_count() or 1, runner.max_cpu_count or runner.times)
         processes = min(cpus, runner.times, runner.max_concurrency or runner.times)
     return pacing(runner, processes)

@@ -202,6 +202,8 @@ def test_a_failure_that_the_function_meets_itself_fails_no_iteration():
 def test_an_http_status_on_the_exception_is_kept():
     called = call("conflicting", ClosedLoad(1, iterations=1))
     assert stats_of(called).errors == (("409 Conflict", 1),)
+    (failure,) = called.failures
+    assert (failure.outcome, failure.status) == (Outcome.HTTP_STATUS, 409)
 
 
 def test_a_pause_is_kept_apart():

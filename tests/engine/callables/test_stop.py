@@ -11,6 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from loadstone.analysis.stats import compute_stats
 from loadstone.engine.callables.model import ITERATION, WAIT, CallPlan, Function
 from loadstone.engine.callables.run import run
 from loadstone.engine.outcome import Outcome
@@ -112,11 +113,13 @@ def test_the_watch_stops_the_run_and_what_waits_is_not_sent(tmp_path, pids):
     assert (seen[-1].failed, seen[-1].cut_off) == (0, seen[-1].due - 2)
 
 
-def test_ctrl_c_lets_iterations_end_and_a_second_one_gives_them_up(tmp_path, pids):
-    asked = 0
+@pytest.mark.parametrize("function", ["waiting", "waiting_after_a_failure"])
+def test_ctrl_c_lets_iterations_end_and_a_second_one_cuts_them_off(tmp_path, pids, function):
+    asked, seen = 0, []
 
     def watch(progress):
         nonlocal asked
+        seen.append(progress)
         if progress.sent == 2 and asked < 2:
             asked += 1
             os.kill(os.getpid(), signal.SIGINT)
@@ -124,14 +127,15 @@ def test_ctrl_c_lets_iterations_end_and_a_second_one_gives_them_up(tmp_path, pid
         return True
 
     arguments = {"until": str(tmp_path / "never"), "pids": str(pids)}
-    plan = CallPlan(Function(PLACE, "waiting"), ClosedLoad(2, iterations=100), arguments)
+    plan = CallPlan(Function(PLACE, function), ClosedLoad(2, iterations=100), arguments)
     called = run(plan, watch)
     assert called.measured.interrupted
     samples = called.measured.samples
     ended = samples.action == called.actions.index(ITERATION)
-    assert Counter(samples.outcome[ended].tolist()) == {Outcome.TIMED_OUT: 2}
-    (failure,) = called.failures
-    assert failure.cause == "given up at the end of the run"
+    assert Counter(samples.outcome[ended].tolist()) == {Outcome.NOT_SENT: 2}
+    assert called.failures == ()
+    stats = compute_stats(samples, called.actions).stats
+    assert (stats.ok, stats.failed, stats.cut_off) == (0, 0, 2)
     assert all(is_gone(int(path.name)) for path in pids.iterdir())
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
@@ -142,4 +146,5 @@ def test_an_iteration_that_does_not_end_is_given_up_after_the_drain(pids):
     called = run(CallPlan(Function(PLACE, "stuck"), load, arguments, drain_s=0.2))
     assert not called.measured.interrupted
     (failure,) = called.failures
+    assert failure.cause == "not complete within 0.2 s after the load"
     assert (failure.action, failure.count) == ("stuck", 1)

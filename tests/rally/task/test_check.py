@@ -71,6 +71,16 @@ subtasks:
         ("runner: {rps: {times: 1, rps: {start: 3, end: 2, step: 1}}}", "not be less than start"),
         ("runner: {rps: {times: 1, rps: {start: 1, end: 2}}}", 'needs "rps.step"'),
         ("runner: {serial: {times: 0}}", "must be at least 1"),
+        ("runner: {constant: {times: 5000000000}}", '"times" must be at most 4,294,967,295, not 5'),
+        (
+            "runner: {constant: {times: 99999, concurrency: 70000}}",
+            '"concurrency" must be at most 65,535, not 70000',
+        ),
+        (
+            "runner: {constant_for_duration: {duration: 40000000}}",
+            '"duration" must be at most 31,536,000, not 40000000',
+        ),
+        ("runner: {rps: {times: 9, rps: 1.0e-9}}", "would take more than a year for its times"),
         ("runner: {constnt: {}}", 'no runner "constnt"; did you mean "constant"?'),
         ("runner: {constant: {}, rps: {}}", '"runner" must have only 1 in it, not 2'),
         ("runner: {constant: }", '"runner.constant" must be a mapping, not nothing'),
@@ -86,6 +96,10 @@ subtasks:
         ("contexts: {users: {}, network: {start_cidr: ten}}", "not a network of IPv4"),
         ("contexts: {users: {}, network: {dualstack: true}}", "dualstack"),
         ("contexts: {users: {}, servers: {image: {name: a}}}", 'servers needs "flavor"'),
+        (
+            "contexts: {users: {}, servers: {image: {name: a}, flavor: {regex: '['}}}",
+            '"flavor" has a regex that is none: unterminated character set',
+        ),
         ("sla: {failure_rate: {}}", "needs min, max or both"),
         ("sla: {max_avg_duration: 0}", "must be more than 0, not 0"),
         ("sla: {max_avg_duration_per_atomic: {}}", "must have at least 1 in it, not 0"),
@@ -148,6 +162,14 @@ def test_a_password_in_a_url_is_refused_and_not_shown(wrongs):
             "is Rally's, but Loadstone does not run it; choose from NovaServers.boot_and_delete",
         ),
         ("NovaServers.boot_servr: {}", 'did you mean "NovaServers.boot_server"?'),
+        (
+            "NeutronNetworks.create_and_list_networks: {network_create_args: {name: ours}}",
+            '"network_create_args.name" must be left out: a fixed name (ours) would be taken',
+        ),
+        (
+            "NovaServers.boot_server: {image: {}, flavor: {name: m1.tiny}}",
+            '"image" needs id, name or regex',
+        ),
         ("KeystoneBasic.create_tenant_with_users: {}", 'needs "users_per_tenant"'),
         ("Authenticate.validate_nova: {repetitions: 0}", "must be at least 1, not 0"),
         ("Dummy.dummy: {sleep: long}", '"sleep" must be a number, not "long"'),
@@ -267,6 +289,26 @@ def test_an_sla_section_without_failure_rate_is_warned_of(good):
 )
 def test_what_means_nothing_is_warned_of(text, words, good):
     assert words in good(with_workload(text)).warnings[0].message
+
+
+def test_redirects_that_the_file_asks_for_are_warned_of(good):
+    request = "url: http://h/, method: GET"
+    checked = good(
+        f"""\
+HttpRequests.check_request:
+- args: {{{request}, status_code: 200}}
+- args: {{{request}, status_code: 200, allow_redirects: false}}
+- args: {{{request}, status_code: 200, allow_redirects: true}}
+HttpRequests.check_random_request:
+- args:
+    status_code: 200
+    requests:
+    - {{{request}}}
+    - {{{request}, allow_redirects: true}}
+"""
+    )
+    assert [warning.line for warning in checked.warnings] == [4, 10]
+    assert "redirects are not followed" in checked.warnings[0].message
 
 
 def test_thousands_of_errors_are_counted_and_not_all_shown(wrongs):

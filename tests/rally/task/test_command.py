@@ -60,6 +60,19 @@ def test_an_iteration_of_too_many_requests_is_no_good_task(write):
     assert "an iteration would send 301 requests, and the engine sends 255 at most" in shown.output
 
 
+@pytest.mark.parametrize(
+    "runner",
+    ["constant: {times: 999, concurrency: 300}", "rps: {times: 9, rps: 1, max_concurrency: 300}"],
+)
+def test_more_functions_at_a_time_than_processes_are_no_good_task(write, runner):
+    good = GOOD.replace("Authenticate.keystone", "Dummy.dummy") + f"  runner: {{{runner}}}\n"
+    path = write(good)
+    shown = run("check", path)
+    assert shown.exit_code == 2
+    assert shown.output.startswith(f"{path}:4: Dummy.dummy: its runner: 300 at a time")
+    assert run("check", write(good.replace("300", "256"))).exit_code == 0
+
+
 def test_a_server_takes_what_nova_can_be_asked_for(write):
     server = "image: {name: x}, flavor: {name: y}, "
     good = GOOD.replace(

@@ -47,7 +47,7 @@ class Dispatcher:
     due: int = 0
     ok: int = 0
     failed: int = 0
-    cut_off: int = 0  # never run, because the run ended
+    cut_off: int = 0  # not run, or not to their end, because the run ended
     latency_sum_ns: int = 0
     is_stopped: bool = False
     pending_replacements: int = (
@@ -121,9 +121,15 @@ class Dispatcher:
         self.waiting.clear()
 
     def abandon(self) -> None:
-        """Abandon running iterations."""
+        """Cut off running iterations, because the user ends the run: none of them has failed."""
         for worker in self.busy():
-            self._lose(worker, IterationEnd(Outcome.TIMED_OUT, 0, "given up at the end of the run"))
+            self._lose(worker, IterationEnd(Outcome.NOT_SENT))
+
+    def give_up(self) -> None:
+        """End iterations that did not end in the time after the load: each of them has failed."""
+        cause = f"not complete within {self.plan.drain_s:g} s after the load"
+        for worker in self.busy():
+            self._lose(worker, IterationEnd(Outcome.TIMED_OUT, 0, cause))
 
     def expire(self) -> None:
         """End iterations that exceed their time-out, each with its worker."""
@@ -243,9 +249,10 @@ class Dispatcher:
         end: tuple[int, IterationEnd],
     ) -> None:
         ended_ns, how = end
-        if how.outcome != Outcome.OK and (job.failed is None or job.failed[1] != how.cause):
+        is_failed = how.outcome not in (Outcome.OK, Outcome.NOT_SENT)
+        if is_failed and (job.failed is None or job.failed[1] != how.cause):
             job.failed = (path, how.cause)
-        if how.outcome != Outcome.OK:
+        if is_failed:
             job.failed_rows.append(len(self.recorder))
         self.recorder.row(
             path,
@@ -277,14 +284,19 @@ class Dispatcher:
                 how.status,
             ),
         )
-        if how.outcome == Outcome.OK:
-            self.ok += 1
-            # The function handled the failure itself: the iteration succeeded.
-            self.recorder.mark_ok(job.failed_rows)
-        else:
-            self._failed(job, how)
-        self.latency_sum_ns += at_ns - arrival.due_ns
         worker.job, worker.free_since_ns = None, at_ns
+        if how.outcome in (Outcome.OK, Outcome.NOT_SENT):
+            # The function handled the failure itself: the iteration has not failed.
+            self.recorder.mark_ok(job.failed_rows)
+        match how.outcome:
+            case Outcome.OK:
+                self.ok += 1
+            case Outcome.NOT_SENT:
+                self.cut_off += 1
+                return
+            case _:
+                self._failed(job, how)
+        self.latency_sum_ns += at_ns - arrival.due_ns
 
     def _failed(self, job: RunningIteration, how: IterationEnd) -> None:
         self.failed += 1
@@ -293,7 +305,8 @@ class Dispatcher:
         if cause != how.cause:
             # An exception that the function caught is not the iteration's cause of failure.
             action = ITERATION
-        self.recorder.failure(action, without(self._secrets(number), how.cause), number)
+        cause = without(self._secrets(number), how.cause)
+        self.recorder.failure(action, how._replace(cause=cause), number)
 
     def _secrets(self, number: int) -> list[str]:
         row = self.plan.rows[number % len(self.plan.rows)]

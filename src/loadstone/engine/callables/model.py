@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 # (Rally: idle_duration).
 WAIT, PAUSE, ITERATION = "(wait)", "(pause)", "(iteration)"
 MOST_WORKERS = 256
+DRAIN_S = 600.0  # as long as Rally's constant_for_duration waits for an iteration
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ class CallPlan:
     # Concurrency limit of an open loop, set by the user; None: MOST_WORKERS.
     max_in_flight: int | None = None
     # Time for running iterations after the end of the schedule.
-    drain_s: float = 600.0
+    drain_s: float = DRAIN_S
     # Limits that override the load: iterations started per second, and seconds of load.
     max_rate_rps: float | None = None
     load_s: float | None = None
@@ -66,6 +67,8 @@ class FailureGroup:
     cause: str  # "DummyScenarioException: Expected failure", one line without secrets
     count: int
     iteration: int  # the first one, from 0
+    outcome: int  # of the iterations, as in their rows
+    status: int
 
 
 @dataclass(frozen=True, slots=True)

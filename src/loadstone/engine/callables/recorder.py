@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from loadstone.engine.callables.causes import IterationEnd
 from loadstone.engine.callables.model import ITERATION, WAIT, FailureGroup, IterationOutput
 from loadstone.engine.outcome import Outcome
 from loadstone.engine.samples import NO_FIRST_BYTE, Samples
@@ -53,7 +54,7 @@ class SampleRecorder:
         default_factory=lambda: {name: array(code) for name, code in _TYPES.items()}
     )
     names: dict[str, int] = field(default_factory=lambda: {WAIT: 0})
-    causes: dict[tuple[str, str], FailureGroup] = field(default_factory=dict)
+    causes: dict[tuple[str, int, int, str], FailureGroup] = field(default_factory=dict)
     outputs: dict[int, IterationOutput] = field(default_factory=dict)
     outputs_size: int = 0
     outputs_dropped: int = 0
@@ -89,15 +90,16 @@ class SampleRecorder:
         for row in rows:
             self.columns["outcome"][row] = Outcome.OK
 
-    def failure(self, action: str, cause: str, iteration: int) -> None:
+    def failure(self, action: str, how: IterationEnd, iteration: int) -> None:
         """Count a failure in its group."""
-        key = (action, _VARYING.sub("#", cause))
+        outcome, status, cause = how
+        key = (action, outcome, status, _VARYING.sub("#", cause))
         if key not in self.causes and len(self.causes) >= MOST_CAUSES:
-            action, cause = ITERATION, OTHER_CAUSES
-            key = (action, cause)
-        known = self.causes.get(key) or FailureGroup(action, cause, 0, iteration)
-        self.causes[key] = FailureGroup(
-            known.action, known.cause, known.count + 1, min(known.iteration, iteration)
+            action, outcome, status, cause = ITERATION, Outcome.RAISED, 0, OTHER_CAUSES
+            key = (action, outcome, status, cause)
+        known = self.causes.get(key) or FailureGroup(action, cause, 0, iteration, outcome, status)
+        self.causes[key] = replace(
+            known, count=known.count + 1, iteration=min(known.iteration, iteration)
         )
 
     def output(self, iteration: int, form: str, chart: str) -> None:

@@ -28,7 +28,7 @@ def run(
     """Run a call plan to its end, or until `on_progress` or Ctrl-C stops it.
 
     Before each `on_progress`, `on_samples` gets the rows of iterations that have ended since. The
-    first Ctrl-C stops the schedule and lets iterations end (`drain_s`), the second abandons them.
+    first Ctrl-C stops the schedule and lets iterations end (`drain_s`), the second cuts them off.
     No worker outlives this call or this process.
     """
     require_room(str(plan.function), plan.load, plan.max_in_flight)
@@ -79,8 +79,11 @@ def _drive(dispatcher: Dispatcher, reporter: "_ProgressReporter", interrupts: In
                 break
             drain_ns = round(dispatcher.plan.drain_s * SECOND_NS)
             give_up_ns = give_up_ns or dispatcher.now_ns() + drain_ns
-            if interrupts.count > 1 or dispatcher.now_ns() >= give_up_ns:
+            if interrupts.count > 1:
                 dispatcher.abandon()
+                break
+            if dispatcher.now_ns() >= give_up_ns:
+                dispatcher.give_up()
                 break
         for worker, message in dispatcher.pool.messages(_nap_s(dispatcher, give_up_ns)):
             dispatcher.handle(worker, message)

@@ -70,17 +70,18 @@ class _Compute:
 
         Of several, it is the last by name, as in Rally.
         """
-        if "id" in reference:
+        if reference.get("id"):
             return str(reference["id"])
         key = path.rpartition("/")[2]
         pattern = _pattern(key, reference)
-        resources = list(self._listed(service, path, token))
+        names = {one["id"]: one.get("name") or "" for one in self._listed(service, path, token)}
         name = reference.get("name")
-        exact = [one for one in resources if "name" in reference and one.get("name") == name]
-        matches = exact or [one for one in resources if pattern.search(one.get("name") or "")]
+        matches = {one: found for one, found in names.items() if name and found == name}
+        if not matches:
+            matches = {one: found for one, found in names.items() if pattern.search(found)}
         if not matches:
             raise EnvironmentUnusable(f"servers: none of the {key} is {dict(reference)}")
-        return str(max(matches, key=lambda one: one.get("name") or "")["id"])
+        return str(max(matches, key=lambda one: matches[one]))
 
     def _listed(self, service: str, path: str, token: Token) -> Iterator[dict[str, Any]]:
         """Yield all images or flavors, which come in pages."""
@@ -122,12 +123,12 @@ class _Compute:
 def _pattern(key: str, reference: Mapping[str, Any]) -> re.Pattern[str]:
     """Return the pattern of a reference; the text itself if a name is no pattern."""
     name = reference.get("name")
-    text = reference.get("regex") if name is None else name
-    if text is None:
+    text = name or reference.get("regex")
+    if not text:
         raise InvalidInput(f"servers: {key}: give id, name or regex, not {dict(reference)}")
     try:
         return re.compile(str(text))
     except re.error as wrong:
-        if name is not None:
+        if name:
             return re.compile(re.escape(str(name)))
         raise InvalidInput(f"servers: {key}: {text!r} is not a pattern: {wrong}") from None

@@ -1,7 +1,6 @@
 """Rally's NovaServers: boots, lists and deletes servers, and waits for each; lists flavors."""
 
 import json
-import random
 import re
 from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
@@ -145,7 +144,7 @@ def _boot(
         "name": f"{context.settings['prefix']}{context.iteration}",
         "image_id": _image_id(cloud, image),
         "flavor_id": _flavor_id(cloud, flavor),
-        **_attributes(_with_network(context, more)),
+        **_attributes(_with_network(context, cloud, more)),
     }
     with context.action("nova.boot_server"):
         server = cloud.compute.create_server(**attributes)
@@ -156,13 +155,31 @@ def _boot(
             raise TimeoutError(message) from None
 
 
-def _with_network(context: Context, more: Mapping[str, Any]) -> dict[str, Any]:
-    """Choose one of the project's networks at random if `auto_assign_nic` is set, as Rally does."""
+def _with_network(context: Context, cloud: Connection, more: Mapping[str, Any]) -> dict[str, Any]:
+    """Choose among the networks that the run made for the project, as Rally does.
+
+    Iterations take them in turn if `auto_assign_nic` is set. Else they take the first one, unless
+    `nics` says something else.
+    """
     arguments = dict(more)
+    takes_turns, nics = arguments.pop("auto_assign_nic", False), arguments.get("nics")
     networks = context.user.get("networks", "").split()
-    if arguments.pop("auto_assign_nic", False) and networks and not arguments.get("nics"):
-        arguments["nics"] = [{"net-id": random.choice(networks)}]  # noqa: S311  # no secret
+    if networks and takes_turns and not nics:
+        arguments["nics"] = [{"net-id": networks[context.iteration % len(networks)]}]
+    elif networks and nics is None:
+        arguments["nics"] = [{"net-id": networks[0]}]
+    elif isinstance(nics, list):
+        arguments["nics"] = [_with_network_id(cloud, nic) for nic in nics]
     return arguments
+
+
+def _with_network_id(cloud: Connection, nic: Mapping[str, str]) -> dict[str, str]:
+    """Return a NIC with the id of the network that it names."""
+    named = {key: value for key, value in nic.items() if key != "net-name"}
+    if "net-name" in nic and not nic.get("net-id"):
+        reference = {"name": nic["net-name"], "accurate": True}
+        named["net-id"] = _cached_id("network", reference, cloud.network.networks)
+    return named
 
 
 def _attributes(more: Mapping[str, Any]) -> dict[str, Any]:
@@ -182,12 +199,17 @@ def _attributes(more: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _network(nic: Mapping[str, str]) -> dict[str, str]:
-    names = {"net-id": "uuid", "port-id": "port", "v4-fixed-ip": "fixed_ip"}
+    names = {
+        "net-id": "uuid",
+        "port-id": "port",
+        "v4-fixed-ip": "fixed_ip",
+        "v6-fixed-ip": "fixed_ip",
+    }
     return {names.get(name, name): value for name, value in nic.items()}
 
 
 def _flavor_id(cloud: Connection, reference: Mapping[str, Any]) -> str:
-    return _cached_id("flavor", reference, cloud.compute.flavors, accurate=True)
+    return _cached_id("flavor", reference, cloud.compute.flavors, is_unique=True)
 
 
 def _image_id(cloud: Connection, reference: Mapping[str, Any]) -> str:
@@ -196,42 +218,46 @@ def _image_id(cloud: Connection, reference: Mapping[str, Any]) -> str:
         "image",
         reference,
         lambda: cloud.image.images(**query),
-        accurate=reference.get("accurate", False),
+        is_unique=reference.get("accurate", False),
     )
 
 
-def _cached_id(kind: str, reference: Mapping[str, Any], list_things: Any, *, accurate: bool) -> str:
-    if "id" in reference:
+def _cached_id(
+    kind: str, reference: Mapping[str, Any], list_things: Any, *, is_unique: bool = True
+) -> str:
+    if reference.get("id"):
         return str(reference["id"])
     key = f"{kind} {json.dumps(reference, sort_keys=True)}"
     if key not in _found:
-        _found[key] = _choose(kind, reference, list(list_things()), accurate=accurate)
+        _found[key] = _choose(kind, reference, list(list_things()), is_unique=is_unique)
     return _found[key]
 
 
 def _choose(
-    kind: str, reference: Mapping[str, Any], things: Sequence[Any], *, accurate: bool
+    kind: str, reference: Mapping[str, Any], things: Sequence[Any], *, is_unique: bool
 ) -> str:
     """Choose as Rally does: exact name, else pattern; of several images the last by name."""
-    if "name" not in reference and "regex" not in reference:
+    name = reference.get("name")
+    if not name and not reference.get("regex"):
         raise ValueError(f"{kind}: give id, name or regex, not {dict(reference)}")
-    exact = [one for one in things if "name" in reference and one.name == reference["name"]]
-    if exact:
-        return _single(kind, reference, exact, accurate=True)
-    if "name" in reference and accurate:
-        return _single(kind, reference, [], accurate=True)
-    pattern = re.compile(str(reference.get("name", reference.get("regex"))))
+    exact = [one for one in things if name and one.name == name]
+    if exact or (name and reference.get("accurate", False)):
+        return _single(kind, reference, exact, is_unique=True)
+    try:
+        pattern = re.compile(str(name or reference["regex"]))
+    except re.error:  # a name that is no pattern
+        return _single(kind, reference, [], is_unique=True)
     matching = [one for one in things if pattern.search(one.name or "")]
-    return _single(kind, reference, matching, accurate=accurate)
+    return _single(kind, reference, matching, is_unique=is_unique)
 
 
 def _single(
-    kind: str, reference: Mapping[str, Any], matches: Iterable[Any], *, accurate: bool
+    kind: str, reference: Mapping[str, Any], matches: Iterable[Any], *, is_unique: bool
 ) -> str:
     ordered = sorted(matches, key=lambda one: one.name or "")
     if not ordered:
         raise LookupError(f"no {kind} is {dict(reference)}")
-    if accurate and len(ordered) > 1:
+    if is_unique and len(ordered) > 1:
         ids = ", ".join(str(one.id) for one in ordered)
         raise LookupError(f"more than one {kind} is {dict(reference)}: {ids}")
     return str(ordered[-1].id)

@@ -24,6 +24,7 @@ from loadstone.rally.task.catalogue.scenario import Argument
 from loadstone.rally.task.catalogue.scenarios import SCENARIOS as CATALOGUE
 
 FIXED = {scenario.name: scenario for scenario in (ISSUE_TOKEN, ISSUE_AND_VALIDATE)}
+_STEPS_OF_RALLY = {ISSUE_TOKEN.name: authenticate, ISSUE_AND_VALIDATE.name: fetch_and_validate}
 HTTP = {
     "HttpRequests.check_request": check_request,
     "HttpRequests.check_random_request": check_random_request,
@@ -36,8 +37,8 @@ __all__ = [
     "BuildContext",
     "Finder",
     "has_look_ups",
+    "has_requests_of_rally",
     "is_data",
-    "needs_cloud",
     "scenario",
     "with_look_ups",
 ]
@@ -60,9 +61,9 @@ def has_look_ups(name: str) -> bool:
     return name in BUILDS
 
 
-def needs_cloud(name: str) -> bool:
-    """Whether the scenario uses the cloud's identity API; others have an origin of their own."""
-    return name not in HTTP
+def has_requests_of_rally(name: str) -> bool:
+    """Whether Rally sends more than the scenario says; not so for HttpRequests and plugins."""
+    return name not in HTTP and (name not in FIXED or name in _STEPS_OF_RALLY)
 
 
 def scenario(
@@ -88,6 +89,7 @@ def scenario(
         return named(name)
     if name not in BUILDS or context is None:
         raise InvalidInput(f"{name}: is not a scenario of data steps, or lacks its cloud")
+    _require_few_users(arguments)
     entry = CATALOGUE[name]
     draft = Draft(name, context)
     BUILDS[name](draft, _with_defaults(entry.arguments, arguments))
@@ -95,11 +97,22 @@ def scenario(
     built = as_rally_sends(built, arguments) if rally_requests else built
     if len(built.steps) > _MOST_STEPS:
         # Only this argument makes an iteration longer.
-        raise InvalidInput(
-            f"users_per_tenant: an iteration would send {len(built.steps):,} requests, and the "
-            f"engine sends {_MOST_STEPS} at most; give fewer users"
-        )
+        raise _too_long(f"{len(built.steps):,}")
     return built
+
+
+def _require_few_users(arguments: Mapping[str, Json]) -> None:
+    """Refuse a number that would take long to build, only to be refused."""
+    users = arguments.get("users_per_tenant")
+    if isinstance(users, int) and users > _MOST_STEPS:
+        raise _too_long(f"more than {users:,}")
+
+
+def _too_long(count: str) -> InvalidInput:
+    return InvalidInput(
+        f"users_per_tenant: an iteration would send {count} requests, and the engine sends "
+        f"{_MOST_STEPS} at most; give fewer users"
+    )
 
 
 def with_look_ups(
@@ -116,7 +129,7 @@ def with_look_ups(
 
 
 def _fixed_as_rally_sends(plain: Scenario) -> Scenario:
-    steps = authenticate() if plain is ISSUE_TOKEN else fetch_and_validate()
+    steps = _STEPS_OF_RALLY[plain.name]()
     return replace(plain, steps=steps, request=describe(steps), connection="iteration")
 
 

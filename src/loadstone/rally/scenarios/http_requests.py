@@ -29,33 +29,37 @@ class _Request:
     path: str
     headers: Mapping[str, str] = field(repr=False)
     body: str = field(repr=False)
+    status: int
 
 
 def check_request(arguments: Mapping[str, Json]) -> Scenario:
     """Send one request without following redirects."""
-    return _scenario("HttpRequests.check_request", (_request(arguments),), arguments["status_code"])
+    return _scenario("HttpRequests.check_request", (_request(arguments),))
 
 
 def check_random_request(arguments: Mapping[str, Json]) -> Scenario:
     """Send one of several requests, with the same choice in every run."""
     entries = arguments["requests"]
     entries = entries if isinstance(entries, Sequence) else ()
-    requests = tuple(_request(entry) for entry in entries if isinstance(entry, Mapping))
+    status = {"status_code": arguments["status_code"]}  # of those that give none
+    requests = tuple(_request({**status, **one}) for one in entries if isinstance(one, Mapping))
     if not requests:
         raise InvalidInput("HttpRequests.check_random_request: requests: at least one is needed")
-    kinds = {(one.origin, one.method, tuple(one.headers), bool(one.body)) for one in requests}
+    kinds = {
+        (one.origin, one.method, tuple(one.headers), bool(one.body), one.status) for one in requests
+    }
     if len(kinds) > 1:
         raise InvalidInput(
             "HttpRequests.check_random_request: requests: all must have the same scheme, host, "
-            "port, method and names of headers, and all or none a body"
+            "port, method, names of headers and status_code, and all or none a body"
         )
     draw = Random(0)  # noqa: S311  no secret
     drawn = tuple(draw.choice(requests) for _ in range(_DRAWS))
     name = "HttpRequests.check_random_request"
-    return _scenario(name, requests if len(requests) == 1 else drawn, arguments["status_code"])
+    return _scenario(name, requests if len(requests) == 1 else drawn)
 
 
-def _scenario(name: str, requests: Sequence[_Request], status: Json) -> Scenario:
+def _scenario(name: str, requests: Sequence[_Request]) -> Scenario:
     first = requests[0]
     # Columns, because what a file sends to its own service may be secret: plans are stored without.
     values = {"path": tuple(one.path.removeprefix("/") for one in requests)}
@@ -71,14 +75,14 @@ def _scenario(name: str, requests: Sequence[_Request], status: Json) -> Scenario
         (Text("/"), Column("path")),
         tuple(headers),
         body=(Column("body"),) if first.body else (),
-        expect_status=(int(str(status)),),
+        expect_status=(first.status,),
     )
     request_text = f"{first.method} {first.origin.scheme}://{first.origin.host}:{first.origin.port}"
     return Scenario(name, "HTTP request", request_text, (step,), values, origin=first.origin)
 
 
 def _request(arguments: Mapping[str, Json]) -> _Request:
-    known = (*_KNOWN, *_WITHOUT_EFFECT, "status_code", "requests")
+    known = (*_KNOWN, *_WITHOUT_EFFECT, "status_code")
     for key in arguments:
         if key == "timeout":
             raise InvalidInput(
@@ -87,32 +91,43 @@ def _request(arguments: Mapping[str, Json]) -> _Request:
         if key not in known:
             raise InvalidInput(f"{ACTION}: {key}: not known; what is known is {', '.join(_KNOWN)}")
     parts = urlsplit(str(arguments.get("url")))
-    given = _mapping(arguments, "headers").items()
-    headers = {str(key): str(value) for key, value in given if value is not None}
+    status = arguments["status_code"]
+    if not isinstance(status, int) or isinstance(status, bool):
+        raise InvalidInput(f"{ACTION}: status_code: must be a whole number")
     body, kind = _body(arguments)
-    if kind and "content-type" not in {name.lower() for name in headers}:
-        headers["Content-Type"] = kind
-    if auth := arguments.get("auth"):
-        if isinstance(auth, str) or not isinstance(auth, Sequence) or len(auth) != 2:
-            raise InvalidInput(f"{ACTION}: auth: must be a list of user and password")
-        pair = ":".join(map(str, auth)).encode()
-        headers["Authorization"] = f"Basic {base64.b64encode(pair).decode()}"
-    params = [pair for pair in _mapping(arguments, "params").items() if pair[1] is not None]
-    query = "&".join(part for part in (_quoted(parts.query), urlencode(params, doseq=True)) if part)
-    verify = arguments.get("verify", True)
+    params = _form(_mapping(arguments, "params"))
+    query = "&".join(part for part in (_quoted(parts.query), params) if part)
+    verify = arguments.get("verify")
     ca_file = verify if isinstance(verify, str) else None
     return _Request(
         Origin(
             "https" if parts.scheme == "https" else "http",
             parts.hostname or "",  # checked by the task's form
             parts.port or (443 if parts.scheme == "https" else 80),
-            Tls(verify=bool(verify), ca_file=ca_file),
+            Tls(verify=verify is None or bool(verify), ca_file=ca_file),
         ),
         str(arguments.get("method", "GET")).upper(),
         _quoted(parts.path or "/") + (f"?{query}" if query else ""),
-        headers,
+        _headers(arguments, kind),
         body,
+        status,
     )
+
+
+def _headers(arguments: Mapping[str, Json], content_type: str) -> dict[str, str]:
+    """Return the headers; of names that differ only in case, the last."""
+    given = _mapping(arguments, "headers").items()
+    headers = {
+        str(name).lower(): (str(name), str(value)) for name, value in given if value is not None
+    }
+    if content_type:
+        headers.setdefault("content-type", ("Content-Type", content_type))
+    if auth := arguments.get("auth"):
+        if isinstance(auth, str) or not isinstance(auth, Sequence) or len(auth) != 2:
+            raise InvalidInput(f"{ACTION}: auth: must be a list of user and password")
+        pair = base64.b64encode(":".join(map(str, auth)).encode())
+        headers["authorization"] = ("Authorization", f"Basic {pair.decode()}")
+    return dict(headers.values())
 
 
 def _quoted(part: str) -> str:
@@ -125,11 +140,22 @@ def _body(arguments: Mapping[str, Json]) -> tuple[str, str]:
     data = arguments.get("data")
     if not data and arguments.get("json") is not None:
         return json.dumps(arguments["json"]), "application/json"
-    if isinstance(data, Mapping):
-        return urlencode(data, doseq=True), "application/x-www-form-urlencoded"
+    if data and isinstance(data, Mapping):
+        return _form(data), "application/x-www-form-urlencoded"
     if data and not isinstance(data, str):
         raise InvalidInput(f"{ACTION}: data: must be text or a mapping of fields")
     return (data, "") if isinstance(data, str) else ("", "")
+
+
+def _form(fields: Mapping[str, Json]) -> str:
+    """Encode fields as requests does, which leaves out those that are null."""
+    pairs: list[tuple[str, Json]] = []
+    for name, value in fields.items():
+        if isinstance(value, Sequence | Mapping) and not isinstance(value, str):
+            pairs += [(name, one) for one in value if one is not None]
+        elif value is not None:
+            pairs.append((name, value))
+    return urlencode(pairs, doseq=True)
 
 
 def _mapping(arguments: Mapping[str, Json], key: str) -> Mapping[str, Json]:

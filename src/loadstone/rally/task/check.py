@@ -19,7 +19,7 @@ from loadstone.rally.task.catalogue.hooks import ACTIONS, TRIGGERS
 from loadstone.rally.task.catalogue.own import OIDC_PLATFORM, OWN_NAMES, entry_of
 from loadstone.rally.task.catalogue.runners import RUNNERS
 from loadstone.rally.task.catalogue.scenario import CatalogueEntry
-from loadstone.rally.task.catalogue.scenarios import SCENARIOS
+from loadstone.rally.task.catalogue.scenarios import HTTP, SCENARIOS
 from loadstone.rally.task.catalogue.slas import SLAS
 from loadstone.rally.task.checked import Checked
 from loadstone.rally.task.draft import HookDraft, NamedPlugin, Outline, SubtaskDraft, WorkloadDraft
@@ -32,6 +32,8 @@ TRAP = (
     "this sla section has no failure_rate: as in Rally it can pass when every iteration fails; "
     "add failure_rate: {max: 0}"
 )
+
+REDIRECTS = "redirects are not followed; give the URL that the service redirects to"
 
 F = TypeVar("F", bound=BaseModel)
 
@@ -103,7 +105,18 @@ class _Checker:
 
     def _scenario(self, entry: CatalogueEntry, part: NamedPlugin) -> TaskScenario | None:
         form = self._filled(f"scenario {entry.name}", form_of(entry), part)
-        return None if form is None else TaskScenario(entry.name, form.model_dump())
+        if form is None:
+            return None
+        if entry in HTTP:
+            self._warn_of_redirects(part)
+        return TaskScenario(entry.name, form.model_dump())
+
+    def _warn_of_redirects(self, part: NamedPlugin) -> None:
+        requests = enumerate(part.settings.get("requests", ()))
+        several = (((*part.path, "requests", number), one) for number, one in requests)
+        for path, request in ((part.path, part.settings), *several):
+            if request.get("allow_redirects"):
+                self.warnings.append(self.tree.problem((*path, "allow_redirects"), REDIRECTS))
 
     def _filled(self, subject: str, form: type[F], part: NamedPlugin) -> F | None:
         """Validate the settings; return None if problems were recorded."""

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, create_model
 
-from loadstone.rally.task.catalogue.form import RULES, Form
+from loadstone.rally.task.catalogue.form import RULES, Form, Reference
 from loadstone.rally.task.catalogue.scenario import ArgType, Argument, CatalogueEntry
 
 
@@ -39,6 +39,7 @@ TYPES: Mapping[ArgType, Any] = {
     ArgType.CHOSEN_NAME: Annotated[str, AfterValidator(_chosen_name)],
     ArgType.FLAG: bool,
     ArgType.MAPPING: dict[str, Any],
+    ArgType.REFERENCE: Reference,
     ArgType.MAPPINGS: list[dict[str, Any]],
     ArgType.ANY: Any,
 }
@@ -62,7 +63,8 @@ def _field(scenario: str, argument: Argument) -> tuple[Any, Any]:
     kind = TYPES[argument.kind]
     if argument.keys:
         is_list = argument.kind is ArgType.MAPPINGS
-        form = _form(f"{scenario}.{argument.name}", argument.about, argument.keys, is_list)
+        takes_any = is_list or argument.takes_more
+        form = _form(f"{scenario}.{argument.name}", argument.about, argument.keys, takes_any)
         kind = list[form] if is_list else form  # type: ignore[valid-type]  # made at run time
     kind = Annotated[kind, Field(ge=argument.least, le=argument.most)]
     if argument.is_required:

@@ -7,7 +7,7 @@ from pydantic import Field, RootModel, model_validator
 
 from loadstone.keystone.contexts import model
 from loadstone.rally.task.catalogue.foreign import CLIENTS, QUOTAS
-from loadstone.rally.task.catalogue.form import ROOT_RULES, Count, Form, ListForm
+from loadstone.rally.task.catalogue.form import ROOT_RULES, Count, Form, ListForm, Reference
 
 CHOICE = "user_choice_method"
 
@@ -166,8 +166,8 @@ class NetworkForm(Form):
 class ServersForm(Form):
     """Servers in each project, booted before the load."""
 
-    image: dict[str, Any] = Field(description="id, name or regex of the image.")
-    flavor: dict[str, Any] = Field(description="id, name or regex of the flavor.")
+    image: Reference = Field(description="id, name or regex of the image.")
+    flavor: Reference = Field(description="id, name or regex of the flavor.")
     servers_per_tenant: Count = Field(5, description="How many in each project.")
     auto_assign_nic: bool = Field(False, description="Whether to choose a network.")
 

@@ -1,8 +1,9 @@
 """Base classes for the settings of a plugin in a file."""
 
-from typing import Annotated
+import re
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, RootModel
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, RootModel
 
 # Rally's schemas accept integers where a number is expected, and no strings, booleans or nulls.
 RULES = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False, defer_build=True)
@@ -21,6 +22,21 @@ class ListForm(RootModel[list[str]]):
     model_config = ROOT_RULES
 
 
+def _reference(value: dict[str, Any]) -> dict[str, Any]:
+    if value.get("id"):
+        return value
+    if not value.get("name") and not value.get("regex"):
+        raise ValueError("needs id, name or regex")
+    if not value.get("name"):  # a name may be exact
+        try:
+            re.compile(str(value["regex"]))
+        except re.error as wrong:
+            raise ValueError(f"has a regex that is none: {wrong}") from None
+    return value
+
+
+# Of an image or a flavor.
+Reference = Annotated[dict[str, Any], AfterValidator(_reference)]
 Count = Annotated[int, Field(ge=1)]
 Seconds = Annotated[float, Field(ge=0)]
 PositiveSeconds = Annotated[float, Field(gt=0)]

@@ -35,7 +35,7 @@ LIST_ROLES = (
 )
 CREATE_SERVICE = (
     Argument("name", ArgType.TEXT, "Ignored, as in Rally."),
-    Argument("service_type", ArgType.TEXT, "Type in the catalog; else a random one."),
+    Argument("service_type", ArgType.TEXT, "Type in the catalog; else rally_test_type."),
     Argument("description", ArgType.TEXT, "Description; else a random one."),
 )
 

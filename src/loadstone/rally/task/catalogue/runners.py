@@ -2,20 +2,33 @@
 
 from typing import Annotated, Any
 
-from pydantic import ConfigDict, Discriminator, Field, Tag, ValidationInfo, field_validator
+from pydantic import (
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from loadstone.rally.task.catalogue.form import RULES, Count, Form, Seconds
 from loadstone.rally.task.model import Constant, ConstantForDuration, Ramp, Rps, Runner, Serial
 
-Timeout = Annotated[Seconds, Field(description="Seconds that an iteration may take; 0: no limit.")]
+YEAR_S = 365 * 86_400  # the longest load of the engine, and the longest time-out
+Times = Annotated[Count, Field(le=2**32 - 1)]  # the engine numbers iterations with four bytes
+Concurrency = Annotated[Count, Field(le=2**16 - 1)]  # ... and connections with two
+Timeout = Annotated[
+    Seconds, Field(le=YEAR_S, description="Seconds that an iteration may take; 0: no limit.")
+]
 Cpus = Annotated[Count, Field(description="Rally's number of processes; the engine needs one.")]
 
 
 class ConstantForm(Form):
     """A number of iterations at a fixed concurrency."""
 
-    times: Count = Field(1, description="Iterations in all.")
-    concurrency: Count = Field(1, description="Iterations at a time, at most `times`.")
+    times: Times = Field(1, description="Iterations in all.")
+    concurrency: Concurrency = Field(1, description="Iterations at a time, at most `times`.")
     timeout: Timeout = 0
     max_cpu_count: Cpus = 1
 
@@ -35,9 +48,13 @@ class ConstantForm(Form):
 class ConstantForDurationForm(Form):
     """Iterations at a fixed concurrency for a duration."""
 
-    duration: Seconds = Field(description="Seconds of load; 0: one iteration for each slot.")
-    concurrency: Count = Field(1, description="Iterations at a time.")
-    timeout: Annotated[float, Field(ge=1)] = Field(600, description="Seconds for an iteration.")
+    duration: Annotated[Seconds, Field(le=YEAR_S)] = Field(
+        description="Seconds of load; 0: one iteration for each slot."
+    )
+    concurrency: Concurrency = Field(1, description="Iterations at a time.")
+    timeout: Annotated[float, Field(ge=1, le=YEAR_S)] = Field(
+        600, description="Seconds for an iteration."
+    )
 
     def to_model(self) -> Runner:
         """Return the runner."""
@@ -71,7 +88,7 @@ def _form_of_rate(value: Any) -> str:
 class RpsForm(Form):
     """A fixed number of iterations per second, regardless of response times."""
 
-    times: Count = Field(description="Iterations in all.")
+    times: Times = Field(description="Iterations in all.")
     rps: Annotated[
         Annotated[Annotated[float, Field(gt=0)], Tag("number")] | Annotated[RampForm, Tag("ramp")],
         Discriminator(_form_of_rate),
@@ -79,6 +96,13 @@ class RpsForm(Form):
     timeout: Timeout = 0
     max_concurrency: Count = Field(0, description="At most so many in flight; else any number.")
     max_cpu_count: Cpus = 1
+
+    @model_validator(mode="after")
+    def _ends_within_a_year(self) -> "RpsForm":
+        highest_rps = self.rps.end if isinstance(self.rps, RampForm) else self.rps
+        if self.times / highest_rps > YEAR_S:
+            raise ValueError("would take more than a year for its times")
+        return self
 
     def to_model(self) -> Runner:
         """Return the runner."""
@@ -97,7 +121,7 @@ class SerialForm(Form):
 
     model_config = ConfigDict({**RULES, "extra": "allow"})
 
-    times: Count = Field(1, description="Iterations in all.")
+    times: Times = Field(1, description="Iterations in all.")
 
     def to_model(self) -> Runner:
         """Return the runner."""

@@ -16,6 +16,7 @@ class ArgType(Enum):
     CHOSEN_NAME = "a name that the scenario chooses itself"
     FLAG = "true or false"
     MAPPING = "a mapping"
+    REFERENCE = "a mapping with id, name or regex"
     MAPPINGS = "a list of mappings"
     ANY = "anything"
 
@@ -33,6 +34,7 @@ class Argument:
     least: float | None = None
     most: float | None = None
     keys: tuple["Argument", ...] = ()  # of a mapping, or of each item if a list may stand here
+    takes_more: bool = False  # further keys are passed on unchanged
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ PROBABILITY = Argument(
     least=0,
     most=1,
 )
-IMAGE = Argument("image", ArgType.MAPPING, "id, name or regex of the image.", is_required=True)
-FLAVOR = Argument("flavor", ArgType.MAPPING, "id, name or regex of the flavor.", is_required=True)
+IMAGE = Argument("image", ArgType.REFERENCE, "id, name or regex of the image.", is_required=True)
+FLAVOR = Argument("flavor", ArgType.REFERENCE, "id, name or regex of the flavor.", is_required=True)
 
 
 def _whole(name: str, about: str, default: int | None, least: float | None = None) -> Argument:
@@ -111,7 +111,7 @@ def _nova(name: str, about: str, actions: str, *arguments: Argument) -> Catalogu
 
 
 AUTO_NIC = Argument(
-    "auto_assign_nic", ArgType.FLAG, "Whether to choose a network of context network.", False
+    "auto_assign_nic", ArgType.FLAG, "Whether to take networks of context network in turn.", False
 )
 NOVA = (
     _nova(
@@ -177,6 +177,8 @@ NEUTRON = (
                 ArgType.MAPPING,
                 "For the creation, without a name.",
                 takes_null=True,
+                keys=(Argument("name", ArgType.CHOSEN_NAME, "Must be left out."),),
+                takes_more=True,
             ),
         ),
         actions=("neutron.create_network", "neutron.list_networks"),

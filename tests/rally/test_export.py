@@ -1,0 +1,64 @@
+"""What a function's failed iterations say in Rally's report JSON."""
+
+from dataclasses import replace
+
+from made_runs import runs
+
+from loadstone.engine.callables.causes import IterationEnd
+from loadstone.engine.callables.model import ITERATION, WAIT
+from loadstone.engine.callables.recorder import SampleRecorder, SampleRow
+from loadstone.engine.outcome import Outcome
+from loadstone.rally.export import as_rally
+from loadstone.workload.functions import as_failure
+
+BOOT = "nova.boot_server"
+
+
+def errors(*ends: tuple[str, IterationEnd]) -> list[list[str]]:
+    """Export iterations that end so, each in an action, and return their errors."""
+    recorder = SampleRecorder()
+    for number, (action, how) in enumerate(ends):
+        at_ns = number * 1_000_000_000
+        bad = SampleRow(number, 0, at_ns, at_ns, at_ns + 5_000, how.outcome, how.status)
+        recorder.row(WAIT, SampleRow(number, 0, at_ns, at_ns, at_ns))
+        if action != ITERATION:
+            recorder.row(action, replace(bad, due_ns=at_ns + 10, sent_ns=at_ns + 10))
+        recorder.row(ITERATION, bad)
+        recorder.failure(action, how, number)
+    run = runs()["task"]
+    measurement = run.measurements[0]
+    trial = measurement.trials[0]
+    failures = tuple(as_failure(group) for group in recorder.failures())
+    stats = replace(trial.stats, failures=failures)
+    trial = replace(trial, actions=recorder.actions(), stats=stats)
+    run = replace(run, measurements=(replace(measurement, trials=(trial,)),))
+    [task] = as_rally(run, lambda _: recorder.samples())["tasks"]
+    return [one["error"] for one in task["subtasks"][0]["workloads"][0]["data"]]
+
+
+def test_an_iteration_has_the_cause_of_its_own_kind_not_the_most_frequent_one() -> None:
+    late = (BOOT, IterationEnd(Outcome.TIMED_OUT, 0, "not complete within 5 s"))
+    quota = (BOOT, IterationEnd(Outcome.HTTP_STATUS, 403, "Forbidden: quota"))
+    full = (BOOT, IterationEnd(Outcome.HTTP_STATUS, 503, "Unavailable"))
+    found = errors(late, late, late, quota, quota, full, full)
+    causes = [cause.removeprefix(f"{BOOT}: ") for cause, _, _ in found]
+    assert causes == [
+        *["not complete within 5 s"] * 3,
+        *["Forbidden: quota"] * 2,
+        *["Unavailable"] * 2,
+    ]
+
+
+def test_an_iteration_that_failed_outside_of_actions_has_no_cause_of_an_action() -> None:
+    in_action = (BOOT, IterationEnd(Outcome.RAISED, 0, "ValueError: a"))
+    outside = (ITERATION, IterationEnd(Outcome.RAISED, 0, "ValueError: b"))
+    found = errors(in_action, in_action, outside, outside, in_action)
+    assert [cause[-1] for cause, _, _ in found] == ["a", "a", "b", "b", "a"]
+
+
+def test_where_several_causes_are_possible_all_are_named() -> None:
+    causes = [(BOOT, IterationEnd(Outcome.RAISED, 0, f"ValueError: {word}")) for word in "aab"]
+    first, second, third = errors(*causes)
+    assert (first[0][-1], third[0][-1]) == ("a", "b")
+    assert second[0] == "one of 2 causes"
+    assert second[1] == f"{BOOT}: ValueError: a (2x); {BOOT}: ValueError: b (1x)"
