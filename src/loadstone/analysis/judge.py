@@ -107,7 +107,8 @@ def _growth(spec: TrialSpec, rate_rps: float, stats: Stats, counts: Ticks) -> Ve
 def _was_alarmed(spec: TrialSpec, rate_rps: float, counts: Ticks) -> bool:
     if spec.alarm_s is None:
         return False
-    if replay(Alarm(rate_rps, spec.alarm_s, 1.0, spec.settle_s), counts).cause:
+    # Another cause, that no request succeeds, says nothing of the backlog.
+    if replay(Alarm(rate_rps, spec.alarm_s, 1.0, spec.settle_s), counts).cause is Cause.OVERLOAD:
         return True
     # The live alarm also checks between ticks.
     levels = backlog.backlog_s(counts, rate_rps, spec.settle_s)
