@@ -100,7 +100,7 @@ def _errors(stats: Stats, goal: Goal) -> Verdict | None:
     if not failed or chance_of(failed, stats.due * goal.error_share) >= ERROR_CHANCE:
         return None
     allowed = f"allowed {goal.error_share:.2%}"
-    kinds = ", ".join(f"{count} x {name}" for name, count in stats.errors[:MOST_KINDS])
+    kinds = ", ".join(stats.error_texts[:MOST_KINDS])
     share = failed / stats.due
     return Verdict(
         TrialState.DEGRADED,

@@ -1,7 +1,6 @@
 """Brackets, then bisects, with the help of capacity estimates from overloaded trials."""
 
 import math
-from collections.abc import Generator
 from dataclasses import replace
 
 from loadstone.analysis.model import Cause, Trial, TrialState
@@ -9,7 +8,7 @@ from loadstone.plan.load import OpenLoad
 from loadstone.search.confirmation import ROOM, SIGMAS, Known, height_s
 from loadstone.search.curve import with_curve
 from loadstone.search.guard import at_least, guarded, no_more_than
-from loadstone.search.model import Capacity, CapacityKind, Strategy, TrialRequest
+from loadstone.search.model import Capacity, CapacityKind, Part, Strategy
 from loadstone.search.pool import Pool, estimate, saturated
 from loadstone.search.ramp import Knee, ramp
 from loadstone.search.session import Session
@@ -79,7 +78,7 @@ class _Bisection:
         above = max(guess, self._low or 0.0) * (1 + FIRST_DISTANCE)
         return min(above, self._session.settings.ceiling_rps)
 
-    def _try(self, rate_rps: float) -> Generator[TrialRequest, Trial, None]:
+    def _try(self, rate_rps: float) -> Part[None]:
         distance = FIRST_DISTANCE
         if self._low is not None and self._high is not None:
             distance = (self._high - self._low) / self._high / 2

@@ -47,7 +47,7 @@ def blocks(trials: Sequence[Trial], since_s: float = 0.0) -> tuple[Block, ...]:
             of_trial = _of_trial(trial, least, skip, begin_s, requests)
             found += [one for one in of_trial if one.at_s >= since_s]
         begin_s += trial.spent_s
-        requests += trial.stats.ok + trial.stats.failed
+        requests += trial.stats.ended
     return tuple(found)
 
 

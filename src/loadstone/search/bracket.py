@@ -1,7 +1,6 @@
 """Confirms N by constant rates: one slightly below must be sustained, one slightly above not."""
 
 import math
-from collections.abc import Generator
 from enum import StrEnum
 
 import numpy as np
@@ -18,7 +17,7 @@ from loadstone.search.confirmation import (
     power,
 )
 from loadstone.search.depth import DEEP, Depths, RequestsRefused
-from loadstone.search.model import TrialRequest
+from loadstone.search.model import Part
 from loadstone.search.pool import estimate
 from loadstone.search.session import Session
 
@@ -40,8 +39,6 @@ SURE = 2.0  # least power in sigmas for a sustained trial above the estimate to 
 UNKNOWN_DISPERSION = 0.3
 LEAST_DISPERSION = 0.02
 WIDEST = 0.25
-
-Part = Generator[TrialRequest, Trial, None]
 
 
 class Flag(StrEnum):
@@ -109,7 +106,7 @@ class Bracket:
         """Whether the highest rate that may be offered was sustained twice."""
         return self.steady == self._session.settings.ceiling_rps
 
-    def confirm_below(self, longest_s: float, above_s: float, chunk_s: float) -> Part:
+    def confirm_below(self, longest_s: float, above_s: float, chunk_s: float) -> Part[None]:
         """Find a sustained rate slightly below N; only several failures contradict the meter."""
         rate_rps = math.inf
         failed = 0
@@ -166,7 +163,7 @@ class Bracket:
             self._depths.add(trial, begin_s, self._session.settle_s)
         return True
 
-    def confirm_above(self, longest_s: float, chunk_s: float) -> Part:
+    def confirm_above(self, longest_s: float, chunk_s: float) -> Part[None]:
         """Find a rate slightly above N that is not sustained; two sustained trials contradict N.
 
         After a sustained one the service is metered again, because it may have become faster.
@@ -180,15 +177,16 @@ class Bracket:
             rate_rps = min(known.rate_rps * (1 + step), self._session.settings.ceiling_rps)
             seconds = min(terms.seconds, self._session.left_s - self._reserve_s)
             begin_s = self._session.spent_s
-            trial = yield from self._strict(rate_rps, step, seconds)
+            height = height_s(self.known, step, seconds)
+            load = OpenLoad(rate_rps, seconds)
+            purpose = "must fail: a little above"
+            trial = yield from self._session.run_trial(load, purpose, height, height)
             if trial.verdict.state is TrialState.DEGRADED:
                 is_clear = passes == 0 and self.steady is None
                 self._record_above(trial, rate_rps, begin_s, is_clear=is_clear)
                 break
-            if (
-                trial.verdict.state is not TrialState.SUSTAINED
-                or power(known, step, seconds) < SURE
-            ):
+            is_steady = trial.verdict.state is TrialState.SUSTAINED
+            if not is_steady or power(known, step, seconds) < SURE:
                 break
             passes += 1
             self.passed = rate_rps
@@ -235,9 +233,7 @@ class Bracket:
             self.reasons = trial.verdict.reasons
         return False
 
-    def _patient(
-        self, rate_rps: float, terms: Confirmation
-    ) -> Generator[TrialRequest, Trial, Trial]:
+    def _patient(self, rate_rps: float, terms: Confirmation) -> Part[Trial]:
         # Below capacity a backlog by noise may drain again, so the trial is judged at its end.
         trial = yield from self._session.run_trial(
             OpenLoad(rate_rps, terms.seconds),
@@ -251,17 +247,7 @@ class Bracket:
             self.flags.add(Flag.OBJECTIVE)
         return trial
 
-    def _strict(
-        self, rate_rps: float, distance: float, seconds: float
-    ) -> Generator[TrialRequest, Trial, Trial]:
-        height = height_s(self.known, distance, seconds)
-        return (
-            yield from self._session.run_trial(
-                OpenLoad(rate_rps, seconds), "must fail: a little above", height, height
-            )
-        )
-
-    def _descend(self, rate_rps: float) -> Part:
+    def _descend(self, rate_rps: float) -> Part[None]:
         """Step down to a sustained rate, then bisect the bracket while there is time."""
         step = FAR_STEP if Flag.OBJECTIVE in self.flags else STEP
         while self._session.left_s > DESCENT_S / 2 + RESERVE_S and not self._is_bracketed:

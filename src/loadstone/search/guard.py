@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 
+from loadstone.analysis.interval import CONFIDENCE
 from loadstone.analysis.model import Cause
 from loadstone.errors import LoadTimeUsed
 from loadstone.search import fit
@@ -61,7 +62,7 @@ def guarded(session: Session, body: Strategy) -> Strategy:
 
 def _met(session: Session, found: Capacity) -> Capacity:
     """Withhold N if there are latency objectives and no trial met them."""
-    is_met = session.sustained_rps is not None or not session.settings.has_objectives
+    is_met = session.evidence.sustained_rps is not None or not session.settings.has_objectives
     if is_met or found.rate_rps is None:
         return found
     notes = (NOT_MET, *found.words)
@@ -71,7 +72,7 @@ def _met(session: Session, found: Capacity) -> Capacity:
 def at_least(ceiling_rps: float) -> Capacity:
     """Return the result that the ceiling was sustained."""
     notes = (f"at least {ceiling_rps:.4g}/s, the ceiling; a higher one would tell more",)
-    return Capacity(ceiling_rps, ceiling_rps, None, 0.95, notes, CapacityKind.CEILING)
+    return Capacity(ceiling_rps, ceiling_rps, None, CONFIDENCE, notes, CapacityKind.CEILING)
 
 
 def no_more_than(
@@ -87,7 +88,7 @@ def _so_far(session: Session) -> Capacity:
     if found is not None and found.rate_rps is not None:
         return found
     spent = f"the budget of {session.settings.budget_s:.0f} s ended before N was found"
-    held = session.sustained_rps
+    held = session.evidence.sustained_rps
     high = session.evidence.failed_rps
     if held is None:
         notes = (*session.estimate, f"{spent}: a longer one would tell")
@@ -100,7 +101,7 @@ def _so_far(session: Session) -> Capacity:
 
 
 def _at_connections(session: Session, limit: ConnectionsWereLimit) -> Capacity:
-    held = max(session.sustained_rps or 0.0, limit.throughput_rps)
+    held = max(session.evidence.sustained_rps or 0.0, limit.throughput_rps)
     needed = math.ceil(100 * limit.connections / held) if held else limit.connections
     notes = (
         f"at least {held:.4g}/s: all {limit.connections} connections were in use and the service "
@@ -108,11 +109,11 @@ def _at_connections(session: Session, limit: ConnectionsWereLimit) -> Capacity:
         f"--max-connections {4 * limit.connections} would tell more",
         *map(str, limit.args),
     )
-    return Capacity(held, held, None, 0.95, notes, CapacityKind.CEILING)
+    return Capacity(held, held, None, CONFIDENCE, notes, CapacityKind.CEILING)
 
 
 def _generator_was_limit(session: Session, limit: GeneratorWasLimit) -> Capacity:
-    held = session.sustained_rps
+    held = session.evidence.sustained_rps
     failed = session.evidence.failed_rps
     is_held = held is not None and (failed is None or failed > held)
     at_least = (f"at least {held:.4g}/s, which was sustained",) if is_held else ()
@@ -122,7 +123,7 @@ def _generator_was_limit(session: Session, limit: GeneratorWasLimit) -> Capacity
 
 
 def _only_errors(session: Session, errors: OnlyErrors) -> Capacity:
-    held = session.sustained_rps
+    held = session.evidence.sustained_rps
     before = (f"it had sustained {held:.4g}/s before",) if held else ()
     notes = (f"the service {_answers(session)}", *errors.args, *before)
     return Capacity(None, None, None, 0.0, notes, causes=(Cause.ERRORS,))

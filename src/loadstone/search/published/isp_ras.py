@@ -7,13 +7,12 @@ says 360 s a trial. The authors' script (ispras/keystone_full_deployment) takes 
 and 120 s a trial, and then runs N - 1, N + 1, N + 3, N + 5 and 2 N.
 """
 
-from collections.abc import Generator
 from dataclasses import dataclass
 
 from loadstone.analysis.model import Trial
 from loadstone.plan.load import OpenLoad
 from loadstone.search.guard import guarded
-from loadstone.search.model import Capacity, CapacityKind, Strategy, TrialRequest
+from loadstone.search.model import Capacity, CapacityKind, Part, Strategy
 from loadstone.search.session import Session
 from loadstone.search.settings import SearchSettings
 
@@ -84,16 +83,14 @@ def _untried(session: Session, procedure: Procedure) -> str:
     return f"no rate was tried: each trial takes {procedure.trial_s:.0f} s"
 
 
-def _measure(
-    session: Session, procedure: Procedure, rate: int
-) -> Generator[TrialRequest, Trial, Trial]:
+def _measure(session: Session, procedure: Procedure, rate: int) -> Part[Trial]:
     load = OpenLoad(float(rate), procedure.trial_s)
     return (yield from session.run_trial(load, "binary search of ISP RAS 2015"))
 
 
 def _confirm(
     session: Session, procedure: Procedure, found: int
-) -> Generator[TrialRequest, Trial, tuple[dict[int, bool], tuple[str, ...]]]:
+) -> Part[tuple[dict[int, bool], tuple[str, ...]]]:
     """Return whether each of these rates was degraded, and notes on those that contradict N."""
     outcomes: dict[int, bool] = {}
     notes: tuple[str, ...] = ()
