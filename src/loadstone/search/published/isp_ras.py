@@ -7,6 +7,7 @@ says 360 s a trial. The authors' script (ispras/keystone_full_deployment) takes 
 and 120 s a trial, and then runs N - 1, N + 1, N + 3, N + 5 and 2 N.
 """
 
+import math
 from dataclasses import dataclass
 
 from loadstone.analysis.model import Trial
@@ -30,6 +31,11 @@ class Procedure:
     runs_double: bool  # 2 N, too
     # Share of simulated services whose capacity lies within [N, N + 1] (docs/methodology.md).
     confidence: float
+
+    @property
+    def most_trials(self) -> int:
+        """Trials of a whole search: those that halve the range of rates, and those at the end."""
+        return math.ceil(math.log2(HIGHEST_RPS)) + len(self.offsets) + self.runs_double
 
 
 SCRIPT = Procedure(trial_s=120.0, offsets=(-1, 1, 3, 5), runs_double=True, confidence=0.46)
