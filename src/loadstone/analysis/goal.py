@@ -77,8 +77,9 @@ def _number(digits: str, text: str) -> float:
     return number
 
 
-def with_rules(rules: Iterable[SlaRule], goal: Goal = Goal()) -> tuple[Goal, tuple[str, ...]]:
-    """Return a goal with the rules of an SLA, and the names of rules that a goal cannot express."""
+def with_rules(rules: Iterable[SlaRule]) -> tuple[Goal, tuple[str, ...]]:
+    """Return the rules of an SLA as a goal, and the names of rules that a goal cannot express."""
+    goal = Goal()
     left_out: list[str] = []
     for rule in rules:
         goal, names = _with_rule(goal, rule)
