@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from loadstone.analysis.model import TICK_S, Cause, Trial
-from loadstone.search.pool import full
+from loadstone.search.pool import full_runs
 
 BLOCK_S = 1.0
 FULL = 1.1  # of the number in flight that keeps every worker busy (Little's law)
@@ -134,6 +134,6 @@ def _of_trial(
             float(counts.in_flight[at - 1]),
             float(ended[at : at + width].sum()) / BLOCK_S,
         )
-        for begin, end in full(counts, least, skip)
+        for begin, end in full_runs(counts, least, skip)
         for at in range(begin, end - width + 1, width)
     ]

@@ -10,7 +10,7 @@ from loadstone.plan.load import BandLoad
 from loadstone.search.blocks import METERED
 from loadstone.search.change import Cut, LevelChange, change, fall
 from loadstone.search.model import Part
-from loadstone.search.pool import Pool, ThroughputEstimate, estimate, saturated
+from loadstone.search.pool import Pool, ThroughputEstimate, estimate, overloaded, saturated
 from loadstone.search.ramp import USABLE, Knee
 from loadstone.search.refusal import is_refusal
 from loadstone.search.rest import emptied
@@ -152,8 +152,7 @@ class Depths:
         self, trial: Trial, begin_s: float, settle_s: float, *, is_counted: bool = True
     ) -> None:
         """Add the saturated part of an overloaded constant-rate trial."""
-        least = max(4, 2 * self.knee.in_flight)
-        pool = saturated(trial.timeline, least, skip_s=1.0 + settle_s)
+        pool = overloaded(trial.timeline, self.knee.in_flight, settle_s)
         if self.bucket is not None:
             pool = emptied(pool, self.bucket)
         # The trial is saturated towards its end.

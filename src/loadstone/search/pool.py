@@ -89,8 +89,8 @@ def runs(flags: NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
     return zip(edges[::2], edges[1::2], strict=True)
 
 
-def full(counts: Ticks, least_in_flight: float, skip: int) -> Iterator[tuple[int, int]]:
-    """Yield the ticks, after the first ones, that began and ended with at least so many inside."""
+def full_runs(counts: Ticks, least_in_flight: float, skip: int) -> Iterator[tuple[int, int]]:
+    """Yield the runs of ticks, after the first, with at least so many in flight at both ends."""
     ends_full = counts.in_flight >= least_in_flight
     is_full = ends_full & np.concatenate([[False], ends_full[:-1]])
     is_full[:skip] = False
@@ -103,8 +103,13 @@ def saturated(
     """Return the completions in ticks with at least `least_in_flight` in flight."""
     ended = (counts.ok if only_ok else counts.ok + counts.failed).astype(np.float64)
     least = round(LEAST_STRETCH_S / TICK_S)
-    found = full(counts, least_in_flight, round(skip_s / TICK_S))
+    found = full_runs(counts, least_in_flight, round(skip_s / TICK_S))
     return Pool(tuple(ended[begin:end] for begin, end in found if end - begin >= least))
+
+
+def overloaded(counts: Ticks, knee: int, settle_s: float) -> Pool:
+    """Return the completions of a constant-rate trial once it has twice the knee in flight."""
+    return saturated(counts, max(4, 2 * knee), skip_s=1.0 + settle_s)
 
 
 def estimate(pool: Pool) -> ThroughputEstimate | None:

@@ -7,7 +7,7 @@ from loadstone.analysis.alarm import SETTLED_S, chance_of
 from loadstone.analysis.judge import ERROR_CHANCE, JUDGED_SHARE, MOST_UNNOTICED
 from loadstone.analysis.model import TICK_S, Trial, TrialState
 from loadstone.plan.load import ClosedLoad, OpenLoad
-from loadstone.search.confirmation import NEAREST, PATIENCE_S, SHARE, Known
+from loadstone.search.confirmation import NEAREST, PATIENCE_S, height_s, least_height_s
 from loadstone.search.model import Part
 from loadstone.search.outage import is_deliberate
 from loadstone.search.session import (
@@ -232,14 +232,13 @@ def _step_s(session: Session, workers: int, response_s: float) -> float:
 
 def _at_ceiling(session: Session, response_s: float) -> Part[Knee]:
     rate_rps = session.settings.ceiling_rps
-    known = Known(rate_rps, 0.0, 1.0)
     # At a low rate, even a trial without any backlog must be this long to be judged.
-    judged_s = known.least_height_s / MOST_UNNOTICED / JUDGED_SHARE
+    judged_s = least_height_s(rate_rps) / MOST_UNNOTICED / JUDGED_SHARE
     least_s = max(CEILING_S, SETTLED_S + TICK_S + judged_s)
     for longest_s in (least_s, max(least_s, CEILING_SHARE * session.settings.budget_s)):
-        height_s = max(known.least_height_s, SHARE * NEAREST * longest_s)
+        height = height_s(rate_rps, NEAREST, longest_s)
         trial = yield from session.run_trial(
-            OpenLoad(rate_rps, longest_s), "the ceiling", alarm_s=PATIENCE_S, rise_s=height_s
+            OpenLoad(rate_rps, longest_s), "the ceiling", alarm_s=PATIENCE_S, rise_s=height
         )
         if trial.verdict.state is TrialState.UNDECIDED and trial.planned_s < longest_s:
             raise BudgetSpent  # the time that was left is too short for a verdict
