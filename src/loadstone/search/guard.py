@@ -33,11 +33,9 @@ def guarded(session: Session, body: Strategy) -> Strategy:
     except ConnectionsWereLimit as limit:
         found = _at_connections(session, limit)
     except GeneratorWasLimit as limit:
-        found = _generator_was_limit(session, limit)
-        return replace(found, words=(*found.words, *session.changes))
+        return _generator_was_limit(session, limit)
     except OnlyErrors as errors:
-        found = _only_errors(session, errors)
-        return replace(found, words=(*found.words, *session.changes))
+        return _only_errors(session, errors)
     # Whether the interval is narrow enough for a number is known without single trials, which may
     # widen it; so is whether there is one capacity.
     fitting = fit.checked(
@@ -117,7 +115,8 @@ def _generator_was_limit(session: Session, limit: GeneratorWasLimit) -> Capacity
     failed = session.evidence.failed_rps
     is_held = held is not None and (failed is None or failed > held)
     at_least = (f"at least {held:.4g}/s, which was sustained",) if is_held else ()
-    notes = ("the load generator was the limit, not the service", *limit.args, *at_least)
+    why = "the load generator was the limit, not the service"
+    notes = (why, *limit.args, *at_least, *session.changes)
     low = held if is_held else None
     return Capacity(None, low, None, 0.0, notes, causes=(Cause.GENERATOR,))
 
@@ -125,7 +124,7 @@ def _generator_was_limit(session: Session, limit: GeneratorWasLimit) -> Capacity
 def _only_errors(session: Session, errors: OnlyErrors) -> Capacity:
     held = session.evidence.sustained_rps
     before = (f"it had sustained {held:.4g}/s before",) if held else ()
-    notes = (f"the service {_answers(session)}", *errors.args, *before)
+    notes = (f"the service {_answers(session)}", *errors.args, *before, *session.changes)
     return Capacity(None, None, None, 0.0, notes, causes=(Cause.ERRORS,))
 
 

@@ -190,8 +190,7 @@ class Refusal:
         """Return the accepted rate, as estimated before the first flood."""
         stats = self._refused.stats
         # A trial that was stopped at once has no throughput, because its first ticks are skipped.
-        at_once_rps = stats.ok / stats.load_s if stats.load_s else 0.0
-        return stats.throughput_rps or at_once_rps or self._knee.throughput_rps
+        return stats.throughput_rps or stats.completed_rps or self._knee.throughput_rps
 
     def _flood(self, accepted_rps: float) -> Part[None]:
         """Measure the accepted rate while requests are refused all the time."""
