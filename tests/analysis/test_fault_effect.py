@@ -7,7 +7,8 @@ import pytest
 from scripted import Scripted, made, measured, simulated
 
 from loadstone.analysis.fault import Injection
-from loadstone.analysis.fault_effect import effect, estimate, summarize
+from loadstone.analysis.fault_effect import effect, summarize
+from loadstone.analysis.interval import of_values
 from loadstone.engine.outcome import Outcome
 
 RATE_RPS = 50.0
@@ -196,7 +197,7 @@ def test_repeats_are_averaged_with_their_interval() -> None:
     values = [one.downtime_s for one in effects]
     assert downtime.high - downtime.mean == pytest.approx(4.303 * np.std(values, ddof=1) / 3**0.5,
                                                           rel=1e-3)  # fmt: skip
-    assert estimate([4.0]).low is None
+    assert of_values([4.0]).low is None
 
 
 def test_no_interval_has_more_failures_than_requests() -> None:

@@ -96,6 +96,15 @@ def test_errors_beyond_the_allowed_share_degrade() -> None:
     assert found.reasons[0].startswith("30 of 1500 failed (2.00%, allowed 0.10%)")
 
 
+@pytest.mark.parametrize("seconds", [1.0, 4.0])
+def test_a_trial_without_any_success_is_no_overload(seconds: float) -> None:
+    due = np.full(int(seconds / TICK_S), int(RATE * TICK_S))
+    ticks = Ticks(due=due, ok=0 * due, failed=due, in_flight=0 * due)
+    spec = TrialSpec(1, "test", RATE, 60.0, alarm_s=1.0, rise_s=0.5, alarmed=Cause.ERRORS)
+    found = judge(spec, stats(ticks), ticks, HEALTHY, Goal())
+    assert (found.state, found.cause) == (TrialState.DEGRADED, Cause.ERRORS)
+
+
 def test_one_error_that_the_allowed_share_explains_does_not_degrade() -> None:
     assert verdict(counts(level(30), failed=1)).state is TrialState.SUSTAINED
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadstone.analysis.percentile import percentile
+from loadstone.analysis.stats import percentile
 
 PERCENTS = [0, 50, 90, 95, 99, 100]
 

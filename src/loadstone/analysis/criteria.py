@@ -1,14 +1,15 @@
-"""SLA rules: what the iterations of a workload must fulfil."""
+"""SLA rules: what the iterations of a workload must fulfil; `name` is the key in a task file."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 
 @dataclass(frozen=True, slots=True)
 class FailureRate:
     """Share of failed iterations in %: min <= rate <= max, checked after every iteration."""
 
+    name: ClassVar = "failure_rate"
     min_percent: float = 0.0
     max_percent: float = 100.0
 
@@ -17,6 +18,7 @@ class FailureRate:
 class MaxSecondsPerIteration:
     """Maximum duration of any iteration, failed or not."""
 
+    name: ClassVar = "max_seconds_per_iteration"
     max_s: float
 
 
@@ -24,6 +26,7 @@ class MaxSecondsPerIteration:
 class MaxAvgDuration:
     """Maximum mean duration of the successful iterations."""
 
+    name: ClassVar = "max_avg_duration"
     max_s: float
 
 
@@ -31,6 +34,7 @@ class MaxAvgDuration:
 class MaxAvgDurationPerAtomic:
     """Maximum mean duration of each named action in successful iterations."""
 
+    name: ClassVar = "max_avg_duration_per_atomic"
     max_s: Mapping[str, float]
 
 
@@ -38,6 +42,7 @@ class MaxAvgDurationPerAtomic:
 class Outliers:
     """Maximum number of iterations that exceed the running mean by `sigmas` standard deviations."""
 
+    name: ClassVar = "outliers"
     max_count: int = 0
     min_iterations: int = 3
     sigmas: float = 3.0
@@ -47,6 +52,7 @@ class Outliers:
 class PerformanceDegradation:
     """(slowest / fastest - 1) in % over the successful iterations."""
 
+    name: ClassVar = "performance_degradation"
     max_percent: float
 
 
@@ -54,6 +60,7 @@ class PerformanceDegradation:
 class MaxPercentiles:
     """Percentile -> seconds, over the successful iterations. Not in Rally."""
 
+    name: ClassVar = "max_percentiles"
     max_s: Mapping[float, float]
 
 
@@ -61,6 +68,7 @@ class MaxPercentiles:
 class MinThroughput:
     """Successful iterations per second of load. Not in Rally."""
 
+    name: ClassVar = "min_throughput"
     min_rps: float
 
 
@@ -68,6 +76,7 @@ class MinThroughput:
 class MinIterations:
     """Minimum number of successful iterations. Not in Rally."""
 
+    name: ClassVar = "min_iterations"
     count: int
 
 

@@ -1,8 +1,12 @@
 """Faults during a load: how they were injected, and their effect on clients."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from loadstone.diagnosis.finding import Finding
+
+if TYPE_CHECKING:  # every load imports this module, and few need the interval's
+    from loadstone.analysis.interval import Interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,16 +99,6 @@ class FaultEffect:
         return self.mttr_s is not None
 
 
-@dataclass(frozen=True, slots=True)
-class RepeatEstimate:
-    """A mean over repeats with its 95 % interval (Student's t); None with one value."""
-
-    mean: float
-    low: float | None
-    high: float | None
-    count: int  # repeats in which the figure exists
-
-
 # The figures of a fault that are averaged over repeats.
 FIGURES = (
     "downtime_s",
@@ -129,8 +123,8 @@ class FaultSummary:
     action: str
     repeats: int
     recovered: int  # repeats in which everything was as before at the end
-    figures: tuple[tuple[str, RepeatEstimate], ...]  # by the names of FIGURES; absent ones left out
+    figures: tuple[tuple[str, "Interval"], ...]  # by the names of FIGURES; absent ones left out
 
-    def figure(self, name: str) -> RepeatEstimate | None:
+    def figure(self, name: str) -> "Interval | None":
         """Return one figure; None: it exists in no repeat."""
         return dict(self.figures).get(name)

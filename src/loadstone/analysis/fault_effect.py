@@ -8,8 +8,6 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from http import HTTPStatus
-from statistics import fmean, stdev
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,11 +20,10 @@ from loadstone.analysis.fault import (
     FaultSummary,
     Injection,
     PhaseEffect,
-    RepeatEstimate,
 )
-from loadstone.analysis.interval import student_t
+from loadstone.analysis.interval import Interval, of_values
 from loadstone.analysis.iterations import Iterations
-from loadstone.analysis.stats import WORDS
+from loadstone.analysis.stats import in_words
 from loadstone.engine.outcome import Outcome
 
 Floats = NDArray[np.float64]
@@ -70,6 +67,12 @@ class _Rows:
     @property
     def latency_s(self) -> Floats:
         return self.done_s - self.due_s
+
+    def edges_s(self, at_s: float) -> Floats:
+        """Midpoints between arrivals after a fault, shape (n + 1,): i stands for [i, i + 1)."""
+        middles_s = (self.due_s[1:] + self.due_s[:-1]) / 2
+        edges_s = np.concatenate([self.due_s[:1], middles_s, self.due_s[-1:]])
+        return np.asarray(np.maximum(edges_s, at_s))
 
     def picked(self, rows: Bools) -> "_Rows":
         return _Rows(*(getattr(self, one.name)[rows] for one in fields(self)))
@@ -152,26 +155,17 @@ def summarize(effects: Iterable[FaultEffect]) -> tuple[FaultSummary, ...]:
     )
 
 
-def _estimates(found: Sequence[FaultEffect]) -> Iterator[tuple[str, RepeatEstimate]]:
+def _estimates(found: Sequence[FaultEffect]) -> Iterator[tuple[str, Interval]]:
     for name in FIGURES:
         values = [float(value) for one in found if (value := getattr(one, name)) is not None]
         if values:
-            found_one = estimate(values)
+            mean = of_values(values)
             # Only the degradation can be negative.
-            if found_one.low is not None and name != "absolute_s":
-                found_one = replace(found_one, low=max(0.0, found_one.low))
-            if found_one.high is not None and name == "failed_share":
-                found_one = replace(found_one, high=min(1.0, found_one.high))
-            yield name, found_one
-
-
-def estimate(values: Sequence[float]) -> RepeatEstimate:
-    """Return the mean of values with its 95 % interval."""
-    if len(values) < 2:
-        return RepeatEstimate(values[0], None, None, 1)
-    mean = fmean(values)
-    half = student_t(len(values) - 1) * stdev(values) / math.sqrt(len(values))
-    return RepeatEstimate(mean, mean - half, mean + half, len(values))
+            if mean.low is not None and name != "absolute_s":
+                mean = replace(mean, low=max(0.0, mean.low))
+            if mean.high is not None and name == "failed_share":
+                mean = replace(mean, high=min(1.0, mean.high))
+            yield name, mean
 
 
 def _rows(iterations: Iterations, begin_s: float, end_s: float) -> _Rows:
@@ -190,27 +184,12 @@ def kinds(outcome: NDArray[np.uint8], status: NDArray[np.uint16]) -> NDArray[np.
     """Return the kind of failure of each iteration; empty if it succeeded."""
     pairs = np.stack([outcome.astype(np.int64), status.astype(np.int64)], axis=1)
     each, where = np.unique(pairs, axis=0, return_inverse=True)
-    names = np.array([_failure_kind(int(one), int(code)) for one, code in each] or [""])
+    names = np.array(
+        [in_words(Outcome(one), code) if one != Outcome.OK else "" for one, code in each.tolist()]
+        or [""]
+    )
     named: NDArray[np.str_] = names[where.reshape(-1)]
     return named
-
-
-def _failure_kind(outcome: int, status: int) -> str:
-    if outcome == Outcome.OK:
-        return ""
-    if outcome != Outcome.HTTP_STATUS:
-        return WORDS.get(Outcome(outcome), f"outcome {outcome}")
-    try:
-        return f"{status} {HTTPStatus(status).phrase}"
-    except ValueError:
-        return str(status)
-
-
-def _edges_s(due_s: Floats) -> Floats:
-    """Return the midpoints between arrivals, shape (n + 1,): arrival i stands for [i, i + 1)."""
-    if len(due_s) == 0:
-        return np.zeros(1)
-    return np.concatenate([due_s[:1], (due_s[1:] + due_s[:-1]) / 2, due_s[-1:]])
 
 
 def _clusters(flags: Bools, gap: int) -> list[tuple[int, int]]:
@@ -225,7 +204,7 @@ def _clusters(flags: Bools, gap: int) -> list[tuple[int, int]]:
 
 def _downtime(after: _Rows, at_s: float) -> list[tuple[float, float]]:
     """Return clusters of errors as periods, extended by half the gaps to their neighbours."""
-    edges_s = np.maximum(_edges_s(after.due_s), at_s)
+    edges_s = after.edges_s(at_s)
     return [
         (float(edges_s[first]), float(edges_s[last + 1]))
         for first, last in _clusters(~after.is_ok, PLAN_GAP)
@@ -241,7 +220,7 @@ def _failing(before: _Rows, after: _Rows, at_s: float) -> list[tuple[float, floa
     """
     # One failure more than was seen: few do not say exactly how many are usual.
     usual_share = (int((~before.is_ok).sum()) + 1) / (len(before) + 1)
-    edges_s = np.maximum(_edges_s(after.due_s), at_s)
+    edges_s = after.edges_s(at_s)
     found: list[tuple[float, float]] = []
     is_explained = np.zeros(len(after), dtype=bool)  # by a period with a higher share
     middle = math.sqrt(usual_share)
@@ -249,14 +228,8 @@ def _failing(before: _Rows, after: _Rows, at_s: float) -> list[tuple[float, floa
     for share in (UNAVAILABLE_SHARE, middle, *(one for one in lower if one < middle)):
         if share <= usual_share:
             continue
-        failed = math.log(share / usual_share)
-        succeeded = math.log((1 - share) / (1 - usual_share))
-        in_baseline = _maximal(np.where(before.is_ok, succeeded, failed))
-        least = max(
-            math.log(max(len(after), 2) / FALSE_ALARM),
-            BASELINE_FACTOR * max((score for *_, score in in_baseline), default=0.0),
-        )
-        scores = np.where(after.is_ok, succeeded, failed)
+        least = _least_score(len(after), _scores(~before.is_ok, share, usual_share))
+        scores = _scores(~after.is_ok, share, usual_share)
         if share < middle:
             scores = np.where(is_explained, 0.0, scores)
         for first, last, score in _maximal(scores):
@@ -267,7 +240,7 @@ def _failing(before: _Rows, after: _Rows, at_s: float) -> list[tuple[float, floa
 
 
 def _unavailable_s(after: _Rows, at_s: float) -> float:
-    edges_s = np.maximum(_edges_s(after.due_s), at_s)
+    edges_s = after.edges_s(at_s)
     scores = np.where(after.is_ok, -UNAVAILABLE_SHARE, 1 - UNAVAILABLE_SHARE)
     return math.fsum(
         float(edges_s[last + 1] - edges_s[first])
@@ -320,16 +293,13 @@ def _degraded(
         float(np.quantile(usual.latency_s, SLOW_QUANTILE)),
         LEAST_RISE * float(np.median(usual.latency_s)),
     )
-    least = max(
-        math.log(max(len(good), 2) / FALSE_ALARM),
-        BASELINE_FACTOR * max((score for *_, score in _slow(usual, limit_s)), default=0.0),
-    )
-    edges_s, usual_s = np.maximum(_edges_s(good.due_s), injection.at_s), usual.latency_s.mean()
+    least = _least_score(len(good), _slowness(usual, limit_s))
+    edges_s, usual_s = good.edges_s(injection.at_s), usual.latency_s.mean()
     chain: list[tuple[float, float]] = []
     last_s = max(injection.at_s, injection.undone_s or 0.0)
     failed_s = after.due_s[~after.is_ok]
     failed_s = failed_s[_inside(failed_s, failing)]
-    for first, last, score in _slow(good, limit_s):
+    for first, last, score in _maximal(_slowness(good, limit_s)):
         begin_s, end_s = float(edges_s[first]), float(edges_s[last + 1])
         if score < least or end_s - begin_s < LEAST_DEGRADED_S:
             continue
@@ -343,11 +313,20 @@ def _degraded(
     return tuple(chain)
 
 
-def _slow(rows: _Rows, limit_s: float) -> list[tuple[int, int, float]]:
-    usual_share = 1 - SLOW_QUANTILE
-    is_slow = math.log(SLOW_SHARE / usual_share)
-    is_not = math.log((1 - SLOW_SHARE) / (1 - usual_share))
-    return _maximal(np.where(rows.latency_s > limit_s, is_slow, is_not))
+def _slowness(rows: _Rows, limit_s: float) -> Floats:
+    return _scores(rows.latency_s > limit_s, SLOW_SHARE, 1 - SLOW_QUANTILE)
+
+
+def _scores(is_hit: Bools, share: float, usual_share: float) -> Floats:
+    """Return log likelihood ratios of being hit with one share instead of the usual one."""
+    hit, missed = math.log(share / usual_share), math.log((1 - share) / (1 - usual_share))
+    return np.where(is_hit, hit, missed)
+
+
+def _least_score(count: int, in_baseline: Floats) -> float:
+    """Return the score of a period that chance does not explain in so many iterations."""
+    highest = max((score for *_, score in _maximal(in_baseline)), default=0.0)
+    return max(math.log(max(count, 2) / FALSE_ALARM), BASELINE_FACTOR * highest)
 
 
 def _inside(due_s: Floats, stretches: Sequence[tuple[float, float]]) -> Bools:

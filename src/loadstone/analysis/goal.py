@@ -77,8 +77,9 @@ def _number(digits: str, text: str) -> float:
     return number
 
 
-def with_rules(rules: Iterable[SlaRule], goal: Goal = Goal()) -> tuple[Goal, tuple[str, ...]]:
-    """Return a goal with the rules of an SLA, and the names of rules that a goal cannot express."""
+def with_rules(rules: Iterable[SlaRule]) -> tuple[Goal, tuple[str, ...]]:
+    """Return the rules of an SLA as a goal, and the names of rules that a goal cannot express."""
+    goal = Goal()
     left_out: list[str] = []
     for rule in rules:
         goal, names = _with_rule(goal, rule)
@@ -86,10 +87,10 @@ def with_rules(rules: Iterable[SlaRule], goal: Goal = Goal()) -> tuple[Goal, tup
     return goal, tuple(left_out)
 
 
-def _with_rule(goal: Goal, rule: SlaRule) -> tuple[Goal, list[str]]:  # noqa: PLR0911 (one each)
+def _with_rule(goal: Goal, rule: SlaRule) -> tuple[Goal, list[str]]:
     match rule:
         case FailureRate():
-            left_out = ["failure_rate.min"] if rule.min_percent else []
+            left_out = [f"{rule.name}.min"] if rule.min_percent else []
             return replace(goal, error_share=rule.max_percent / 100), left_out
         case MaxAvgDuration():
             return _with_limits(goal, {"mean": rule.max_s}), []
@@ -97,18 +98,16 @@ def _with_rule(goal: Goal, rule: SlaRule) -> tuple[Goal, list[str]]:  # noqa: PL
             return _with_limits(goal, {"max": rule.max_s}), []
         case MaxPercentiles():
             limits = {f"p{percent:g}": limit_s for percent, limit_s in rule.max_s.items()}
-            others = [f"max_percentiles.{name[1:]}" for name in limits if name not in FIGURES]
+            others = [f"{rule.name}.{name[1:]}" for name in limits if name not in FIGURES]
             return _with_limits(goal, limits), others
-        case MaxAvgDurationPerAtomic():
-            return goal, ["max_avg_duration_per_atomic"]
-        case Outliers():
-            return goal, ["outliers"]
-        case PerformanceDegradation():
-            return goal, ["performance_degradation"]
-        case MinThroughput():
-            return goal, ["min_throughput"]
-        case MinIterations():
-            return goal, ["min_iterations"]
+        case (
+            MaxAvgDurationPerAtomic()
+            | Outliers()
+            | PerformanceDegradation()
+            | MinThroughput()
+            | MinIterations()
+        ):
+            return goal, [rule.name]
         case _:
             assert_never(rule)
 

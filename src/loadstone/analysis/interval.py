@@ -1,7 +1,7 @@
-"""Intervals of ratios and means of rates: Student's t on logarithms (errors are proportional)."""
+"""Intervals of means by Student's t; of rates and ratios on logarithms: errors are proportional."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import exp, hypot, log, sqrt
 from statistics import fmean, stdev
 from typing import Protocol
@@ -13,7 +13,7 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A geometric mean with its interval; None for a single value."""
+    """A mean with its 95 % interval; None for a single value."""
 
     mean: float
     low: float | None
@@ -21,13 +21,21 @@ class Interval:
     count: int
 
 
+def of_values(values: Sequence[float]) -> Interval:
+    """Return mean ± t * s / sqrt(n) of n values."""
+    mean = fmean(values)
+    if len(values) < 2:
+        return Interval(mean, None, None, len(values))
+    half = student_t(len(values) - 1) * stdev(values) / sqrt(len(values))
+    return Interval(mean, mean - half, mean + half, len(values))
+
+
 def of_logs(logs: Sequence[float]) -> Interval:
-    """Return exp(mean ± t * s / sqrt(n)) of the logarithms of n values."""
-    mean = fmean(logs)
-    if len(logs) < 2:
-        return Interval(exp(mean), None, None, len(logs))
-    half = student_t(len(logs) - 1) * stdev(logs) / sqrt(len(logs))
-    return Interval(exp(mean), exp(mean - half), exp(mean + half), len(logs))
+    """Return the geometric mean of n values by their logarithms: exp of mean ± t * s / sqrt(n)."""
+    found = of_values(logs)
+    if found.low is None or found.high is None:
+        return replace(found, mean=exp(found.mean))
+    return Interval(exp(found.mean), exp(found.low), exp(found.high), found.count)
 
 
 def student_t(degrees: float) -> float:

@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from loadstone.analysis import backlog
 from loadstone.analysis.alarm import LEAST_REQUESTS, SETTLED_S, Alarm, chance_of, replay
 from loadstone.analysis.goal import Goal
@@ -45,6 +48,23 @@ class TrialSpec:
     is_unloaded: bool = False  # one request at a time: responses cannot be faster at any rate
 
 
+@dataclass(frozen=True, slots=True)
+class _Paced:
+    """A trial at a constant rate."""
+
+    spec: TrialSpec
+    rate_rps: float
+    stats: Stats
+    counts: Ticks
+    levels: NDArray[np.float64]  # of the backlog in seconds of work, by settled tick
+    rise_s: float  # of the backlog; 0 where there are too few ticks
+    limit_s: float  # the rise that counts as growth
+
+    @property
+    def seconds(self) -> float:
+        return len(self.counts.due) * TICK_S
+
+
 def judge(spec: TrialSpec, stats: Stats, counts: Ticks, health: Health, goal: Goal) -> Verdict:
     """Return the verdict on a trial, with reasons that state the figures."""
     if not health.is_valid:
@@ -52,22 +72,26 @@ def judge(spec: TrialSpec, stats: Stats, counts: Ticks, health: Health, goal: Go
     errors = _errors(stats, goal)
     if spec.rate_rps is None:
         missed = _clearly_missed(stats, goal) if spec.is_unloaded else None
-        return errors or missed or _unpaced(stats)
+        completed = f"no constant rate was offered; {stats.throughput_rps:.4g}/s completed"
+        return errors or missed or _undecided(completed)
+    levels = backlog.backlog_s(counts, spec.rate_rps, spec.settle_s)
+    usual_s = backlog.least_rise_s(spec.rate_rps, spec.planned_s)
+    limit_s = usual_s if spec.rise_s is None else spec.rise_s
+    paced = _Paced(spec, spec.rate_rps, stats, counts, levels, backlog.rise_s(levels), limit_s)
     return (
-        _growth(spec, spec.rate_rps, stats, counts)
+        _growth(paced)
         or errors
         or _clearly_missed(stats, goal)
-        or _too_short(spec, counts)
-        or _nearly_grew(spec, spec.rate_rps, counts)
+        or _too_short(paced)
+        or _nearly_grew(paced)
         or _missed(stats, goal)
-        or _insensitive(spec, spec.rate_rps, counts)
-        or _fell_behind(spec, spec.rate_rps, counts)
-        or Verdict(TrialState.SUSTAINED, _steady(spec, spec.rate_rps, stats, counts))
+        or _insensitive(paced)
+        or _fell_behind(paced)
+        or Verdict(TrialState.SUSTAINED, _steady(paced))
     )
 
 
-def _unpaced(stats: Stats) -> Verdict:
-    reason = f"no constant rate was offered; {stats.throughput_rps:.4g}/s completed"
+def _undecided(reason: str) -> Verdict:
     return Verdict(TrialState.UNDECIDED, (reason,))
 
 
@@ -76,7 +100,7 @@ def _errors(stats: Stats, goal: Goal) -> Verdict | None:
     if not failed or chance_of(failed, stats.due * goal.error_share) >= ERROR_CHANCE:
         return None
     allowed = f"allowed {goal.error_share:.2%}"
-    kinds = ", ".join(f"{count} x {name}" for name, count in stats.errors[:MOST_KINDS])
+    kinds = ", ".join(stats.error_texts[:MOST_KINDS])
     share = failed / stats.due
     return Verdict(
         TrialState.DEGRADED,
@@ -85,15 +109,14 @@ def _errors(stats: Stats, goal: Goal) -> Verdict | None:
     )
 
 
-def _growth(spec: TrialSpec, rate_rps: float, stats: Stats, counts: Ticks) -> Verdict | None:
-    levels = backlog.backlog_s(counts, rate_rps, spec.settle_s)
-    seconds = len(counts.due) * TICK_S
-    over = len(levels) >= 4 and backlog.rise_s(levels) >= _rise_s(spec, rate_rps)
-    if not _was_alarmed(spec, rate_rps, counts) and (not over or seconds < LEAST_TRIAL_S):
+def _growth(trial: _Paced) -> Verdict | None:
+    is_over = trial.rise_s >= trial.limit_s and trial.seconds >= LEAST_TRIAL_S
+    if not is_over and not _was_alarmed(trial):
         return None
+    levels, seconds = trial.levels, trial.seconds
     rise_s = float(levels[-1] - levels.min())
-    onset_s = backlog.onset_s(levels, spec.settle_s)
-    rates = f"{rate_rps:.4g}/s offered, {stats.throughput_rps:.4g}/s completed"
+    onset_s = backlog.onset_s(levels, trial.spec.settle_s)
+    rates = f"{trial.rate_rps:.4g}/s offered, {trial.stats.throughput_rps:.4g}/s completed"
     if not _is_late(onset_s, seconds, rise_s):
         reason = f"backlog grew by {rise_s:.1f} s of work in {seconds:.0f} s; {rates}"
         return Verdict(TrialState.DEGRADED, (reason,), Cause.OVERLOAD)
@@ -104,19 +127,21 @@ def _growth(spec: TrialSpec, rate_rps: float, stats: Stats, counts: Ticks) -> Ve
     return Verdict(TrialState.DEGRADED, (reason,), Cause.DRIFT)
 
 
-def _was_alarmed(spec: TrialSpec, rate_rps: float, counts: Ticks) -> bool:
+def _was_alarmed(trial: _Paced) -> bool:
+    spec, levels = trial.spec, trial.levels
     if spec.alarm_s is None:
         return False
-    if replay(Alarm(rate_rps, spec.alarm_s, 1.0, spec.settle_s), counts).cause:
+    # Another cause, that no request succeeds, says nothing of the backlog.
+    alarm = Alarm(trial.rate_rps, spec.alarm_s, 1.0, spec.settle_s)
+    if replay(alarm, trial.counts).cause is Cause.OVERLOAD:
         return True
     # The live alarm also checks between ticks.
-    levels = backlog.backlog_s(counts, rate_rps, spec.settle_s)
     if spec.alarmed is Cause.OVERLOAD:
         return len(levels) > 0
     # Where its cause is not known: the last whole tick has nearly the full height.
-    if len(counts.due) * TICK_S >= spec.planned_s - TICK_S or not len(levels):
+    if trial.seconds >= spec.planned_s - TICK_S or not len(levels):
         return False
-    height_s = max(spec.alarm_s, LEAST_REQUESTS / rate_rps)
+    height_s = max(spec.alarm_s, LEAST_REQUESTS / trial.rate_rps)
     return float(levels[-1] - levels.min()) >= backlog.NEARLY * height_s
 
 
@@ -126,54 +151,48 @@ def _is_late(onset_s: float, seconds: float, rise_s: float) -> bool:
     return onset_s >= max(LEAST_ONSET_S, LATE * seconds) and would_be_s >= rise_s
 
 
-def _too_short(spec: TrialSpec, counts: Ticks) -> Verdict | None:
-    seconds = len(counts.due) * TICK_S
-    if spec.planned_s < LEAST_TRIAL_S:
-        reason = f"{seconds:.1f} s are too short to judge"
-        return Verdict(TrialState.UNDECIDED, (reason,))
-    if seconds >= max(LEAST_TRIAL_S, WHOLE * spec.planned_s) or seconds >= spec.planned_s - TICK_S:
+def _too_short(trial: _Paced) -> Verdict | None:
+    seconds, planned_s = trial.seconds, trial.spec.planned_s
+    if planned_s < LEAST_TRIAL_S:
+        return _undecided(f"{seconds:.1f} s are too short to judge")
+    if seconds >= max(LEAST_TRIAL_S, WHOLE * planned_s) or seconds >= planned_s - TICK_S:
         return None
-    reason = f"stopped after {seconds:.0f} s of {spec.planned_s:.0f} s, before it could show growth"
-    return Verdict(TrialState.UNDECIDED, (reason,))
+    return _undecided(
+        f"stopped after {seconds:.0f} s of {planned_s:.0f} s, before it could show growth"
+    )
 
 
-def _nearly_grew(spec: TrialSpec, rate_rps: float, counts: Ticks) -> Verdict | None:
-    rise_s = backlog.rise_s(
-        backlog.backlog_s(counts, rate_rps, spec.settle_s)
-    )  # 0 where there are too few ticks
-    limit_s = _rise_s(spec, rate_rps)
-    if rise_s < backlog.NEARLY * limit_s:
+def _nearly_grew(trial: _Paced) -> Verdict | None:
+    if trial.rise_s < backlog.NEARLY * trial.limit_s:
         return None
-    reason = f"backlog rose by {rise_s:.2f} s of work: not steady, and {limit_s:.2f} s is growth"
-    return Verdict(TrialState.UNDECIDED, (reason,))
+    return _undecided(
+        f"backlog rose by {trial.rise_s:.2f} s of work: not steady, and {trial.limit_s:.2f} s is "
+        f"growth"
+    )
 
 
-def _insensitive(spec: TrialSpec, rate_rps: float, counts: Ticks) -> Verdict | None:
+def _insensitive(trial: _Paced) -> Verdict | None:
     """Return undecided if the trial could not have detected overload of MOST_UNNOTICED."""
-    judged_s = JUDGED_SHARE * (len(counts.due) * TICK_S - spec.settle_s)
-    limit_s = _rise_s(spec, rate_rps)
-    if judged_s > 0 and limit_s <= MOST_UNNOTICED * judged_s:
+    judged_s = JUDGED_SHARE * (trial.seconds - trial.spec.settle_s)
+    if judged_s > 0 and trial.limit_s <= MOST_UNNOTICED * judged_s:
         return None
-    seconds = len(counts.due) * TICK_S
-    reason = f"{seconds:.1f} s are too short: overload of {MOST_UNNOTICED:.0%} could pass unnoticed"
-    return Verdict(TrialState.UNDECIDED, (reason,))
+    reason = f"are too short: overload of {MOST_UNNOTICED:.0%} could pass unnoticed"
+    return _undecided(f"{trial.seconds:.1f} s {reason}")
 
 
-def _fell_behind(spec: TrialSpec, rate_rps: float, counts: Ticks) -> Verdict | None:
+def _fell_behind(trial: _Paced) -> Verdict | None:
     """Return undecided if clearly less was completed than offered, in a trial too short to judge.
 
     The time until the first answers does not count: what is then on its way stays constant.
     """
-    levels = backlog.backlog_s(counts, rate_rps, spec.settle_s)
-    judged_s = JUDGED_SHARE * len(levels) * TICK_S
-    behind = backlog.rise_s(levels) / judged_s if judged_s > 0 else 0.0
+    judged_s = JUDGED_SHARE * len(trial.levels) * TICK_S
+    behind = trial.rise_s / judged_s if judged_s > 0 else 0.0
     if behind < MOST_BEHIND:
         return None
-    reason = (
-        f"{(1 - behind) * rate_rps:.4g}/s of the offered {rate_rps:.4g}/s were completed in "
-        f"{len(counts.due) * TICK_S:.1f} s, which are too short to show growth"
+    return _undecided(
+        f"{(1 - behind) * trial.rate_rps:.4g}/s of the offered {trial.rate_rps:.4g}/s were "
+        f"completed in {trial.seconds:.1f} s, which are too short to show growth"
     )
-    return Verdict(TrialState.UNDECIDED, (reason,))
 
 
 def _clearly_missed(stats: Stats, goal: Goal) -> Verdict | None:
@@ -188,27 +207,18 @@ def _missed(stats: Stats, goal: Goal) -> Verdict | None:
     return Verdict(TrialState.DEGRADED, missed, Cause.OBJECTIVE) if missed else None
 
 
-def _steady(spec: TrialSpec, rate_rps: float, stats: Stats, counts: Ticks) -> tuple[str, ...]:
-    levels = backlog.backlog_s(counts, rate_rps, spec.settle_s)
+def _steady(trial: _Paced) -> tuple[str, ...]:
+    levels, stats = trial.levels, trial.stats
     if not len(levels):
         return (f"{stats.ok} succeeded in less than a second",)
     reason = (
-        f"backlog steady at {float(levels[-1]):.2f} s of work; {rate_rps:.4g}/s offered, "
+        f"backlog steady at {float(levels[-1]):.2f} s of work; {trial.rate_rps:.4g}/s offered, "
         f"{stats.throughput_rps:.4g}/s completed, p99 {1000 * stats.total.p99_s:.0f} ms"
     )
-    later = int(counts.in_flight[-1])
+    later = int(trial.counts.in_flight[-1])
     if later > MOST_AFTERWARDS * stats.due:
         reason = f"{reason}; {later} of {stats.due} answers came after the load's end"
     peak_s = float(levels.max() - levels.min())
-    if peak_s < BURST * _rise_s(spec, rate_rps):
+    if peak_s < BURST * trial.limit_s:
         return (reason,)
-    return (
-        reason,
-        f"in between it rose by {peak_s:.1f} s and drained again: a burst of noise",
-    )
-
-
-def _rise_s(spec: TrialSpec, rate_rps: float) -> float:
-    if spec.rise_s is not None:
-        return spec.rise_s
-    return backlog.least_rise_s(rate_rps, spec.planned_s)
+    return reason, f"in between it rose by {peak_s:.1f} s and drained again: a burst of noise"

@@ -96,7 +96,7 @@ class Stats:
     @property
     def due(self) -> int:
         """Iterations that were due."""
-        return self.total.count + self.cut_off
+        return self.ended + self.cut_off
 
     @property
     def ok(self) -> int:
@@ -106,7 +106,12 @@ class Stats:
     @property
     def failed(self) -> int:
         """Iterations that failed."""
-        return self.total.count - self.total.ok
+        return self.ended - self.ok
+
+    @property
+    def ended(self) -> int:
+        """Iterations that ended, successfully or not."""
+        return self.total.count
 
     @property
     def errors(self) -> tuple[tuple[str, int], ...]:
@@ -117,9 +122,19 @@ class Stats:
         return tuple(counts.most_common())
 
     @property
+    def error_texts(self) -> tuple[str, ...]:
+        """The same as text: "3 x connection refused"."""
+        return tuple(f"{count} x {name}" for name, count in self.errors)
+
+    @property
     def completed_rps(self) -> float:
         """Successful iterations per second, from the first due instant to the last end."""
         return self.ok / self.load_s if self.load_s > 0 else 0.0
+
+    @property
+    def ended_rps(self) -> float:
+        """The same with the failed ones."""
+        return self.ended / self.load_s if self.load_s > 0 else 0.0
 
 
 class TrialState(StrEnum):

@@ -56,32 +56,11 @@ def first_failure(rules: Iterable[SlaRule], iterations: WorkloadIterations) -> i
     return min(failures, default=None)
 
 
-def _status(success: bool) -> str:
-    return "Passed" if success else "Failed"
-
-
-def _judged(rule: Criterion, sums: Sums) -> Check:  # noqa: PLR0911 (one each)
-    match rule:
-        case Objective():
-            return _objective(rule, sums)
-        case FailureRate():
-            return _failure_rate(rule, sums)
-        case MaxSecondsPerIteration():
-            message = "Maximum seconds per iteration"
-            return _at_most("max_seconds_per_iteration", message, sums.longest_s, rule.max_s)
-        case MaxAvgDuration():
-            message = "Average duration of one iteration"
-            return _at_most("max_avg_duration", message, sums.good_mean_s, rule.max_s)
-        case MaxAvgDurationPerAtomic():
-            return _per_atomic(rule, sums)
-        case Outliers():
-            return _outliers(rule, sums)
-        case PerformanceDegradation():
-            return _degradation(rule, sums)
-        case MaxPercentiles() | MinThroughput() | MinIterations():
-            return _own(rule, sums)
-        case _:
-            assert_never(rule)
+def _judged(criterion: Criterion, sums: Sums) -> Check:
+    if isinstance(criterion, Objective):
+        return _objective(criterion, sums)
+    success, detail = _found(criterion, sums)
+    return Check(criterion.name, success, f"{detail} {'Passed' if success else 'Failed'}")
 
 
 def _objective(objective: Objective, sums: Sums) -> Check:
@@ -102,81 +81,79 @@ def _objective(objective: Objective, sums: Sums) -> Check:
     return Check(str(objective), found_s < objective.limit_s, detail)
 
 
-def _at_most(criterion: str, message: str, found_s: float, max_s: float) -> Check:
-    success = found_s <= max_s
-    detail = f"{message} {found_s:.2f}s <= {max_s:.2f}s - {_status(success)}"
-    return Check(criterion, success, detail)
+def _found(rule: SlaRule, sums: Sums) -> tuple[bool, str]:  # noqa: PLR0911 (one each)
+    """Return whether a rule is fulfilled, and the text before "Passed" or "Failed"."""
+    match rule:
+        case FailureRate():
+            return _failure_rate(rule, sums)
+        case MaxSecondsPerIteration():
+            return _at_most("Maximum seconds per iteration", sums.longest_s, rule.max_s)
+        case MaxAvgDuration():
+            return _at_most("Average duration of one iteration", sums.good_mean_s, rule.max_s)
+        case MaxAvgDurationPerAtomic():
+            return _per_atomic(rule, sums)
+        case Outliers():
+            count = sums.outliers(rule)
+            text = f"Maximum number of outliers {count} <= {rule.max_count} -"
+            return count <= rule.max_count, text
+        case PerformanceDegradation():
+            return _degradation(rule, sums)
+        case MaxPercentiles():
+            return _percentiles(rule, sums)
+        case MinThroughput():
+            rate = sums.good / sums.load_s if sums.load_s > 0 else 0.0
+            text = f"Successful iterations per second {rate:.2f} >= {rule.min_rps:.2f} -"
+            return rate >= rule.min_rps, text
+        case MinIterations():
+            text = f"Successful iterations {sums.good} >= {rule.count} -"
+            return sums.good >= rule.count, text
+        case _:
+            assert_never(rule)
 
 
-def _failure_rate(rule: FailureRate, sums: Sums) -> Check:
-    count = sums.count
-    rate = sums.failed * 100.0 / count if count else 0.0
+def _at_most(message: str, found_s: float, max_s: float) -> tuple[bool, str]:
+    return found_s <= max_s, f"{message} {found_s:.2f}s <= {max_s:.2f}s -"
+
+
+def _failure_rate(rule: FailureRate, sums: Sums) -> tuple[bool, str]:
+    rate = sums.failed * 100.0 / sums.count if sums.count else 0.0
     # Rally judges after each iteration, so without iterations there is no failure.
-    success = not count or rule.min_percent <= rate <= rule.max_percent
+    success = not sums.count or rule.min_percent <= rate <= rule.max_percent
     limits = f"{rule.min_percent:.2f}% <= {rate:.2f}% <= {rule.max_percent:.2f}%"
-    return Check("failure_rate", success, f"Failure rate criteria {limits} - {_status(success)}")
+    return success, f"Failure rate criteria {limits} -"
 
 
-def _per_atomic(rule: MaxAvgDurationPerAtomic, sums: Sums) -> Check:
+def _per_atomic(rule: MaxAvgDurationPerAtomic, sums: Sums) -> tuple[bool, str]:
     # An action that never ran has a mean of 0 s and passes: Rally's pitfall.
     means = {action: sums.action_mean_s.get(action, 0.0) for action in rule.max_s}
-    success = all(means[action] <= most for action, most in rule.max_s.items())
     lines = [
         f"Action: '{action}'. {means[action]:.2f}s <= {most:.2f}s"
         for action, most in rule.max_s.items()
     ]
     head = "Average duration of one iteration for atomic actions:"
-    detail = "\n".join([head, *lines, f"Status: {_status(success)}"])
-    return Check("max_avg_duration_per_atomic", success, detail)
+    success = all(means[action] <= most for action, most in rule.max_s.items())
+    return success, "\n".join([head, *lines, "Status:"])
 
 
-def _has(action: str, iterations: WorkloadIterations) -> bool:
-    return action in iterations.action_count
-
-
-def _outliers(rule: Outliers, sums: Sums) -> Check:
-    count = sums.outliers(rule)
-    success = count <= rule.max_count
-    detail = f"Maximum number of outliers {count} <= {rule.max_count} - {_status(success)}"
-    return Check("outliers", success, detail)
-
-
-def _degradation(rule: PerformanceDegradation, sums: Sums) -> Check:
+def _degradation(rule: PerformanceDegradation, sums: Sums) -> tuple[bool, str]:
     found = 0.0
     if sums.good_range_s is not None:
         shortest, longest = (max(time_s, TICK_S) for time_s in sums.good_range_s)
         found = (longest / shortest - 1) * 100.0
-    success = found <= rule.max_percent
     shown = f"{found:.6f}".rstrip("0")
     shown += "0" if shown.endswith(".") else ""
-    detail = f"Current degradation: {shown}% - {_status(success)}"
-    return Check("performance_degradation", success, detail)
+    return found <= rule.max_percent, f"Current degradation: {shown}% -"
 
 
-def _own(rule: MaxPercentiles | MinThroughput | MinIterations, sums: Sums) -> Check:
-    match rule:
-        case MinIterations():
-            success = sums.good >= rule.count
-            message = f"Successful iterations {sums.good} >= {rule.count}"
-            return Check("min_iterations", success, f"{message} - {_status(success)}")
-        case MinThroughput():
-            rate = sums.good / sums.load_s if sums.load_s > 0 else 0.0
-            success = rate >= rule.min_rps
-            message = f"Successful iterations per second {rate:.2f} >= {rule.min_rps:.2f}"
-            return Check("min_throughput", success, f"{message} - {_status(success)}")
-        case MaxPercentiles():
-            return _percentiles(rule, sums)
-
-
-def _percentiles(rule: MaxPercentiles, sums: Sums) -> Check:
+def _percentiles(rule: MaxPercentiles, sums: Sums) -> tuple[bool, str]:
     if not sums.good:
-        return Check("max_percentiles", False, "No successful iteration - Failed")
+        return False, "No successful iteration -"
     found = {wanted: sums.percentile_s(wanted) for wanted in rule.max_s}
-    success = all(found[wanted] <= most for wanted, most in rule.max_s.items())
     parts = [
         f"p{wanted:g} {found[wanted]:.3f}s <= {most:.3f}s" for wanted, most in rule.max_s.items()
     ]
-    return Check("max_percentiles", success, f"{', '.join(parts)} - {_status(success)}")
+    success = all(found[wanted] <= most for wanted, most in rule.max_s.items())
+    return success, f"{', '.join(parts)} -"
 
 
 def _first(rule: SlaRule, iterations: WorkloadIterations) -> int | None:  # noqa: PLR0911 (one each)
@@ -223,7 +200,7 @@ def _first_atomic(rule: MaxAvgDurationPerAtomic, iterations: WorkloadIterations)
             _running(iterations.action_s[action], good, iterations.action_count[action]) > most
         )
         for action, most in rule.max_s.items()
-        if _has(action, iterations)
+        if action in iterations.action_count
     ]
     return min((row for row in rows if row is not None), default=None)
 

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from loadstone.analysis.criteria import Criterion, Outliers
 from loadstone.analysis.iterations import Iterations, iterations
 from loadstone.analysis.model import TICK_S, Durations, Failure, Stats, Ticks
-from loadstone.analysis.percentile import percentile
 from loadstone.analysis.sums import OutlierWatch, Sums, WorkloadIterations
 from loadstone.engine import parquet
 from loadstone.engine.callables.model import ITERATION, PAUSE
@@ -231,15 +230,12 @@ def action_times(
     (engine/callables), the row of an action includes nested actions; else each row is a request,
     and an action is the sum of the requests in it (keystone/scenarios/atomics).
     """
-    if len(samples) and len(samples) == len(rows.number) and _is_one_action(samples):
+    is_single = 0 < len(samples) == len(rows.number)
+    if is_single and (samples.action == samples.action[0]).all():
         # Each row is an iteration, so no lookup is needed.
         paths, ones = _paths(actions[samples.action[0] :][:1]), np.ones(len(rows.number))
         return tuple(ActionTimes(path, rows.duration_s, ones, rows.failed) for path in paths)
     return tuple(_action_times(samples, actions, rows, path) for path in _paths(actions))
-
-
-def _is_one_action(samples: Samples) -> bool:
-    return bool((samples.action == samples.action[0]).all())
 
 
 def _paths(actions: Sequence[str]) -> tuple[str, ...]:
@@ -490,12 +486,9 @@ class Aggregator:
             backlog_growth=growth(timeline.in_flight / rate_rps) if rate_rps else 0.0,
             latency_slope=self._slope(),
         )
-        if offered_s is None:
-            return Computed(
-                replace(stats, throughput_rps=stats.completed_rps), timeline, self.sums()
-            )
         whole_s = len(timeline.due) * TICK_S
         rps = float(timeline.ok.sum() / whole_s) if whole_s else 0.0
+        rps = stats.completed_rps if offered_s is None else rps
         return Computed(replace(stats, throughput_rps=rps), timeline, self.sums())
 
     def timeline(self, seconds: float) -> Ticks:
@@ -603,6 +596,20 @@ def growth(backlog_s: Floats) -> float:
     i, j = np.triu_indices(len(y), k=1)
     (median,) = percentile((y[j] - y[i]) / ((j - i) * stride * TICK_S), [50])
     return median
+
+
+def percentile(values: Floats, percents: Sequence[float]) -> list[float]:
+    """Return percentiles of at least one value; reorders the array.
+
+    Values are interpolated linearly (type 7 of Hyndman and Fan 1996), as np.percentile does, which
+    imports numpy.ma (2 MB).
+    """
+    places = np.asarray(percents) / 100 * (len(values) - 1)
+    below, above = np.floor(places).astype(np.intp), np.ceil(places).astype(np.intp)
+    values.partition(np.concatenate([below, above]))
+    low, high = values[below], values[above]
+    found: list[float] = (low + (high - low) * (places - below)).tolist()
+    return found
 
 
 def _ticks(times_ns: Ints) -> Ints:

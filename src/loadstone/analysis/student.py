@@ -62,20 +62,16 @@ def _incomplete_beta(a: float, b: float, x: float, rest: float) -> float:
 
 
 def _continued_fraction(a: float, b: float, x: float) -> float:
-    c, d = 1.0, 1 / _nonzero(1 - (a + b) * x / (a + 1))
+    c, d = 1.0, 1 / (1 - (a + b) * x / (a + 1) or _TINY)
     value = d
     for m in count(1):
         even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
         odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
         before = value
         for term in (even, odd):
-            d = 1 / _nonzero(1 + term * d)
-            c = _nonzero(1 + term / c)
+            d = 1 / (1 + term * d or _TINY)
+            c = 1 + term / c or _TINY
             value *= c * d
         if abs(value - before) <= _PRECISION * abs(value):
             break
     return value
-
-
-def _nonzero(value: float) -> float:
-    return value or _TINY

@@ -29,15 +29,12 @@ def _of_group(samples: Samples, trace: Trace, actions: Sequence[str]) -> Iterabl
     order = np.argsort(-rows.latency_ns, kind="stable")[:MOST]
     ids = trace.ids(rows.action[order], rows.iteration[order])
     for row, trace_id in zip(order.tolist(), ids, strict=True):
+        outcome, status = Outcome(int(rows.outcome[row])), int(rows.status[row])
         yield TracedRequest(
             trace_id,
             actions[int(rows.action[row])],
             int(rows.iteration[row]),
             int(rows.due_ns[row]) / 1e9,
             int(rows.latency_ns[row]) / 1e9,
-            _result(Outcome(int(rows.outcome[row])), int(rows.status[row])),
+            str(status) if outcome is Outcome.OK else in_words(outcome, status),
         )
-
-
-def _result(outcome: Outcome, status: int) -> str:
-    return str(status) if outcome is Outcome.OK else in_words(outcome, status)

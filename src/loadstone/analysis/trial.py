@@ -12,7 +12,7 @@ from loadstone.analysis.iterations import iterations
 from loadstone.analysis.judge import TrialSpec, judge
 from loadstone.analysis.model import NOT_JUDGED, TICK_S, Trial
 from loadstone.analysis.sla import judge_criteria
-from loadstone.analysis.stats import compute_stats
+from loadstone.analysis.stats import Computed, compute_stats
 from loadstone.engine.health import Health
 from loadstone.engine.parquet import SampleFile
 from loadstone.engine.samples import Samples
@@ -38,24 +38,17 @@ def assess(
 ) -> Trial:
     """Compute the statistics of a trial and judge it."""
     seconds = offered_s(samples, spec)
-    criteria = goal.objectives
-    computed = compute_stats(samples, actions, criteria, spec.rate_rps, seconds)
+    computed = compute_stats(samples, actions, goal.objectives, spec.rate_rps, seconds)
     stats, timeline = computed.stats, computed.timeline
     if spec.rate_rps is None and isinf(spec.planned_s):
         # Whole ticks would not include the last iterations.
         stats = replace(stats, throughput_rps=stats.completed_rps)
     verdict = starved(samples, spec.max_connections) if health.is_valid else None
-    return Trial(
-        number=spec.number,
-        rate_rps=spec.rate_rps,
-        purpose=spec.purpose,
+    return replace(
+        _unjudged(spec, computed, health, goal.objectives, actions),
         planned_s=seconds if isinf(spec.planned_s) else spec.planned_s,
         stats=stats,
-        timeline=timeline,
-        health=health,
         verdict=verdict or judge(spec, stats, timeline, health, goal),
-        checks=judge_criteria(criteria, computed.sums),
-        actions=tuple(actions),
     )
 
 
@@ -68,6 +61,16 @@ def checked(
 ) -> Trial:
     """Compute the statistics of a trial and check its criteria; there is no verdict."""
     computed = compute_stats(samples, actions, criteria, spec.rate_rps)
+    return _unjudged(spec, computed, health, criteria, actions)
+
+
+def _unjudged(
+    spec: TrialSpec,
+    computed: Computed,
+    health: Health,
+    criteria: Sequence[Criterion],
+    actions: Sequence[str],
+) -> Trial:
     return Trial(
         number=spec.number,
         rate_rps=spec.rate_rps,

@@ -151,7 +151,7 @@ def _has_failed(trial: Trial) -> bool:
 def _failure(trial: Trial) -> str:
     if not trial.stats.total.count:
         return f"no iteration ended within {trial.planned_s:g} s; give more --seconds"
-    kinds = ", ".join(f"{count} x {kind}" for kind, count in trial.stats.errors[:3])
+    kinds = ", ".join(trial.stats.error_texts[:3])
     return (
         f"{trial.stats.failed} of {trial.stats.total.count} iterations failed ({kinds}); a "
         "comparison of speed needs a load that both answer"

@@ -1,16 +1,15 @@
 """Brackets, then bisects, with the help of capacity estimates from overloaded trials."""
 
 import math
-from collections.abc import Generator
 from dataclasses import replace
 
 from loadstone.analysis.model import Cause, Trial, TrialState
 from loadstone.plan.load import OpenLoad
-from loadstone.search.confirmation import ROOM, SIGMAS, Known, height_s
+from loadstone.search.confirmation import ROOM, SIGMAS, height_s, least_height_s
 from loadstone.search.curve import with_curve
 from loadstone.search.guard import at_least, guarded, no_more_than
-from loadstone.search.model import Capacity, CapacityKind, Strategy, TrialRequest
-from loadstone.search.pool import Pool, estimate, saturated
+from loadstone.search.model import Capacity, CapacityKind, Part, Strategy
+from loadstone.search.pool import Pool, ThroughputEstimate, estimate, overloaded
 from loadstone.search.ramp import Knee, ramp
 from loadstone.search.session import Session
 from loadstone.search.settings import SearchSettings
@@ -43,7 +42,8 @@ class _Bisection:
     def __init__(self, session: Session, knee: Knee) -> None:
         self._session = session
         self._knee = knee
-        self._known = Known(knee.throughput_rps, 0.1 * knee.throughput_rps, DISPERSION)
+        reached_rps = knee.throughput_rps
+        self._known = ThroughputEstimate(reached_rps, 0.1 * reached_rps, DISPERSION)
         self._pool = Pool()
         self._low: float | None = None
         self._high: float | None = None
@@ -79,17 +79,18 @@ class _Bisection:
         above = max(guess, self._low or 0.0) * (1 + FIRST_DISTANCE)
         return min(above, self._session.settings.ceiling_rps)
 
-    def _try(self, rate_rps: float) -> Generator[TrialRequest, Trial, None]:
+    def _try(self, rate_rps: float) -> Part[None]:
         distance = FIRST_DISTANCE
         if self._low is not None and self._high is not None:
             distance = (self._high - self._low) / self._high / 2
         # Long enough for the backlog to move by much more than six requests and its random walk.
         noise = self._known.dispersion + self._session.settings.arrival_dispersion
         walk_s = noise / self._known.rate_rps * (SIGMAS / distance) ** 2
-        wanted_s = max(ROOM * self._known.least_height_s / distance, walk_s)
+        least_s = least_height_s(self._known.rate_rps)
+        wanted_s = max(ROOM * least_s / distance, walk_s)
         most_s = min(LONGEST_S, self._session.left_s - RESERVE_S)
         seconds = min(most_s, max(SHORTEST_S, wanted_s))
-        height = height_s(self._known, distance, seconds)
+        height = height_s(self._known.rate_rps, distance, seconds)
         trial = yield from self._session.run_trial(
             OpenLoad(rate_rps, seconds), "bisect", alarm_s=height, rise_s=height
         )
@@ -107,12 +108,10 @@ class _Bisection:
                 self._reasons, self._cause = trial.verdict.reasons, trial.verdict.cause
             case TrialState.UNDECIDED | TrialState.INVALID:
                 self._is_undecided = True
-        least = max(4, 2 * self._knee.in_flight)
-        self._pool += saturated(trial.timeline, least, skip_s=1.0 + self._session.settle_s)
+        self._pool += overloaded(trial.timeline, self._knee.in_flight, self._session.settle_s)
         found = estimate(self._pool)
         if found is not None:
-            dispersion = max(found.dispersion, 0.02)
-            self._known = Known(found.rate_rps, found.half_width_rps, dispersion)
+            self._known = replace(found, dispersion=max(found.dispersion, 0.02))
 
     def _state(self) -> Capacity:
         if self._low is None and self._high is None:

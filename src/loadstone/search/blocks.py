@@ -6,12 +6,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from loadstone.analysis.model import TICK_S, Cause, Trial
-
-Counts = NDArray[np.int64]
-Flags = NDArray[np.bool_]
+from loadstone.search.pool import full_runs
 
 BLOCK_S = 1.0
 FULL = 1.1  # of the number in flight that keeps every worker busy (Little's law)
@@ -50,7 +47,7 @@ def blocks(trials: Sequence[Trial], since_s: float = 0.0) -> tuple[Block, ...]:
             of_trial = _of_trial(trial, least, skip, begin_s, requests)
             found += [one for one in of_trial if one.at_s >= since_s]
         begin_s += trial.spent_s
-        requests += trial.stats.ok + trial.stats.failed
+        requests += trial.stats.ended
     return tuple(found)
 
 
@@ -120,28 +117,12 @@ def _response_s(trials: Sequence[Trial]) -> float:
     return min((trial.stats.service.median_s for trial in trials if trial.stats.ok), default=0.0)
 
 
-def _is_full(trial: Trial, least: float, skip: int) -> Flags:
-    """Return the ticks that begin and end with the service full."""
-    full = trial.timeline.in_flight >= least
-    both: Flags = full & np.concatenate([[False], full[:-1]])
-    both[:skip] = False
-    return both
-
-
-def _ended(trial: Trial) -> Counts:
-    """Return the requests that were served in each tick; refused ones were not."""
-    counts = trial.timeline
-    is_refused = trial.verdict.cause is Cause.ERRORS
-    return counts.ok if is_refused else counts.ok + counts.failed
-
-
 def _of_trial(
     trial: Trial, least: float, skip: int, begin_s: float, requests: float
 ) -> list[Block]:
     counts = trial.timeline
-    both = _is_full(trial, least, skip)
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], both.astype(np.int8), [0]])))
-    ended = _ended(trial)
+    # Refused requests were not served.
+    ended = counts.ok if trial.verdict.cause is Cause.ERRORS else counts.ok + counts.failed
     before = requests + np.concatenate([[0], np.cumsum(ended)])
     width = round(BLOCK_S / TICK_S)
     return [
@@ -153,6 +134,6 @@ def _of_trial(
             float(counts.in_flight[at - 1]),
             float(ended[at : at + width].sum()) / BLOCK_S,
         )
-        for begin, end in list(pairwise(edges.tolist()))[::2]
+        for begin, end in full_runs(counts, least, skip)
         for at in range(begin, end - width + 1, width)
     ]

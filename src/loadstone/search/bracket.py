@@ -1,7 +1,6 @@
 """Confirms N by constant rates: one slightly below must be sustained, one slightly above not."""
 
 import math
-from collections.abc import Generator
 from enum import StrEnum
 
 import numpy as np
@@ -11,15 +10,13 @@ from loadstone.analysis.model import Cause, Trial, TrialState
 from loadstone.plan.load import OpenLoad
 from loadstone.search.confirmation import (
     PATIENCE_S,
-    Confirmation,
-    Known,
     height_s,
     plan_confirmation,
     power,
 )
 from loadstone.search.depth import DEEP, Depths, RequestsRefused
-from loadstone.search.model import TrialRequest
-from loadstone.search.pool import estimate
+from loadstone.search.model import Part
+from loadstone.search.pool import ThroughputEstimate, estimate
 from loadstone.search.session import Session
 
 ATTEMPTS = 3  # below N, because a noise burst may fail one
@@ -40,8 +37,6 @@ SURE = 2.0  # least power in sigmas for a sustained trial above the estimate to 
 UNKNOWN_DISPERSION = 0.3
 LEAST_DISPERSION = 0.02
 WIDEST = 0.25
-
-Part = Generator[TrialRequest, Trial, None]
 
 
 class Flag(StrEnum):
@@ -74,15 +69,16 @@ class Bracket:
         self.reasons: tuple[str, ...] = ()
 
     @property
-    def known(self) -> Known:
+    def known(self) -> ThroughputEstimate:
         """The meter's estimate, with the noise that open-loop trials add."""
         found = estimate(self._depths.pool)
         extra = self._session.settings.arrival_dispersion
         if found is None:
             rate = self._depths.rate_rps
-            return Known(rate, 0.1 * rate, UNKNOWN_DISPERSION + extra)
+            return ThroughputEstimate(rate, 0.1 * rate, UNKNOWN_DISPERSION + extra)
         half_width = min(found.half_width_rps, WIDEST * found.rate_rps)
-        return Known(found.rate_rps, half_width, max(found.dispersion, LEAST_DISPERSION) + extra)
+        noise = max(found.dispersion, LEAST_DISPERSION) + extra
+        return ThroughputEstimate(found.rate_rps, half_width, noise)
 
     @property
     def estimate(self) -> tuple[str, ...]:
@@ -109,7 +105,7 @@ class Bracket:
         """Whether the highest rate that may be offered was sustained twice."""
         return self.steady == self._session.settings.ceiling_rps
 
-    def confirm_below(self, longest_s: float, above_s: float, chunk_s: float) -> Part:
+    def confirm_below(self, longest_s: float, above_s: float, chunk_s: float) -> Part[None]:
         """Find a sustained rate slightly below N; only several failures contradict the meter."""
         rate_rps = math.inf
         failed = 0
@@ -125,7 +121,8 @@ class Bracket:
                 return
             rate_rps = min(rate_rps, known.rate_rps * (1 - terms.distance))
             begin_s = self._session.spent_s
-            trial = yield from self._patient(rate_rps, terms)
+            purpose = "must hold: a little below"
+            trial = yield from self._patient(rate_rps, purpose, terms.seconds, terms.height_s)
             if self._record_below(trial, rate_rps):
                 return
             if trial.verdict.cause is Cause.ERRORS:
@@ -166,7 +163,7 @@ class Bracket:
             self._depths.add(trial, begin_s, self._session.settle_s)
         return True
 
-    def confirm_above(self, longest_s: float, chunk_s: float) -> Part:
+    def confirm_above(self, longest_s: float, chunk_s: float) -> Part[None]:
         """Find a rate slightly above N that is not sustained; two sustained trials contradict N.
 
         After a sustained one the service is metered again, because it may have become faster.
@@ -180,15 +177,16 @@ class Bracket:
             rate_rps = min(known.rate_rps * (1 + step), self._session.settings.ceiling_rps)
             seconds = min(terms.seconds, self._session.left_s - self._reserve_s)
             begin_s = self._session.spent_s
-            trial = yield from self._strict(rate_rps, step, seconds)
+            height = height_s(self.known.rate_rps, step, seconds)
+            load = OpenLoad(rate_rps, seconds)
+            purpose = "must fail: a little above"
+            trial = yield from self._session.run_trial(load, purpose, height, height)
             if trial.verdict.state is TrialState.DEGRADED:
                 is_clear = passes == 0 and self.steady is None
                 self._record_above(trial, rate_rps, begin_s, is_clear=is_clear)
                 break
-            if (
-                trial.verdict.state is not TrialState.SUSTAINED
-                or power(known, step, seconds) < SURE
-            ):
+            is_steady = trial.verdict.state is TrialState.SUSTAINED
+            if not is_steady or power(known, step, seconds) < SURE:
                 break
             passes += 1
             self.passed = rate_rps
@@ -233,35 +231,19 @@ class Bracket:
         if trial.verdict.state is TrialState.DEGRADED:
             self.high = rate_rps
             self.reasons = trial.verdict.reasons
-        return False
-
-    def _patient(
-        self, rate_rps: float, terms: Confirmation
-    ) -> Generator[TrialRequest, Trial, Trial]:
-        # Below capacity a backlog by noise may drain again, so the trial is judged at its end.
-        trial = yield from self._session.run_trial(
-            OpenLoad(rate_rps, terms.seconds),
-            "must hold: a little below",
-            alarm_s=_patience_s(terms.height_s),
-            rise_s=terms.height_s / NEARLY,
-        )
         if trial.verdict.cause is Cause.ERRORS:
             self.flags.add(Flag.ERRORS_BELOW)
         elif trial.verdict.cause is Cause.OBJECTIVE:
             self.flags.add(Flag.OBJECTIVE)
-        return trial
+        return False
 
-    def _strict(
-        self, rate_rps: float, distance: float, seconds: float
-    ) -> Generator[TrialRequest, Trial, Trial]:
-        height = height_s(self.known, distance, seconds)
-        return (
-            yield from self._session.run_trial(
-                OpenLoad(rate_rps, seconds), "must fail: a little above", height, height
-            )
-        )
+    def _patient(self, rate_rps: float, purpose: str, seconds: float, height: float) -> Part[Trial]:
+        # Below capacity a backlog by noise may drain again, so the trial is judged at its end.
+        patience_s = max(PATIENCE * height, PATIENCE_S)
+        load = OpenLoad(rate_rps, seconds)
+        return (yield from self._session.run_trial(load, purpose, patience_s, height / NEARLY))
 
-    def _descend(self, rate_rps: float) -> Part:
+    def _descend(self, rate_rps: float) -> Part[None]:
         """Step down to a sustained rate, then bisect the bracket while there is time."""
         step = FAR_STEP if Flag.OBJECTIVE in self.flags else STEP
         while self._session.left_s > DESCENT_S / 2 + RESERVE_S and not self._is_bracketed:
@@ -271,12 +253,9 @@ class Bracket:
             else:
                 rate_rps = (self.low + self.high) / 2
             seconds = min(DESCENT_S, self._session.left_s - RESERVE_S)
-            height = height_s(self.known, STEP, seconds)
+            height = height_s(self.known.rate_rps, STEP, seconds)
             begin_s = self._session.spent_s
-            # As below N, the number in flight also rises and falls by chance.
-            trial = yield from self._session.run_trial(
-                OpenLoad(rate_rps, seconds), "step down", _patience_s(height), height / NEARLY
-            )
+            trial = yield from self._patient(rate_rps, "step down", seconds, height)
             if trial.verdict.state is TrialState.SUSTAINED:
                 self.low = rate_rps
             elif trial.verdict.state is TrialState.DEGRADED:
@@ -298,8 +277,3 @@ class Bracket:
         blocks = self._depths.pool.blocks(1.0)
         quiet = float(np.median(np.concatenate(blocks))) if blocks else 0.0
         return max(known.rate_rps + 2 * known.half_width_rps, 1.005 * quiet)
-
-
-def _patience_s(height: float) -> float:
-    """Return the backlog at which a trial below the capacity is stopped."""
-    return max(PATIENCE * height, PATIENCE_S)

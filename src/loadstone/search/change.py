@@ -14,9 +14,8 @@ from itertools import pairwise
 import numpy as np
 
 from loadstone.analysis.model import TICK_S
-from loadstone.search.pool import LAG_S, Counts, Pool
+from loadstone.search.pool import BLOCK_S, Counts, Pool, in_blocks, long_run_variance
 
-BLOCK_S = 2.0
 WALD = 30.0  # 5.5 standard errors: the cut is the best of many, and blocks are correlated
 LEAST_STEP = 0.03  # of the level; the effect of a leak or a cold start in one search is smaller
 LEAST_S = 6.0  # on either side
@@ -113,16 +112,23 @@ def _change(seen: Counts, rates: Counts, ends_s: Counts, least_s: float) -> Cut 
         return None
     cuts = np.arange(least, n - least + 1)
     sums = np.concatenate([[0.0], np.cumsum(rates)])
-    before = sums[cuts] / cuts
-    after = (sums[n] - sums[cuts]) / (n - cuts)
+    steps = (sums[n] - sums[cuts]) / (n - cuts) - sums[cuts] / cuts
     # The least squares: the between-groups sum of squares is largest.
-    cut = int(cuts[np.argmax(cuts * (n - cuts) / n * (after - before) ** 2)])
-    if not _is_clear(rates, cut):
+    cut = int(cuts[np.argmax(cuts * (n - cuts) / n * steps**2)])
+    before, after = rates[:cut], rates[cut:]
+    level, later = float(before.mean()), float(after.mean())
+    step = abs(later - level) / level if level > 0 else 0.0
+    if step < LEAST_STEP or not (_is_clear(before, after) and _stays(before, after)):
         return None
-    levels = float(seen[:cut].mean()), float(seen[cut:].mean())
-    instants = float(ends_s[cut - 1]), float(ends_s[cut]) - BLOCK_S
-    after_s = (n - cut) * BLOCK_S
-    return Cut(*levels, *instants, after_s, lasts=_lasts(rates, cut))
+    lasting_s = len(after if later < level else before) * BLOCK_S
+    return Cut(
+        before_rps=float(seen[:cut].mean()),
+        after_rps=float(seen[cut:].mean()),
+        last_s=float(ends_s[cut - 1]),
+        first_s=float(ends_s[cut]) - BLOCK_S,
+        after_s=(n - cut) * BLOCK_S,
+        lasts=any(step >= size and lasting_s >= least for size, least in LASTING_S),
+    )
 
 
 def fall(ramp_rps: float, completed: float, metered: Pool) -> bool:
@@ -139,23 +145,19 @@ def _blocks(chunks: Sequence[tuple[int, Pool]]) -> tuple[Counts, Counts, Counts]
 
     Ends are saturated seconds since the beginning, including remainders of periods.
     """
-    width = round(BLOCK_S / TICK_S)
-    rates: list[Counts] = []
-    ends: list[Counts] = []
-    levels: list[Counts] = []
+    found: list[tuple[Counts, Counts, Counts]] = []
     begin = 0
     for level, pool in chunks:
         for stretch in pool.stretches:
-            count = len(stretch) // width
-            rates.append(stretch[: count * width].reshape(-1, width).sum(axis=1) / BLOCK_S)
-            ends.append(np.asarray((begin + width * np.arange(1.0, count + 1)) * TICK_S))
-            levels.append(np.full(count, float(level)))
+            rates = in_blocks(stretch, BLOCK_S)
+            ends_s = begin * TICK_S + BLOCK_S * np.arange(1.0, len(rates) + 1)
+            found.append((rates, np.full(len(rates), float(level)), ends_s))
             begin += len(stretch)
-    if not rates:
+    if not found:
         return np.zeros(0), np.zeros(0), np.zeros(0)
-    rate, at = np.concatenate(rates), np.concatenate(levels)
+    rate, at, ends = (np.concatenate(columns) for columns in zip(*found, strict=True))
     shallow = np.where(at > at.min(), rate - _by_depth(chunks), rate) if len(at) else rate
-    return rate, shallow, np.concatenate(ends)
+    return rate, shallow, ends
 
 
 def _by_depth(chunks: Sequence[tuple[int, Pool]]) -> float:
@@ -173,37 +175,14 @@ def _by_depth(chunks: Sequence[tuple[int, Pool]]) -> float:
     return sorted(gaps, key=abs)[(len(gaps) - 1) // 2] if gaps else 0.0
 
 
-def _is_clear(rates: Counts, cut: int) -> bool:
-    before, after = rates[:cut], rates[cut:]
-    level, later = float(before.mean()), float(after.mean())
-    if level <= 0:
-        return False
-    step = abs(later - level) / level
-    if step < LEAST_STEP:
-        return False
-    rests = np.concatenate([before - level, after - later])
-    variance = _long_run_variance(rests) * (1 / len(before) + 1 / len(after))
+def _is_clear(before: Counts, after: Counts) -> bool:
+    """Return whether noise does not explain the difference of two levels."""
+    rests = np.concatenate([before - before.mean(), after - after.mean()])
+    noise, _ = long_run_variance([rests], len(rests), least=1.0)
+    variance = noise * (1 / len(before) + 1 / len(after))
     # A difference of one request per block is no evidence.
     grain = (1 / BLOCK_S) ** 2 / min(len(before), len(after))
-    return (later - level) ** 2 >= WALD * max(variance, grain) and _stays(before, after)
-
-
-def _lasts(rates: Counts, cut: int) -> bool:
-    before, after = rates[:cut], rates[cut:]
-    level, later = float(before.mean()), float(after.mean())
-    step = abs(later - level) / level
-    lasting_s = len(after if later < level else before) * BLOCK_S
-    return any(step >= size and lasting_s >= least_s for size, least_s in LASTING_S)
-
-
-def _long_run_variance(rests: Counts) -> float:
-    n = len(rests)
-    own = float(rests @ rests) / n
-    lags = int(min(LAG_S / BLOCK_S, n / 4))
-    total = own
-    for lag in range(1, lags + 1):
-        total += 2 * (1 - lag / (lags + 1)) * float(rests[lag:] @ rests[:-lag]) / n
-    return max(total, own)
+    return float(after.mean() - before.mean()) ** 2 >= WALD * max(variance, grain)
 
 
 def _stays(before: Counts, after: Counts) -> bool:

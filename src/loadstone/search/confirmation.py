@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 
 from loadstone.analysis.alarm import LEAST_REQUESTS
+from loadstone.search.pool import ThroughputEstimate
 
 SIGMAS = 3.5  # by which the expected drift of a trial's backlog exceeds its random walk
 SHARE = 0.4  # of the expected drift: the height that separates steady from growing
@@ -28,44 +29,38 @@ class Confirmation:
     height_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
-    """The estimate of the capacity when a trial is planned."""
-
-    rate_rps: float
-    half_width_rps: float
-    dispersion: float  # of completions and arrivals together
-
-    @property
-    def least_height_s(self) -> float:
-        """The least backlog that a verdict may depend on: at least six requests."""
-        return max(LEAST_HEIGHT_S, LEAST_REQUESTS / self.rate_rps)
+def least_height_s(rate_rps: float) -> float:
+    """Return the least backlog that a verdict may depend on: at least six requests."""
+    return max(LEAST_HEIGHT_S, LEAST_REQUESTS / rate_rps)
 
 
-def plan_confirmation(known: Known, longest_s: float, *, may_be_short: bool = True) -> Confirmation:
+def plan_confirmation(
+    known: ThroughputEstimate, longest_s: float, *, may_be_short: bool = True
+) -> Confirmation:
     """Plan a trial that distinguishes a rate from the capacity.
 
     In T seconds at distance d the backlog moves by d * T seconds of work, while its random walk has
-    sigma = sqrt(I * T / C) (I: index of dispersion of counts).
+    sigma = sqrt(I * T / C) (I: dispersion of the counts of completions and arrivals together).
     """
+    height = least_height_s(known.rate_rps)
     noise = known.dispersion / known.rate_rps
     if may_be_short and SIGMAS * math.sqrt(noise / longest_s) > TOO_FAR:
         longest_s /= 2
-    farthest = max(FARTHEST, ROOM * known.least_height_s / longest_s)
+    farthest = max(FARTHEST, ROOM * height / longest_s)
     seconds = min(longest_s, max(SHORTEST_S, noise * (SIGMAS / WANTED) ** 2))
     noise_distance = SIGMAS * math.sqrt(noise / seconds)
     distance = min(farthest, max(NEAREST, noise_distance, known.half_width_rps / known.rate_rps))
-    seconds = min(longest_s, max(seconds, ROOM * known.least_height_s / distance))
-    distance = max(distance, min(farthest, ROOM * known.least_height_s / seconds))
-    return Confirmation(distance, seconds, height_s(known, distance, seconds))
+    seconds = min(longest_s, max(seconds, ROOM * height / distance))
+    distance = max(distance, min(farthest, ROOM * height / seconds))
+    return Confirmation(distance, seconds, height_s(known.rate_rps, distance, seconds))
 
 
-def height_s(known: Known, distance: float, seconds: float) -> float:
+def height_s(rate_rps: float, distance: float, seconds: float) -> float:
     """Return the backlog that separates steady from growing."""
-    return max(known.least_height_s, SHARE * distance * seconds)
+    return max(least_height_s(rate_rps), SHARE * distance * seconds)
 
 
-def power(known: Known, distance: float, seconds: float) -> float:
+def power(known: ThroughputEstimate, distance: float, seconds: float) -> float:
     """Return how many sigmas such a trial separates the rate from the capacity by."""
     walk_s = math.sqrt(known.dispersion * seconds / known.rate_rps)
-    return distance * seconds / max(walk_s, known.least_height_s / 1.5)
+    return distance * seconds / max(walk_s, least_height_s(known.rate_rps) / 1.5)

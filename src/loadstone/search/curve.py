@@ -1,12 +1,12 @@
 """Measures the curve of throughput and latency, from low load to slight overload."""
 
 import contextlib
-from collections.abc import Generator, Iterable
+from collections.abc import Iterable
 
 from loadstone.analysis.model import Trial
 from loadstone.errors import LoadTimeUsed
 from loadstone.plan.load import OpenLoad
-from loadstone.search.model import Capacity, Strategy, TrialRequest
+from loadstone.search.model import Strategy, TrialRequest
 from loadstone.search.session import Session
 
 SHARES = (0.2, 0.4, 0.6, 0.8, 0.9, 0.97, 1.05, 1.1)  # of N
@@ -23,17 +23,12 @@ def of_curve(trials: Iterable[Trial]) -> list[Trial]:
 def with_curve(session: Session, body: Strategy) -> Strategy:
     """Run `body`, then measure the curve up to slightly beyond N."""
     found = yield from body
-    if session.settings.curve_s > 0:
-        with contextlib.suppress(LoadTimeUsed):  # late responses took it: N is known all the same
-            yield from _curve(session, found)
+    n_rps, seconds = found.rate_rps, session.settings.curve_s
+    if n_rps is None or seconds <= 0:
+        return found
+    with contextlib.suppress(LoadTimeUsed):  # late responses took it: N is known all the same
+        for share in SHARES:
+            if share * n_rps <= session.settings.ceiling_rps:
+                load = OpenLoad(share * n_rps, seconds)
+                yield TrialRequest(load, f"{PURPOSE}: {share:.0%} of N", alarm_s=ALARM_S)
     return found
-
-
-def _curve(session: Session, found: Capacity) -> Generator[TrialRequest, Trial, None]:
-    if found.rate_rps is None:
-        return
-    for share in SHARES:
-        rate_rps = share * found.rate_rps
-        if rate_rps <= session.settings.ceiling_rps:
-            load = OpenLoad(rate_rps, session.settings.curve_s)
-            yield TrialRequest(load, f"{PURPOSE}: {share:.0%} of N", alarm_s=ALARM_S)

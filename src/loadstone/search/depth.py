@@ -2,15 +2,15 @@
 
 import math
 from collections import Counter
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from loadstone.analysis.model import TICK_S, Cause, Trial
 from loadstone.plan.load import BandLoad
 from loadstone.search.blocks import METERED
 from loadstone.search.change import Cut, LevelChange, change, fall
-from loadstone.search.model import TrialRequest
-from loadstone.search.pool import Pool, ThroughputEstimate, estimate, saturated
+from loadstone.search.model import Part
+from loadstone.search.pool import Pool, ThroughputEstimate, estimate, overloaded, saturated
 from loadstone.search.ramp import USABLE, Knee
 from loadstone.search.refusal import is_refusal
 from loadstone.search.rest import emptied
@@ -97,9 +97,14 @@ class Depths:
         used = self.pool_of(self.top)
         return used if used.seconds >= USED else self.pool_of(self.top - 1)
 
-    def in_flight(self, level: int) -> list[float]:
-        """Return the mean number in flight of each chunk of a level."""
-        return [one.in_flight for one in self.chunks if one.level == level and one.in_flight]
+    def points(self) -> list[tuple[float, float]]:
+        """Return the mean number in flight and the throughput of each level that was metered."""
+        found = []
+        for level in range(len(LEVELS)):
+            seen = [one.in_flight for one in self.chunks if one.level == level and one.in_flight]
+            if seen and (at := estimate(self.pool_of(level))):
+                found.append((sum(seen) / len(seen), at.rate_rps))
+        return found
 
     def gap(self, shallow: int, deep: int) -> float:
         """Return (deeper - shallower) throughput as a share; 0 if it is not significant."""
@@ -110,9 +115,7 @@ class Depths:
         noise = math.hypot(left.half_width_rps, right.half_width_rps) / self.rate_rps
         return share if abs(share) > max(LEAST_GAP, GAP_SIGMAS * noise) else 0.0
 
-    def meter(
-        self, session: Session, seconds: float
-    ) -> Generator[TrialRequest, Trial, ThroughputEstimate | None]:
+    def meter(self, session: Session, seconds: float) -> Part[ThroughputEstimate | None]:
         """Run one band, shallow and deep in turn, and add its completions."""
         level = self.top if self.top > DEEP else (self.count + self.begins) % 2
         low, high = self._marks(level)
@@ -140,19 +143,16 @@ class Depths:
         is_bad = trial.verdict.cause is Cause.ERRORS
         self.refused = self.refused + 1 if is_bad else 0
         refuses = trial.stats.failed > REFUSED_SHARE * trial.stats.due
-        if (
-            is_bad
-            and refuses
-            and (self.refused >= MOST_REFUSED or is_refusal(trial, self.knee.response_s))
-        ):
+        if not is_bad or not refuses:
+            return
+        if self.refused >= MOST_REFUSED or is_refusal(trial, self.knee.response_s):
             raise RequestsRefused(trial)
 
     def add(
         self, trial: Trial, begin_s: float, settle_s: float, *, is_counted: bool = True
     ) -> None:
         """Add the saturated part of an overloaded constant-rate trial."""
-        least = max(4, 2 * self.knee.in_flight)
-        pool = saturated(trial.timeline, least, skip_s=1.0 + settle_s)
+        pool = overloaded(trial.timeline, self.knee.in_flight, settle_s)
         if self.bucket is not None:
             pool = emptied(pool, self.bucket)
         # The trial is saturated towards its end.
@@ -238,12 +238,9 @@ class Depths:
 
         A shallow band afterwards decides: it completes less again if it is depth.
         """
-        return self.top == DEEP and self.gap(SHALLOW, DEEP) > 0 and not self._was_shallow_again
-
-    @property
-    def _was_shallow_again(self) -> bool:
         levels = [one.level for one in self.chunks if one.is_counted]
-        return DEEP in levels and SHALLOW in levels[levels.index(DEEP) :]
+        is_shallow_again = DEEP in levels and SHALLOW in levels[levels.index(DEEP) :]
+        return self.top == DEEP and self.gap(SHALLOW, DEEP) > 0 and not is_shallow_again
 
     def _deepen(self) -> None:
         if self.count < 2 or self.top == DEEPEST or self.is_unconfirmed:

@@ -1,7 +1,7 @@
 """Errors that do not depend on the load: as many at half the load as at all of it."""
 
 import math
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import NormalDist
 
@@ -11,7 +11,7 @@ from loadstone.plan.load import OpenLoad
 from loadstone.search.blocks import blocks
 from loadstone.search.fit import MISFIT, chi_square, contradictions, fit
 from loadstone.search.guard import CHANGED
-from loadstone.search.model import Capacity, TrialRequest
+from loadstone.search.model import Capacity, Part
 from loadstone.search.posterior import posterior
 from loadstone.search.session import Refusals, Session
 from loadstone.search.statement import ALLOWANCE, UNSEEN
@@ -131,7 +131,7 @@ class ConstantErrors:
 
 def counted(trials: Sequence[Trial]) -> Errors:
     """Return the failed requests of trials."""
-    requests = sum(trial.stats.ok + trial.stats.failed for trial in trials)
+    requests = sum(trial.stats.ended for trial in trials)
     return Errors(sum(trial.stats.failed for trial in trials), requests)
 
 
@@ -151,7 +151,7 @@ def constant_errors(trials: Sequence[Trial], allowed: float) -> ConstantErrors |
 
 def _unbiased(trial: Trial) -> Errors:
     """Return the errors of a trial, without the one that stopped it: it came too early."""
-    failed, requests = trial.stats.failed, trial.stats.ok + trial.stats.failed
+    failed, requests = trial.stats.failed, trial.stats.ended
     is_stopped = trial.verdict.cause is Cause.ERRORS and failed > 0
     return Errors(failed - is_stopped, requests - is_stopped)
 
@@ -175,7 +175,7 @@ def depend_on_load(trials: Sequence[Trial]) -> bool:
     return counted(valid).share > MOST_SHARE or _vary(valid)
 
 
-def ask(session: Session, refused: Trial) -> Generator[TrialRequest, Trial, bool]:
+def ask(session: Session, refused: Trial) -> Part[bool]:
     """Say whether errors come at little load, too; where it may be, a trial there tells."""
     allowed = session.settings.error_share
     errors = constant_errors(session.undisturbed, allowed)
@@ -192,7 +192,7 @@ def ask(session: Session, refused: Trial) -> Generator[TrialRequest, Trial, bool
         return True  # nothing shows that they depend on it, and no trial can
     load = OpenLoad(rate_rps, max(LEAST_TRIAL_S, seconds))
     names = [name for name, _ in refused.stats.errors]
-    refusals = Refusals(names[0] if names else "an error", are_tolerated=True)
+    refusals = Refusals(names[0] if names else "an error", tolerates_errors=True)
     purpose = "as many errors at half the load?"
     yield from session.run_trial(load, purpose, pause_s=REST_S, refusals=refusals)
     return constant_errors(session.undisturbed, allowed) is not None

@@ -49,27 +49,19 @@ class TrialEvidence:
         interval is above a failed rate only if that rate or a higher one was sustained in another
         trial, so that the failure was noise.
         """
-        if self.sustained_rps is not None and found.low_rps is None and found.high_rps is not None:
-            return self._between(found)
-        if found.low_rps is not None and found.high_rps is None:
-            return self._below_failures(found, found.low_rps)
-        if found.low_rps is not None and found.high_rps is not None:
-            return self._widened(found, found.low_rps, found.high_rps)
-        return found
-
-    def _between(self, found: Capacity) -> Capacity:
-        """Replace "no more than", because a rate was sustained."""
-        return self._bounded(found, _without(found.words, "no more than"))
-
-    def _below_failures(self, found: Capacity, low_rps: float) -> Capacity:
-        """Replace "at least", because such a rate failed."""
-        failed = self.failed_rps
-        if failed is None or failed > low_rps:
+        low, high, failed = found.low_rps, found.high_rps, self.failed_rps
+        if low is None:
+            if high is None or self.sustained_rps is None:
+                return found
+            return self._bounded(found, "no more than")
+        if high is not None:
+            return self._widened(found, low, high)
+        if failed is None or failed > low:
             return found
-        return replace(self._bounded(found, _without(found.words, "at least")), kind=None)
+        return replace(self._bounded(found, "at least"), kind=None)
 
-    def _bounded(self, found: Capacity, words: tuple[str, ...]) -> Capacity:
-        """Return a capacity between the rates that were tried.
+    def _bounded(self, found: Capacity, contradicted: str) -> Capacity:
+        """Return a capacity between the rates that were tried, without the contradicted note.
 
         A rate above the lowest failed one may have been sustained: then only a failed rate above
         it is an upper bound.
@@ -78,18 +70,13 @@ class TrialEvidence:
         low = self._sustained_below(failed)
         above = [one.rate_rps for one in self.shown if not one.is_sustained]
         high = min((rate for rate in above if rate > (sustained or 0.0)), default=None)
+        notes = _range(low, high)
         if failed is not None and sustained is not None and sustained > failed:
-            note = f"{failed:.4g}/s failed in one trial and {sustained:.4g}/s held in another"
-            notes = (*_range(low, high), note)
-        else:
-            notes = _range(low, high)
+            both = f"{failed:.4g}/s failed in one trial and {sustained:.4g}/s held in another"
+            notes = (*notes, both)
+        words = (*notes, *(one for one in found.words if not one.startswith(contradicted)))
         return replace(
-            found,
-            rate_rps=None,
-            low_rps=low,
-            high_rps=high,
-            confidence=0.0,
-            words=(*notes, *words),
+            found, rate_rps=None, low_rps=low, high_rps=high, confidence=0.0, words=words
         )
 
     def _widened(self, found: Capacity, low: float, high: float) -> Capacity:
@@ -120,7 +107,3 @@ def _range(low: float | None, high: float | None) -> tuple[str, ...]:
     if high is None:
         return (f"at least {low:.4g}/s, which was sustained",)
     return (f"between {low:.4g}/s, which was sustained, and {high:.4g}/s",)
-
-
-def _without(notes: tuple[str, ...], beginning: str) -> tuple[str, ...]:
-    return tuple(one for one in notes if not one.startswith(beginning))

@@ -10,7 +10,7 @@ capacity?").
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import groupby
 from statistics import NormalDist
 
 import numpy as np
@@ -79,9 +79,7 @@ class Effect:
     @property
     def is_clear(self) -> bool:
         """Whether noise does not explain it."""
-        if not self.error:
-            return False
-        return self.is_beyond(LEVEL)
+        return bool(self.error) and self.is_beyond(LEVEL)
 
     def is_beyond(self, level: float) -> bool:
         """Whether noise shows so much, in this direction, with at most this probability."""
@@ -94,6 +92,7 @@ class Stretch:
 
     at_s: float  # of the search's load
     rate_rps: float
+    blocks: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +112,8 @@ class Fit:
         trend = self.trend
         if trend is None or abs(trend.share) < LEAST_TREND:
             return False
-        return trend.is_clear and self.is_steady and _is_plain(trend, self.blocks, _at_s)
+        is_plain = _is_plain(trend, self.blocks, lambda one: one.at_s)
+        return trend.is_clear and self.is_steady and is_plain
 
     @property
     def warms_up(self) -> bool:
@@ -121,7 +121,8 @@ class Fit:
         into = self.into
         if into is None or into.share < LEAST_TREND or not into.is_beyond(WARM):
             return False
-        halves = [np.array_split(rates, 2) for rates in self._by_trial() if len(rates) >= HALVED]
+        trials = [_rates(found) for found in self._by_trial() if len(found) >= HALVED]
+        halves = [np.array_split(rates, 2) for rates in trials]
         return len(halves) > 1 and all(late.mean() > early.mean() for early, late in halves)
 
     @property
@@ -130,7 +131,7 @@ class Fit:
         depth = self.depth
         if depth is None or depth.share > -LEAST_DEPTH or not depth.is_clear:
             return False
-        return _is_plain(depth, self.blocks, _in_flight)
+        return _is_plain(depth, self.blocks, lambda one: one.in_flight)
 
     @property
     def spread(self) -> tuple[Stretch, Stretch] | None:
@@ -146,18 +147,17 @@ class Fit:
         stretches = self._stretches()
         if len(stretches) < LEAST_STRETCHES:
             return False
-        rates = _rates(self.blocks) / self.mean_rps
-        means = np.array([rates[one.start : one.stop].mean() for one in stretches])
+        means = np.array([one.rate_rps for one in stretches]) / self.mean_rps
         counting = dispersion(self.blocks) / (self.mean_rps * BLOCK_S)
-        weights = 1 / (counting / np.array([len(one) for one in stretches]) + ORDINARY**2)
+        weights = 1 / (counting / np.array([one.blocks for one in stretches]) + ORDINARY**2)
         q = float(weights @ (means - np.average(means, weights=weights)) ** 2)
         return q > chi_square(len(stretches) - 1, level)
 
     @property
     def extremes(self) -> tuple[Stretch, Stretch]:
         """The slowest and the fastest stretch."""
-        stretches = [self._stretch(one) for one in self._stretches()]
-        return min(stretches, key=_rate), max(stretches, key=_rate)
+        found = self._stretches()
+        return min(found, key=lambda one: one.rate_rps), max(found, key=lambda one: one.rate_rps)
 
     def collapses(self, *, is_by_queue: bool) -> bool:
         """Whether a step in the number inside explains its rates: neither time nor warming does.
@@ -172,9 +172,8 @@ class Fit:
         alone = np.ones((len(rates), 1))
         step = _best_step(alone, rates, depths)
         columns = (_best_step(alone, rates, at_s), at_s, _best_step(alone, rates, into_s))
-        others = min(_squares(np.column_stack([alone, one]), rates) for one in columns)
-        line = _squares(np.column_stack([alone, depths]), rates)
-        left = _squares(np.column_stack([alone, step]), rates)
+        others = min(_squares(alone, rates, one) for one in columns)
+        line, left = _squares(alone, rates, depths), _squares(alone, rates, step)
         few, many = float(rates[step == 0].mean()), float(rates[step == 1].mean())
         is_clear = left < EXPLAINED * float(((rates - rates.mean()) ** 2).sum())
         is_single = (is_by_queue or left < CLEARER * others) and GRADUAL * left < line
@@ -182,26 +181,17 @@ class Fit:
         is_pause = not np.median(rates[step == 1])
         return is_clear and is_single and not is_pause and many <= (1 - LEAST_DEPTH) * few
 
-    def _by_trial(self) -> list[Floats]:
-        trials = np.array([block.trial for block in self.blocks])
-        return np.split(_rates(self.blocks), np.flatnonzero(np.diff(trials)) + 1)
+    def _by_trial(self) -> list[list[Block]]:
+        return [list(found) for _, found in groupby(self.blocks, key=lambda one: one.trial)]
 
-    def _stretches(self) -> list[range]:
-        """Return the blocks, by index, in stretches of about as many seconds within trials."""
-        trials = np.array([block.trial for block in self.blocks])
-        edges = [0, *(np.flatnonzero(np.diff(trials)) + 1).tolist(), len(trials)]
+    def _stretches(self) -> list[Stretch]:
+        """Return stretches of about as many seconds within trials."""
         return [
-            range(first + int(part[0]), first + int(part[-1]) + 1)
-            for first, end in pairwise(edges)
-            for part in np.array_split(
-                np.arange(end - first), max(1, round((end - first) / STRETCH))
-            )
+            Stretch(found[part[0]].at_s, float(_rates(found)[part].mean()), len(part))
+            for found in self._by_trial()
+            for part in np.array_split(np.arange(len(found)), max(1, round(len(found) / STRETCH)))
             if len(part) >= LEAST_STRETCH
         ]
-
-    def _stretch(self, indices: range) -> Stretch:
-        found = [self.blocks[at] for at in indices]
-        return Stretch(found[0].at_s, float(np.mean([block.rate_rps for block in found])))
 
 
 def fit(found: Sequence[Block]) -> Fit | None:
@@ -212,35 +202,33 @@ def fit(found: Sequence[Block]) -> Fit | None:
     mean = float(rates.mean())
     if mean <= 0:
         return None
-    design, names = np.ones((len(rates), 1)), []
-    steady = False
+    columns = {"mean": np.ones(len(rates))}
     at_s = np.array([block.at_s for block in found])
     if np.ptp(at_s) > LEAST_SPAN_S:
-        names.append("trend")
-        design = np.column_stack([design, _line(at_s)])
+        columns["trend"] = _line(at_s)
     into_s = np.array([block.into_s for block in found])
     if np.ptp(into_s) > LEAST_INTO_S:
-        names.append("into")
-        design = np.column_stack([design, _line(into_s)])
+        columns["into"] = _line(into_s)
     depths = _depths(found)
     if np.ptp(depths) > LEAST_RANGE:
-        line = np.column_stack([design, _line(depths)])
-        step = np.column_stack([design, _best_step(design, rates, depths)])
-        names.append("depth")
-        is_gradual = _squares(line, rates) <= GRADUAL * _squares(step, rates)
-        design = line if is_gradual else step
-    if "trend" in names:
+        design = np.column_stack([*columns.values()])
+        line, step = _line(depths), _best_step(design, rates, depths)
+        is_gradual = _squares(design, rates, line) <= GRADUAL * _squares(design, rates, step)
+        columns["depth"] = line if is_gradual else step
+    steady = False
+    if "trend" in columns:
         # Without the time into the trial: steps together with it look like a steady trend.
-        others = np.delete(design, [1, *([2] if "into" in names else [])], axis=1)
-        step = np.column_stack([others, _best_step(others, rates, at_s)])
-        trend = np.column_stack([others, _line(at_s)])
-        steady = _squares(trend, rates) <= LINE * _squares(step, rates)
+        others = [one for name, one in columns.items() if name not in ("trend", "into")]
+        design = np.column_stack(others)
+        line, step = columns["trend"], _best_step(design, rates, at_s)
+        steady = _squares(design, rates, line) <= LINE * _squares(design, rates, step)
+    design = np.column_stack([*columns.values()])
     factors, rests = _least_squares(design, rates)
     errors = _standard_errors(design, rests, mean)
-    freedom = len(rates) - design.shape[1]
+    freedom = len(rates) - len(columns)
     effects = {
         name: Effect(float(factor) / mean, float(error) / mean, freedom)
-        for name, factor, error in zip(names, factors[1:], errors[1:], strict=True)
+        for name, factor, error in zip(columns, factors, errors, strict=True)
     }
     return Fit(
         tuple(found),
@@ -301,10 +289,8 @@ def widest(budget_s: float) -> float:
 
 def number(trials: Sequence[Trial], found: Capacity, since_s: float, most: float) -> Capacity:
     """Return a capacity whose interval is too wide for a number as a range, and say why it is."""
-    if found.rate_rps is None or found.low_rps is None or found.high_rps is None:
-        return found
-    reach_rps = max(found.high_rps - found.rate_rps, found.rate_rps - found.low_rps)
-    if reach_rps <= most * found.rate_rps:
+    rate_rps, reach_rps = found.rate_rps, found.reach_rps
+    if rate_rps is None or reach_rps is None or reach_rps <= most * rate_rps:
         return found
     why = "four times the load time would halve that"
     one = fit(blocks(trials, since_s))
@@ -314,7 +300,7 @@ def number(trials: Sequence[Trial], found: Capacity, since_s: float, most: float
             f"{slower.rate_rps:.4g}/s completed after {slower.at_s:.0f} s of load and "
             f"{faster.rate_rps:.4g}/s after {faster.at_s:.0f} s"
         )
-    half = f"{reach_rps / found.rate_rps:.0%}" if found.rate_rps else f"{reach_rps:.3g}/s"
+    half = f"{reach_rps / rate_rps:.0%}" if rate_rps else f"{reach_rps:.3g}/s"
     note = f"known to within {half} only, which is too wide for a number: {why}"
     words = (note, *(word for word in found.words if not word.startswith("known to within")))
     return replace(found, rate_rps=None, words=words, kind=None)
@@ -329,7 +315,7 @@ def contradictions(one: Fit | None, *, has_changed: bool = False) -> tuple[str, 
         return ()
     facts = [_drift(one)] if one.drifts else []
     if one.warms_up:
-        (begin_s, slow), (end_s, fast) = _ends(one.blocks, _into_s)
+        (begin_s, slow), (end_s, fast) = _ends(one.blocks, lambda one: one.into_s)
         facts.append(
             f"each trial begins slower than it ends: {slow:.4g}/s complete about {begin_s:.0f} s "
             f"after its beginning and {fast:.4g}/s about {end_s:.0f} s after it"
@@ -337,7 +323,7 @@ def contradictions(one: Fit | None, *, has_changed: bool = False) -> tuple[str, 
     if has_changed:
         return tuple(facts)
     if one.falls_with_depth:
-        (few, fast), (many, slow) = _ends(one.blocks, _in_flight)
+        (few, fast), (many, slow) = _ends(one.blocks, lambda one: one.in_flight)
         facts.append(
             f"{fast:.4g}/s completed with {few:.0f} in flight and {slow:.4g}/s with {many:.0f}: "
             f"the more requests are inside, the slower it is"
@@ -353,7 +339,7 @@ def contradictions(one: Fit | None, *, has_changed: bool = False) -> tuple[str, 
 
 
 def _drift(one: Fit) -> str:
-    (begin_s, first), (end_s, last) = _ends(one.blocks, _at_s)
+    (begin_s, first), (end_s, last) = _ends(one.blocks, lambda one: one.at_s)
     how = "declines" if last < first else "rises"
     requests = one.blocks[-1].requests - one.blocks[0].requests
     trend = one.trend
@@ -425,8 +411,9 @@ def _standard_errors(design: Floats, rests: Floats, mean_rps: float) -> Floats:
     return errors
 
 
-def _squares(design: Floats, rates: Floats) -> float:
-    _, rests = _least_squares(design, rates)
+def _squares(design: Floats, rates: Floats, more: Floats) -> float:
+    """Return the squares that are left with one more column."""
+    _, rests = _least_squares(np.column_stack([design, more]), rates)
     return float(rests @ rests)
 
 
@@ -444,22 +431,6 @@ def _is_plain(effect: Effect, found: Sequence[Block], key: Callable[[Block], flo
     (_, first), (_, last) = _ends(found, key)
     seen = math.copysign(1.0, effect.share) * (last - first)
     return seen >= abs(effect.share) * PLAIN * (first + last) / 2
-
-
-def _at_s(block: Block) -> float:
-    return block.at_s
-
-
-def _in_flight(block: Block) -> float:
-    return block.in_flight
-
-
-def _into_s(block: Block) -> float:
-    return block.into_s
-
-
-def _rate(stretch: Stretch) -> float:
-    return stretch.rate_rps
 
 
 def _rates(found: Sequence[Block]) -> Floats:
@@ -485,9 +456,7 @@ def _best_step(design: Floats, rates: Floats, variable: Floats) -> Floats:
 def _best_cut(design: Floats, rates: Floats, variable: Floats) -> int:
     """Return how many of the blocks, ordered by a variable, lie before its best step."""
     cuts = range(LEAST_OF_STEP, len(rates) - LEAST_OF_STEP + 1)
-    return min(
-        cuts, key=lambda cut: _squares(np.column_stack([design, _step(variable, cut)]), rates)
-    )
+    return min(cuts, key=lambda cut: _squares(design, rates, _step(variable, cut)))
 
 
 def _step(variable: Floats, cut: int) -> Floats:

@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 
+from loadstone.analysis.interval import CONFIDENCE
 from loadstone.analysis.model import Cause
 from loadstone.errors import LoadTimeUsed
 from loadstone.search import fit
@@ -32,11 +33,9 @@ def guarded(session: Session, body: Strategy) -> Strategy:
     except ConnectionsWereLimit as limit:
         found = _at_connections(session, limit)
     except GeneratorWasLimit as limit:
-        found = _generator_was_limit(session, limit)
-        return replace(found, words=(*found.words, *session.changes))
+        return _generator_was_limit(session, limit)
     except OnlyErrors as errors:
-        found = _only_errors(session, errors)
-        return replace(found, words=(*found.words, *session.changes))
+        return _only_errors(session, errors)
     # Whether the interval is narrow enough for a number is known without single trials, which may
     # widen it; so is whether there is one capacity.
     fitting = fit.checked(
@@ -61,7 +60,7 @@ def guarded(session: Session, body: Strategy) -> Strategy:
 
 def _met(session: Session, found: Capacity) -> Capacity:
     """Withhold N if there are latency objectives and no trial met them."""
-    is_met = session.sustained_rps is not None or not session.settings.has_objectives
+    is_met = session.evidence.sustained_rps is not None or not session.settings.has_objectives
     if is_met or found.rate_rps is None:
         return found
     notes = (NOT_MET, *found.words)
@@ -71,7 +70,7 @@ def _met(session: Session, found: Capacity) -> Capacity:
 def at_least(ceiling_rps: float) -> Capacity:
     """Return the result that the ceiling was sustained."""
     notes = (f"at least {ceiling_rps:.4g}/s, the ceiling; a higher one would tell more",)
-    return Capacity(ceiling_rps, ceiling_rps, None, 0.95, notes, CapacityKind.CEILING)
+    return Capacity(ceiling_rps, ceiling_rps, None, CONFIDENCE, notes, CapacityKind.CEILING)
 
 
 def no_more_than(
@@ -87,7 +86,7 @@ def _so_far(session: Session) -> Capacity:
     if found is not None and found.rate_rps is not None:
         return found
     spent = f"the budget of {session.settings.budget_s:.0f} s ended before N was found"
-    held = session.sustained_rps
+    held = session.evidence.sustained_rps
     high = session.evidence.failed_rps
     if held is None:
         notes = (*session.estimate, f"{spent}: a longer one would tell")
@@ -100,7 +99,7 @@ def _so_far(session: Session) -> Capacity:
 
 
 def _at_connections(session: Session, limit: ConnectionsWereLimit) -> Capacity:
-    held = max(session.sustained_rps or 0.0, limit.throughput_rps)
+    held = max(session.evidence.sustained_rps or 0.0, limit.throughput_rps)
     needed = math.ceil(100 * limit.connections / held) if held else limit.connections
     notes = (
         f"at least {held:.4g}/s: all {limit.connections} connections were in use and the service "
@@ -108,23 +107,24 @@ def _at_connections(session: Session, limit: ConnectionsWereLimit) -> Capacity:
         f"--max-connections {4 * limit.connections} would tell more",
         *map(str, limit.args),
     )
-    return Capacity(held, held, None, 0.95, notes, CapacityKind.CEILING)
+    return Capacity(held, held, None, CONFIDENCE, notes, CapacityKind.CEILING)
 
 
 def _generator_was_limit(session: Session, limit: GeneratorWasLimit) -> Capacity:
-    held = session.sustained_rps
+    held = session.evidence.sustained_rps
     failed = session.evidence.failed_rps
     is_held = held is not None and (failed is None or failed > held)
     at_least = (f"at least {held:.4g}/s, which was sustained",) if is_held else ()
-    notes = ("the load generator was the limit, not the service", *limit.args, *at_least)
+    why = "the load generator was the limit, not the service"
+    notes = (why, *limit.args, *at_least, *session.changes)
     low = held if is_held else None
     return Capacity(None, low, None, 0.0, notes, causes=(Cause.GENERATOR,))
 
 
 def _only_errors(session: Session, errors: OnlyErrors) -> Capacity:
-    held = session.sustained_rps
+    held = session.evidence.sustained_rps
     before = (f"it had sustained {held:.4g}/s before",) if held else ()
-    notes = (f"the service {_answers(session)}", *errors.args, *before)
+    notes = (f"the service {_answers(session)}", *errors.args, *before, *session.changes)
     return Capacity(None, None, None, 0.0, notes, causes=(Cause.ERRORS,))
 
 

@@ -7,12 +7,12 @@ come slightly faster than the service completes them; the response time without 
 before.
 """
 
-from collections.abc import Generator, Iterable
+from collections.abc import Iterable
 
 from loadstone.analysis.model import Trial
 from loadstone.diagnosis.prediction import side_by_side
 from loadstone.plan.load import ClosedLoad, ReplayLoad
-from loadstone.search.model import Strategy, TrialRequest
+from loadstone.search.model import Part, Strategy, TrialRequest
 
 ALONE_S = 4.0
 LOW_S = 30.0
@@ -41,7 +41,7 @@ def of_requests_alone(trials: Iterable[Trial]) -> Trial | None:
     return next((trial for trial in trials if trial.purpose == ALONE), None)
 
 
-def low_load(ceiling_rps: float) -> Generator[TrialRequest, Trial, None]:
+def low_load(ceiling_rps: float) -> Part[None]:
     """Measure the throughput of one request after the other, then load with a share of it."""
     trial = yield TrialRequest(ClosedLoad(1, ALONE_S), ALONE)
     if trial.stats.ok:

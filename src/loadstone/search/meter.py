@@ -9,21 +9,19 @@
 """
 
 import contextlib
-from collections.abc import Generator
 from dataclasses import dataclass, replace
 
-from loadstone.analysis.model import Trial
 from loadstone.plan.load import ClosedLoad
 from loadstone.search.blocks import blocks
-from loadstone.search.bracket import Bracket, Part
+from loadstone.search.bracket import Bracket
 from loadstone.search.curve import with_curve
 from loadstone.search.depth import DEEP, SHALLOW, Depths, LevelChanged, RequestsRefused
 from loadstone.search.errors import ask, checked, depend_on_load, doubted
 from loadstone.search.guard import at_least, guarded
-from loadstone.search.model import Capacity, Strategy, TrialRequest
+from loadstone.search.model import Capacity, Part, Strategy
 from loadstone.search.posterior import posterior
 from loadstone.search.ramp import Knee, ramp
-from loadstone.search.refusal import is_refusal, refusal
+from loadstone.search.refusal import Refusal, is_refusal
 from loadstone.search.rest import Slowing, why_slower
 from loadstone.search.session import Session
 from loadstone.search.settings import SearchSettings
@@ -116,12 +114,10 @@ def _search(session: Session) -> Strategy:
         # The refusals of a full service say nothing of the errors at any rate.
         session.set_aside(session.trials[tried:])
     session.is_metered = False
-    return (yield from refusal(session, refused, knee))
+    return (yield from Refusal(session, refused, knee).run())
 
 
-def _whatever_fails(
-    session: Session, knee: Knee, metered: "_Meter"
-) -> Generator[TrialRequest, Trial, Capacity | None]:
+def _whatever_fails(session: Session, knee: Knee, metered: "_Meter") -> Part[Capacity | None]:
     """Search without regard to errors; None: they depend on the load after all."""
     session.tolerates_errors = True
     if knee.refused is None:
@@ -164,7 +160,7 @@ class _Meter:
             except SlowedByQueue:
                 return (yield from self._with_a_queue())
 
-    def without_errors(self) -> Generator[TrialRequest, Trial, Capacity | None]:
+    def without_errors(self) -> Part[Capacity | None]:
         """Meter on where errors do not depend on the load: there is nothing to confirm.
 
         None: they do, as the metering shows.
@@ -182,7 +178,7 @@ class _Meter:
                 return None
         return self._state()
 
-    def _rest(self) -> Part:
+    def _rest(self) -> Part[None]:
         """Determine why the service is slower; raises SlowedByQueue if its own queue is why."""
         depths = self._depths
         steps = depths.steps or [step for step in (depths.fell(),) if step]
@@ -215,7 +211,7 @@ class _Meter:
         depths.steps = []
         return self._state()
 
-    def _measure(self) -> Part:
+    def _measure(self) -> Part[None]:
         session, lengths = self._session, self._lengths
         depths, bracket = self._depths, self._bracket
         if depths.steps:  # less time is left, and all of it is needed
@@ -252,10 +248,8 @@ class _Meter:
     def _is_narrow(self) -> bool:
         """Whether the interval that would be stated is as narrow as requested, on both sides."""
         found = self._state()
-        if found.rate_rps is None or found.low_rps is None or found.high_rps is None:
-            return False
-        reach_rps = max(found.high_rps - found.rate_rps, found.rate_rps - found.low_rps)
-        return reach_rps <= self._session.settings.width * found.rate_rps
+        most_rps = self._session.settings.width * (found.rate_rps or 0.0)
+        return found.reach_rps is not None and found.reach_rps <= most_rps
 
     def _state(self) -> Capacity:
         session = self._session

@@ -4,7 +4,7 @@ from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import inf
-from typing import Any
+from typing import Any, TypeVar
 
 from loadstone.analysis.alarm import SETTLED_S, TimeLeft
 from loadstone.analysis.judge import TrialSpec
@@ -86,6 +86,13 @@ class Capacity:
         return self.rate_rps is None and self.confidence > 0 and not self.causes
 
     @property
+    def reach_rps(self) -> float | None:
+        """Distance of the farther bound from N; None: N or a bound is unknown."""
+        if self.rate_rps is None or self.low_rps is None or self.high_rps is None:
+            return None
+        return max(self.high_rps - self.rate_rps, self.rate_rps - self.low_rps)
+
+    @property
     def as_repeat(self) -> "Capacity":
         """The same, with the middle of a range as N: several of them may make a number."""
         if not self.is_range or self.low_rps is None or self.high_rps is None:
@@ -94,5 +101,7 @@ class Capacity:
 
 
 Measure = Callable[[TrialRequest], Trial]
-# A strategy is a generator: it yields trial requests, receives trials and returns the capacity.
-Strategy = Generator[TrialRequest, Trial, Capacity]
+Result = TypeVar("Result")
+# A part of a search is a generator: it yields trial requests, receives trials, returns a result.
+Part = Generator[TrialRequest, Trial, Result]
+Strategy = Part[Capacity]

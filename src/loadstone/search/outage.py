@@ -1,10 +1,9 @@
 """Detects that a service was unavailable for a part of a trial: restarted, or cut off."""
 
-from itertools import pairwise
-
 import numpy as np
 
 from loadstone.analysis.model import TICK_S, Trial
+from loadstone.search.pool import runs
 
 REFUSED = "connection refused"  # nobody listens, unlike with an overloaded service
 ANSWERED = "500 "  # by the service itself, which therefore runs
@@ -19,10 +18,8 @@ def outage_s(trial: Trial) -> float:
     An overloaded service, or one that refuses some requests, still answers others meanwhile.
     """
     counts = trial.timeline
-    is_silent = (counts.ok == 0).astype(np.int8)
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], is_silent, [0]])))
-    stretches = list(pairwise(edges.tolist()))[::2]
-    gone = [end - begin for begin, end in stretches if counts.failed[begin:end].any()]
+    silent = runs(counts.ok == 0)
+    gone = (end - begin for begin, end in silent if counts.failed[begin:end].any())
     longest = max(gone, default=0)
     missed = longest * float(counts.ok.sum()) / max(1, len(counts.ok) - longest)
     return longest * TICK_S if missed >= LEAST_MISSED else 0.0

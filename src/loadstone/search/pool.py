@@ -1,8 +1,8 @@
 """Completions while the service was saturated, from which capacity is estimated."""
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,31 +73,43 @@ class Pool:
 
     def blocks(self, seconds: float) -> list[Counts]:
         """Return completions per second in whole blocks of each phase."""
-        width = round(seconds / TICK_S)
-        return [
-            stretch[: len(stretch) // width * width].reshape(-1, width).sum(axis=1) / seconds
-            for stretch in self.stretches
-            if len(stretch) >= width
-        ]
+        return [found for one in self.stretches if len(found := in_blocks(one, seconds))]
+
+
+def in_blocks(counts: Counts, seconds: float) -> Counts:
+    """Return completions per second in whole blocks of so many seconds."""
+    width = round(seconds / TICK_S)
+    whole = counts[: len(counts) // width * width]
+    return np.asarray(whole.reshape(-1, width).sum(axis=1) / seconds)
+
+
+def runs(flags: NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
+    """Yield the first and the end index of each run of True."""
+    edges = np.flatnonzero(np.diff(flags, prepend=False, append=False)).tolist()
+    return zip(edges[::2], edges[1::2], strict=True)
+
+
+def full_runs(counts: Ticks, least_in_flight: float, skip: int) -> Iterator[tuple[int, int]]:
+    """Yield the runs of ticks, after the first, with at least so many in flight at both ends."""
+    ends_full = counts.in_flight >= least_in_flight
+    is_full = ends_full & np.concatenate([[False], ends_full[:-1]])
+    is_full[:skip] = False
+    return runs(is_full)
 
 
 def saturated(
     counts: Ticks, least_in_flight: float, skip_s: float = 1.0, *, only_ok: bool = False
 ) -> Pool:
-    """Return the ticks that began and ended with at least `least_in_flight` in flight."""
-    full = counts.in_flight >= least_in_flight
-    both = full & np.concatenate([[False], full[:-1]])
-    both[: round(skip_s / TICK_S)] = False
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], both.astype(np.int8), [0]])))
+    """Return the completions in ticks with at least `least_in_flight` in flight."""
     ended = (counts.ok if only_ok else counts.ok + counts.failed).astype(np.float64)
     least = round(LEAST_STRETCH_S / TICK_S)
-    return Pool(
-        tuple(
-            ended[begin:end]
-            for begin, end in list(pairwise(edges.tolist()))[::2]
-            if end - begin >= least
-        )
-    )
+    found = full_runs(counts, least_in_flight, round(skip_s / TICK_S))
+    return Pool(tuple(ended[begin:end] for begin, end in found if end - begin >= least))
+
+
+def overloaded(counts: Ticks, knee: int, settle_s: float) -> Pool:
+    """Return the completions of a constant-rate trial once it has twice the knee in flight."""
+    return saturated(counts, max(4, 2 * knee), skip_s=1.0 + settle_s)
 
 
 def estimate(pool: Pool) -> ThroughputEstimate | None:
@@ -114,7 +126,7 @@ def estimate(pool: Pool) -> ThroughputEstimate | None:
     if count < LEAST_BLOCKS:
         return None
     rate = pool.count / pool.seconds
-    variance, lags = _long_run_variance([block - rate for block in blocks], count)
+    variance, lags = long_run_variance([block - rate for block in blocks], count)
     freedom = max(2.0, count / (1 + 2 * lags / 3))
     half_width = student_t(freedom) * math.sqrt(variance / max(1.0, count - 1 - 0.66 * lags))
     half_width = max(
@@ -138,11 +150,14 @@ def _between(pool: Pool, rate_rps: float) -> float:
     return student_t(freedom) * math.sqrt(variance)
 
 
-def _long_run_variance(blocks: list[Counts], count: int) -> tuple[float, int]:
+def long_run_variance(
+    blocks: Sequence[Counts], count: int, least: float = LEAST_VARIANCE
+) -> tuple[float, int]:
+    """Return the Newey-West variance, at least a share of the blocks' own, and the lags."""
     own = sum(float(block @ block) for block in blocks) / count
     lags = int(min(LAG_S / BLOCK_S, count / 4))
     total = own
     for lag in range(1, lags + 1):
         product = sum(float(b[lag:] @ b[:-lag]) for b in blocks if len(b) > lag) / count
         total += 2 * (1 - lag / (lags + 1)) * product
-    return max(total, LEAST_VARIANCE * own), lags
+    return max(total, least * own), lags

@@ -1,15 +1,14 @@
 """Finds saturation: raises the workers of a closed loop until throughput stops rising."""
 
 import math
-from collections.abc import Generator
 from dataclasses import dataclass, replace
 
 from loadstone.analysis.alarm import SETTLED_S, chance_of
 from loadstone.analysis.judge import ERROR_CHANCE, JUDGED_SHARE, MOST_UNNOTICED
 from loadstone.analysis.model import TICK_S, Trial, TrialState
 from loadstone.plan.load import ClosedLoad, OpenLoad
-from loadstone.search.confirmation import NEAREST, PATIENCE_S, SHARE, Known
-from loadstone.search.model import TrialRequest
+from loadstone.search.confirmation import NEAREST, PATIENCE_S, height_s, least_height_s
+from loadstone.search.model import Part
 from loadstone.search.outage import is_deliberate
 from loadstone.search.session import (
     NOT_MET,
@@ -73,7 +72,7 @@ class Throughput:
     completed: float
 
 
-def ramp(session: Session) -> Generator[TrialRequest, Trial, Knee]:
+def ramp(session: Session) -> Part[Knee]:
     """Return the knee; ends early at the ceiling."""
     response_s, workers, refused = yield from _first_look(session)
     if refused is not None:
@@ -84,7 +83,9 @@ def ramp(session: Session) -> Generator[TrialRequest, Trial, Knee]:
     best = Throughput(0.0, 0.0)
     before = 0
     while True:
-        if _upper_rps(workers, response_s, best.rate_rps) > ceiling_rps:
+        # The most that so many workers may complete.
+        upper_rps = min(workers / response_s, STEP * best.rate_rps or math.inf)
+        if upper_rps > ceiling_rps:
             return (yield from _at_ceiling(session, response_s))
         load = ClosedLoad(workers, _step_s(session, workers, response_s))
         trial = yield from session.run_trial(load, f"ramp: {workers} at a time")
@@ -92,7 +93,7 @@ def ramp(session: Session) -> Generator[TrialRequest, Trial, Knee]:
             response_s = trial.stats.service.mean_s
         reached = throughput(trial, response_s)
         if session.response_s:
-            reached = _of_slow(session, trial, reached)
+            reached = _of_slow(trial, reached)
         rate_rps = reached.rate_rps
         refuses = _refuses(session, trial)
         # The load could not or must not be faster; fast refusals do not count as the ceiling.
@@ -130,21 +131,18 @@ def _least_rps(trial: Trial) -> float:
     return 1 / trial.stats.load_s
 
 
-def _is_long(session: Session, workers: int) -> bool:
-    """Return whether a slow service with immediate queueing has used enough of the budget."""
-    if session.response_s:  # responses are slow, but nothing queues: not saturated yet
-        return False
-    return workers > STEP and session.spent_s > RAMP_SHARE * session.settings.budget_s
-
-
 def _is_queueing(session: Session, workers: int, queued: float, more: int | None) -> bool:
     """Return whether requests queue, so that more of them would not complete faster.
 
-    A short queue is enough if more requests would not be answered in the time that is left.
+    A short queue is enough if more requests would not be answered in the time that is left, or if
+    the ramp has used enough of the budget.
     """
     if queued > (SLOW_QUEUEING if session.response_s else QUEUEING):
         return True
-    return queued > NOT_QUEUEING and (more is None or _is_long(session, workers))
+    # Where responses are slow, but nothing queues, the service is not saturated yet.
+    is_fast = not session.response_s and workers > STEP
+    is_long = is_fast and session.spent_s > RAMP_SHARE * session.settings.budget_s
+    return queued > NOT_QUEUEING and (more is None or is_long)
 
 
 def _estimate(
@@ -180,7 +178,7 @@ def _next_workers(session: Session, workers: int, response_s: float) -> int | No
 
 def _first_look(
     session: Session,
-) -> Generator[TrialRequest, Trial, tuple[float, int, Trial | None]]:
+) -> Part[tuple[float, int, Trial | None]]:
     """Return the unloaded response time, the first number of workers, and the trial if refused.
 
     It is refused if a limiter allows even fewer requests than the first rate.
@@ -192,7 +190,7 @@ def _first_look(
     if stats.ok and is_deliberate(trial):
         return stats.service.mean_s, 1, trial
     if stats.due and stats.ok <= stats.due // 2:
-        raise OnlyErrors(*(f"{count} x {name}" for name, count in stats.errors))
+        raise OnlyErrors(*stats.error_texts)
     response_s = stats.service.mean_s if stats.ok else 1 / FIRST_RPS
     if response_s < ALONE_S:
         return response_s, 1, None
@@ -216,13 +214,13 @@ def throughput(trial: Trial, response_s: float) -> Throughput:
     return Throughput(completed / (len(ok) * TICK_S) if len(ok) else 0.0, completed)
 
 
-def _of_slow(session: Session, trial: Trial, seen: Throughput) -> Throughput:
+def _of_slow(trial: Trial, seen: Throughput) -> Throughput:
     """Return a throughput that the whole trial, with its last answers, agrees with.
 
     A step lasts few response times. Requests that begin together also end together, and one such
     group more or less within the step would be mistaken for another throughput.
     """
-    ended_rps = session.rate_ended(trial)
+    ended_rps = trial.stats.ended_rps
     return replace(seen, rate_rps=min(max(seen.rate_rps, ended_rps), MOST_UNEVEN * ended_rps))
 
 
@@ -232,22 +230,15 @@ def _step_s(session: Session, workers: int, response_s: float) -> float:
     return max(session.pace * wanted_s, responses * response_s)
 
 
-def _upper_rps(workers: int, response_s: float, before_rps: float) -> float:
-    """Return the highest throughput of so many workers, given the unloaded response time."""
-    alone = workers / response_s
-    return min(alone, STEP * before_rps) if before_rps else alone
-
-
-def _at_ceiling(session: Session, response_s: float) -> Generator[TrialRequest, Trial, Knee]:
+def _at_ceiling(session: Session, response_s: float) -> Part[Knee]:
     rate_rps = session.settings.ceiling_rps
-    known = Known(rate_rps, 0.0, 1.0)
     # At a low rate, even a trial without any backlog must be this long to be judged.
-    judged_s = known.least_height_s / MOST_UNNOTICED / JUDGED_SHARE
+    judged_s = least_height_s(rate_rps) / MOST_UNNOTICED / JUDGED_SHARE
     least_s = max(CEILING_S, SETTLED_S + TICK_S + judged_s)
     for longest_s in (least_s, max(least_s, CEILING_SHARE * session.settings.budget_s)):
-        height_s = max(known.least_height_s, SHARE * NEAREST * longest_s)
+        height = height_s(rate_rps, NEAREST, longest_s)
         trial = yield from session.run_trial(
-            OpenLoad(rate_rps, longest_s), "the ceiling", alarm_s=PATIENCE_S, rise_s=height_s
+            OpenLoad(rate_rps, longest_s), "the ceiling", alarm_s=PATIENCE_S, rise_s=height
         )
         if trial.verdict.state is TrialState.UNDECIDED and trial.planned_s < longest_s:
             raise BudgetSpent  # the time that was left is too short for a verdict

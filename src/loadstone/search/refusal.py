@@ -10,17 +10,17 @@ Then every trial after a refusal begins with a pause that is long enough for the
 """
 
 import math
-from collections.abc import Generator
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from loadstone.analysis.alarm import chance_of
+from loadstone.analysis.interval import CONFIDENCE
 from loadstone.analysis.model import TICK_S, Cause, Trial, TrialState
 from loadstone.plan.load import OpenLoad
 from loadstone.search.guard import no_more_than
-from loadstone.search.model import Capacity, CapacityKind, Strategy, TrialRequest
+from loadstone.search.model import Capacity, CapacityKind, Part, Strategy
 from loadstone.search.outage import is_deliberate
 from loadstone.search.per_user import NOT_KNOWN, ONE_USER, PURPOSE, FewerUsers
 from loadstone.search.ramp import FIRST_RPS, Knee
@@ -74,7 +74,6 @@ PROOF_SHARE = 0.2  # of the budget
 USERS_SPARE = 1.3  # times its length is kept for it: a bucket may prove larger than it seemed
 USERS_SHARE = 0.15  # of the budget, at most, for the trial with half of the users
 WIDTH = 0.01  # half an interval over N
-CONFIDENCE = 0.95
 LEAST_HALF_WIDTH = 0.005
 NARROW = 0.03  # between the highest good and the lowest bad rate
 SURE = 15.0  # refusals at a rate above a hard limit by the gap
@@ -96,12 +95,9 @@ def is_refusal(trial: Trial, response_s: float) -> bool:
     return stats.ok > 0 and stats.service.median_s <= SERVED_WELL * response_s
 
 
-def refusal(session: Session, refused: Trial, knee: Knee) -> Strategy:
-    """Find the highest rate with no more than the allowed share of refusals."""
-    return (yield from _Refusal(session, refused, knee).run())
+class Refusal:
+    """Finds the highest rate with no more than the allowed share of refusals."""
 
-
-class _Refusal:
     def __init__(self, session: Session, refused: Trial, knee: Knee) -> None:
         self._session = session
         self._knee = knee
@@ -194,10 +190,9 @@ class _Refusal:
         """Return the accepted rate, as estimated before the first flood."""
         stats = self._refused.stats
         # A trial that was stopped at once has no throughput, because its first ticks are skipped.
-        at_once_rps = stats.ok / stats.load_s if stats.load_s else 0.0
-        return stats.throughput_rps or at_once_rps or self._knee.throughput_rps
+        return stats.throughput_rps or stats.completed_rps or self._knee.throughput_rps
 
-    def _flood(self, accepted_rps: float) -> Generator[TrialRequest, Trial, None]:
+    def _flood(self, accepted_rps: float) -> Part[None]:
         """Measure the accepted rate while requests are refused all the time."""
         ceiling_rps = self._session.settings.ceiling_rps
         rate_rps = min(max(accepted_rps * FLOOD, self._first_rps, LEAST_RPS), ceiling_rps)
@@ -265,7 +260,7 @@ class _Refusal:
         self._burst = max(self._burst, passed)
         return accepted_rps
 
-    def _repeat(self, hot: Tried) -> Generator[TrialRequest, Trial, None]:
+    def _repeat(self, hot: Tried) -> Part[None]:
         """Offer a rate again after a pause, when a limiter with memory accepts much more."""
         self._rest_s = FORGETS_S
         load = OpenLoad(hot.rate_rps, LONGEST_FLOOD_S)
@@ -276,10 +271,10 @@ class _Refusal:
             self._take(trial, hot.rate_rps, is_rested=True)
             return
         highest = max(one.rate_rps for one in self._tried)
-        self._tried = [one for one in self._tried if one.rate_rps == highest]
+        self._tried = self._at(highest)
         yield from self._fill_up()
 
-    def _fill_up(self) -> Generator[TrialRequest, Trial, None]:
+    def _fill_up(self) -> Part[None]:
         """Flood the limiter from rest to find how many requests it accepts, and after which pause.
 
         The pause is long enough if more requests are not accepted after a longer one.
@@ -304,7 +299,7 @@ class _Refusal:
 
     def _offer_rate(
         self, load: OpenLoad, purpose: str, *, tolerates: bool = False, users_share: float = 1.0
-    ) -> Generator[TrialRequest, Trial, tuple[Trial, bool]]:
+    ) -> Part[tuple[Trial, bool]]:
         """Offer a rate, with longer pauses until something is accepted.
 
         Return the trial, and whether the service was at rest before it.
@@ -324,14 +319,14 @@ class _Refusal:
             if trial.stats.ok or not trial.stats.failed:
                 return trial, is_rested
             if self._rest_s >= LONGEST_REST_S:
-                raise OnlyErrors(*(f"{count} x {name}" for name, count in trial.stats.errors))
+                raise OnlyErrors(*trial.stats.error_texts)
             # A pause that is known to be long enough stays: this trial began without one.
             longer_s = max(FIRST_REST_S, self._rest_s, REST_GROWTH * pause_s)
             self._rest_s = min(LONGEST_REST_S, longer_s)
 
     def _try(
         self, rate_rps: float, purpose: str, least_s: float, *, is_short: bool = False
-    ) -> Generator[TrialRequest, Trial, None]:
+    ) -> Part[None]:
         """Offer a rate until it is decided whether too much of it is refused."""
         rate_rps = min(rate_rps, self._session.settings.ceiling_rps)
         requests = refused = 0
@@ -377,11 +372,8 @@ class _Refusal:
     @property
     def _is_hard(self) -> bool:
         """Whether far too much is refused slightly above N, as by a limiter."""
-        bad = self._bracket()[1]
-        return any(
-            one.rate_rps == bad and (one.is_saturated or one.refused > MOST_SHARE * one.requests)
-            for one in self._tried
-        )
+        at_bad = self._at(self._bracket()[1])
+        return any(one.is_saturated or one.refused > MOST_SHARE * one.requests for one in at_bad)
 
     def _is_done(self) -> bool:
         if self._is_limiter:
@@ -444,8 +436,11 @@ class _Refusal:
             return max(1.0, self._room) / count  # so many may have been in it
         return 1.0 / count
 
+    def _at(self, rate_rps: float | None) -> list[Tried]:
+        return [one for one in self._tried if one.rate_rps == rate_rps]
+
     def _count_at(self, rate_rps: float | None) -> int:
-        return sum(one.requests for one in self._tried if one.rate_rps == rate_rps)
+        return sum(one.requests for one in self._at(rate_rps))
 
     def _bucket(self) -> Bucket | None:
         """Return the bucket that empties at rates above N, if it is the limit."""
@@ -513,7 +508,8 @@ class _Refusal:
         counts = np.array([_limited(one) for one in self._tried])
         n, f = counts[:, 0], counts[:, 1]
         allowed = self._sprt.allowed
-        at = np.geomspace(*self._range(), GRID)
+        low, _, high = self._bracket()
+        at = np.geomspace(FARTHEST * (low or high), (1 + ABOVE) * high, GRID)
         logit = math.log(allowed / (1 - allowed)) + STEEPNESS[:, None, None] * np.log(
             rates[None, None, :] / at[None, :, None]
         )
@@ -523,10 +519,6 @@ class _Refusal:
         likelihood = (f * logit - n * np.logaddexp(0.0, logit)).sum(axis=2)
         weight = np.exp(likelihood - likelihood.max()).sum(axis=0)
         return _quantiles(at, weight)
-
-    def _range(self) -> tuple[float, float]:
-        low, _, high = self._bracket()
-        return FARTHEST * (low or high), (1 + ABOVE) * high
 
     def _unbounded(self, low: float | None) -> Capacity:
         if self._tried and low is not None:
@@ -576,18 +568,16 @@ class _Refusal:
         return Capacity(middle, below, above, CONFIDENCE, notes, kind)
 
     def _saturates_at(self, rate_rps: float) -> bool:
-        at_rate = [one for one in self._tried if one.rate_rps == rate_rps]
-        return all(one.is_saturated for one in at_rate)
+        return all(one.is_saturated for one in self._at(rate_rps))
 
     def _summary(self, low: float, bad: float) -> str:
-        at_low = [one for one in self._tried if one.rate_rps == low]
-        at_bad = [one for one in self._tried if one.rate_rps == bad]
         if self._saturates_at(bad):
             return f"work queues from {bad:.4g}/s on, and with a long queue {self._error()} begins"
+        at_bad = self._at(bad)
         share = sum(one.refused for one in at_bad) / max(1, sum(one.requests for one in at_bad))
         return (
             f"refuses with {self._error()} before it saturates: at {low:.4g}/s "
-            f"{refusals(at_low)}, at {bad:.4g}/s {share:.1%}"
+            f"{refusals(self._at(low))}, at {bad:.4g}/s {share:.1%}"
         )
 
     def _error(self) -> str:

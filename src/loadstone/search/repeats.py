@@ -23,7 +23,7 @@ def combined(searches: Sequence[Capacity], budget_s: float) -> Capacity:
     for a single search, N is only a number if its interval is narrow enough.
     """
     stated = [one.as_repeat for one in searches]
-    known = [one for one in stated if None not in (one.rate_rps, one.low_rps, one.high_rps)]
+    known = [one for one in stated if one.reach_rps is not None]
     if len(known) < LEAST:
         pairs = zip(searches, stated, strict=True)
         return _alone(searches, [one for one, as_repeat in pairs if as_repeat in known])

@@ -1,14 +1,12 @@
 """Says why a service is slower than at first: a change, an empty bucket, or its own queue."""
 
-from collections.abc import Generator
 from enum import StrEnum
 
 import numpy as np
 
-from loadstone.analysis.model import Trial
 from loadstone.plan.load import ClosedLoad
 from loadstone.search.change import LevelChange
-from loadstone.search.model import TrialRequest
+from loadstone.search.model import Part
 from loadstone.search.pool import BLOCK_S, Pool
 from loadstone.search.ramp import RESPONSES, Knee, throughput
 from loadstone.search.session import Session
@@ -34,9 +32,7 @@ class Slowing(StrEnum):
     QUEUE = "queue"  # it is as fast as before with few requests inside
 
 
-def why_slower(
-    session: Session, knee: Knee, step: LevelChange
-) -> Generator[TrialRequest, Trial, Slowing]:
+def why_slower(session: Session, knee: Knee, step: LevelChange) -> Part[Slowing]:
     """Saturate the service with few requests, at once and after a pause, and compare the rates.
 
     Where it is fast with few, it is asked with as many as before, too: it may have been slower for

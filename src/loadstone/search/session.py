@@ -1,7 +1,7 @@
 """Common part of all strategies: budget, connections, retries and evidence of a search."""
 
 import math
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from loadstone.analysis.alarm import SETTLED_S, TimeLeft
@@ -9,12 +9,11 @@ from loadstone.analysis.model import TICK_S, Cause, Trial, TrialState
 from loadstone.plan.load import BandLoad, ClosedLoad, Load, ReplayLoad, StagedLoad
 from loadstone.plan.model import Limits
 from loadstone.search.evidence import TrialEvidence
-from loadstone.search.model import Capacity, TrialRequest
+from loadstone.search.model import Capacity, Part, TrialRequest
 from loadstone.search.outage import is_deliberate, is_refused, lost_all, outage_s
 from loadstone.search.pool import LEAST_STRETCH_S
 from loadstone.search.settings import SearchSettings
 
-TrialRun = Generator[TrialRequest, Trial, Trial]
 LEAST_PACE = 0.5
 UNHURRIED_S = 60.0
 NOT_MET = "no rate was seen to meet the objectives: a longer budget would tell"
@@ -65,7 +64,7 @@ class Refusals:
     """A service that is known to refuse requests: a trial with refusals only is valid, too."""
 
     error: str  # of a refusal
-    are_tolerated: bool = False  # the trial continues however many there are
+    tolerates_errors: bool = False  # the trial continues however many there are
     users_share: float = 1.0  # of the users, who send it
 
 
@@ -122,11 +121,6 @@ class Session:
         return min(DRAIN_S, DRAIN_SHARE * self.settings.budget_s)
 
     @property
-    def sustained_rps(self) -> float | None:
-        """The highest sustained rate so far."""
-        return self.evidence.sustained_rps
-
-    @property
     def settle_s(self) -> float:
         """Seconds until a trial has its first responses and the number in flight is settled."""
         if self.response_s < SLOW_S:
@@ -150,11 +144,6 @@ class Session:
             return math.inf
         return self.ended_rps * min(self.left_s - seconds, LONGEST_WAIT_S)
 
-    def rate_ended(self, trial: Trial) -> float:
-        """Return the rate at which requests ended, from the first due instant to the last end."""
-        stats = trial.stats
-        return (stats.ok + stats.failed) / stats.load_s if stats.load_s > 0 else 0.0
-
     def raise_connections(self, wanted: int) -> None:
         """Raise the number of connections to `wanted`, within the user's limit."""
         allowed = min(wanted, self.settings.max_connections)
@@ -169,7 +158,7 @@ class Session:
         pause_s: float = 0.0,
         *,
         refusals: Refusals | None = None,
-    ) -> TrialRun:
+    ) -> Part[Trial]:
         """Run a trial; repeat it if the generator was the limit or the service was unavailable.
 
         With `refusals` the caller records the trial as evidence.
@@ -177,26 +166,29 @@ class Session:
         reasons: tuple[str, ...] = ()
         tries = 0
         while tries < TRIES:
-            request = TrialRequest(
-                self._fitting(load),
+            fitting = self._fitting(load)
+            if isinstance(fitting, ClosedLoad):
+                self.raise_connections(fitting.workers)
+            trial = yield TrialRequest(
+                fitting,
                 purpose,
                 alarm_s,
                 rise_s,
                 pause_s,
-                tolerates_errors=self.tolerates_errors,
+                max_connections=self.connections,
+                settle_s=self.settle_s,
+                users_share=refusals.users_share if refusals else 1.0,
+                tolerates_errors=refusals.tolerates_errors if refusals else self.tolerates_errors,
+                time_left=self._time_left(),
+                so_far=self.so_far(),
             )
-            if refusals is not None:
-                request = replace(
-                    request,
-                    tolerates_errors=refusals.are_tolerated,
-                    users_share=refusals.users_share,
-                )
-            trial = yield self._with_limits(request)
             self.spent_s += trial.spent_s
             self.trials.append(trial)
-            self.ended_rps = max(self.ended_rps, self.rate_ended(trial))
+            self.ended_rps = max(self.ended_rps, trial.stats.ended_rps)
             if trial.verdict.cause is Cause.CONNECTIONS:
-                self._raise_further(trial)
+                if self.connections >= self.settings.max_connections:
+                    raise ConnectionsWereLimit(trial, self.connections)
+                self.raise_connections(MORE_CONNECTIONS * self.connections)
                 continue
             tries += 1
             gone_s = self._gone(trial, refusals)
@@ -215,17 +207,6 @@ class Session:
                 return trial
             reasons = trial.verdict.reasons
         raise GeneratorWasLimit(*(reasons or self.notes))
-
-    def _with_limits(self, request: TrialRequest) -> TrialRequest:
-        if isinstance(request.load, ClosedLoad):
-            self.raise_connections(request.load.workers)
-        return replace(
-            request,
-            max_connections=self.connections,
-            settle_s=self.settle_s,
-            so_far=self.so_far(),
-            time_left=self._time_left(),
-        )
 
     def _time_left(self) -> TimeLeft:
         budget_s = self.settings.budget_s
@@ -253,20 +234,14 @@ class Session:
 
     def _drain_s(self, load: Load) -> float:
         """Return how long the answers take to what a load keeps in flight; 0: not known."""
-        if not self.ended_rps:
-            return 0.0
         match load:
             case ClosedLoad():
-                return load.workers / self.ended_rps
+                in_flight = load.workers
             case BandLoad():
-                return load.high / self.ended_rps
+                in_flight = load.high
             case _:
-                return 0.0
-
-    def _raise_further(self, trial: Trial) -> None:
-        if self.connections >= self.settings.max_connections:
-            raise ConnectionsWereLimit(trial, self.connections)
-        self.raise_connections(MORE_CONNECTIONS * self.connections)
+                in_flight = 0
+        return in_flight / self.ended_rps if self.ended_rps else 0.0
 
     def _gone(self, trial: Trial, refusals: Refusals | None) -> float | None:
         """Return how long to wait for a service that was unavailable; None: it was available."""
@@ -276,7 +251,9 @@ class Session:
         if self.has_answered and is_deliberate(trial):
             return None
         if trial.stats.failed and not trial.stats.ok:
-            return self._interrupted(trial)
+            if not self.has_answered or self.notes:
+                raise OnlyErrors(*trial.stats.error_texts)
+            return self._restarted(trial, "for a while")
         gone_s = outage_s(trial)
         if not self.notes and (gone_s or is_refused(trial)):
             return self._restarted(trial, f"for {gone_s:.1f} s" if gone_s else "for a while")
@@ -304,12 +281,6 @@ class Session:
             self._disturbed = [] if is_again else self._disturbed
             self._suspected = () if is_again else self._suspected
 
-    def _interrupted(self, trial: Trial) -> float:
-        """Return how long to wait for a service that answered before, or raise OnlyErrors."""
-        if not self.has_answered or self.notes:
-            raise OnlyErrors(*_errors(trial))
-        return self._restarted(trial, "for a while")
-
     def _restarted(self, trial: Trial, how_long: str) -> float:
         self.has_answered = True
         self.notes = (_outage_note(trial, how_long),)
@@ -317,9 +288,5 @@ class Session:
 
 
 def _outage_note(trial: Trial, how_long: str) -> str:
-    errors = ", ".join(_errors(trial))
+    errors = ", ".join(trial.stats.error_texts)
     return f"the service was gone {how_long} ({errors}): was it restarted?"
-
-
-def _errors(trial: Trial) -> list[str]:
-    return [f"{count} x {name}" for name, count in trial.stats.errors]

@@ -2,16 +2,16 @@
 
 import math
 
+from loadstone.analysis.interval import CONFIDENCE
 from loadstone.analysis.model import Cause
 from loadstone.search.bracket import Bracket, Flag
 from loadstone.search.change import LevelChange
-from loadstone.search.depth import DEEP, LEVELS, SHALLOW, Depths
+from loadstone.search.depth import DEEP, SHALLOW, Depths
 from loadstone.search.guard import CHANGED, OF_EMPTY, OF_LATER, at_least, no_more_than
 from loadstone.search.model import Capacity, CapacityKind
 from loadstone.search.pool import ThroughputEstimate, estimate
 from loadstone.search.posterior import Posterior
 
-CONFIDENCE = 0.95
 OVERLAP = 1.5  # half-widths by which bracket and meter may differ and still agree
 HARD = {Flag.ERRORS_BELOW, Flag.LESS_SUSTAINED, Flag.MORE_SUSTAINED, Flag.OBJECTIVE}
 # Share of N for slow noise and drift that one search cannot detect. For a service that slows by
@@ -41,7 +41,7 @@ def state(depths: Depths, bracket: Bracket, likely: Posterior | None = None) -> 
     steps = _steps(depths)
     if found is None:
         return _changed(steps) if steps else _unmetered(bracket)
-    notes = (*changes(steps), *_bucket_notes(depths), *_notes(depths, bracket, found))
+    notes = (*changes(steps), *_notes(depths, bracket, found))
     if bracket.flags & HARD:
         return _contradicted(depths, bracket, found, notes)
     is_likely = likely is not None and depths.top <= DEEP
@@ -63,7 +63,9 @@ def state(depths: Depths, bracket: Bracket, likely: Posterior | None = None) -> 
         last, reach = recent.after_rps, recent.half_width_rps
         low, high = min(low, last - reach), max(high, last + reach)
         notes = (*notes, f"{last:.4g}/s at last: a burst of noise, or the service changed")
-    if len(steps) >= RESTLESS or (steps and not _is_settled(depths, steps)):
+    end_s = depths.chunks[-1].begin_s + depths.chunks[-1].pool.seconds
+    is_settled = not steps or end_s - steps[-1].first_s >= SETTLED_S
+    if len(steps) >= RESTLESS or not is_settled:
         before = [step.before_rps for step in steps]
         low, high = min(low, *before), max(high, *before)
         why = f"it changed {len(steps)} times, and may change again"
@@ -74,12 +76,6 @@ def state(depths: Depths, bracket: Bracket, likely: Posterior | None = None) -> 
     is_open = bool(steps) and bracket.passed is not None and bracket.high is None
     most = None if is_open else high
     return Capacity(rate, max(0.0, low), most, CONFIDENCE, notes, CapacityKind.SATURATION)
-
-
-def _is_settled(depths: Depths, steps: list[LevelChange]) -> bool:
-    """Whether the service kept the level after the last change long enough to have it for good."""
-    last = depths.chunks[-1]
-    return last.begin_s + last.pool.seconds - steps[-1].first_s >= SETTLED_S
 
 
 def _steps(depths: Depths) -> list[LevelChange]:
@@ -93,20 +89,7 @@ def changes(steps: list[LevelChange]) -> tuple[str, ...]:
     if not steps:
         return ()
     before = ", ".join(f"{step.before_rps:.4g}/s until {step.instant} of load" for step in steps)
-    return (
-        f"{CHANGED}: {before}, then {steps[-1].after_rps:.4g}/s",
-        OF_LATER,
-    )
-
-
-def _bucket_notes(depths: Depths) -> tuple[str, ...]:
-    step = depths.bucket
-    if step is None:
-        return ()
-    return (
-        f"{step.before_rps:.4g}/s complete after a rest, until a limiter's bucket is empty",
-        OF_EMPTY,
-    )
+    return f"{CHANGED}: {before}, then {steps[-1].after_rps:.4g}/s", OF_LATER
 
 
 def _changed(steps: list[LevelChange]) -> Capacity:
@@ -183,11 +166,7 @@ def _for_depth(
         deep = estimate(depths.pool_of(DEEP))
         # A small difference may exist although it is not significant.
         return low, max(high, deep.rate_rps + deep.half_width_rps) if deep else high
-    points = [
-        (sum(seen) / len(seen), at.rate_rps)
-        for level in range(len(LEVELS))
-        if (seen := depths.in_flight(level)) and (at := estimate(depths.pool_of(level)))
-    ]
+    points = depths.points()
     half_width = found.half_width_rps
     low = min([low, *(rate - half_width for _, rate in points)])
     high = max([high, *(rate + half_width for _, rate in points)])
@@ -221,8 +200,13 @@ def _notes(depths: Depths, bracket: Bracket, found: ThroughputEstimate) -> tuple
     }
     flags = bracket.flags | _unproven(bracket)
     notes = [texts[flag] for flag in Flag if flag in flags]
+    if depths.bucket is not None:
+        full_rps = depths.bucket.before_rps
+        emptied = f"{full_rps:.4g}/s complete after a rest, until a limiter's bucket is empty"
+        notes = [emptied, OF_EMPTY, *notes]
     if _depends(depths):
-        notes.append(_by_depth(depths))
+        points = [f"{rate:.4g}/s with {inside:.0f} in flight" for inside, rate in depths.points()]
+        notes.append(f"capacity depends on the backlog: {', '.join(points)}")
     if depths.errors:
         kinds = ", ".join(f"{count} x {name}" for name, count in depths.errors.most_common(3))
         notes.append(f"errors in saturation: {kinds}")
@@ -235,15 +219,6 @@ def _unproven(bracket: Bracket) -> set[Flag]:
         return set()
     below = {Flag.BELOW_UNDECIDED} if bracket.low is None else set()
     return below | ({Flag.ABOVE_UNDECIDED} if bracket.high is None else set())
-
-
-def _by_depth(depths: Depths) -> str:
-    points = [
-        f"{at.rate_rps:.4g}/s with {sum(seen) / len(seen):.0f} in flight"
-        for level in range(len(LEVELS))
-        if (seen := depths.in_flight(level)) and (at := estimate(depths.pool_of(level)))
-    ]
-    return f"capacity depends on the backlog: {', '.join(points)}"
 
 
 def _more_time(rate: float, low: float, high: float) -> tuple[str, ...]:

@@ -13,11 +13,13 @@ from loadstone.search.published.mlrsearch import LOWEST_RPS, mlrsearch
 from loadstone.search.published.step_concurrency import step_concurrency
 from loadstone.search.settings import SearchSettings
 
+# There is no result before the first trial of these, and all of them take long.
+PROCEDURES = {"isp-ras-2015": SCRIPT, "isp-ras-2015-text": TEXT}
+
 STRATEGIES: dict[str, Callable[[SearchSettings], Strategy]] = {
     "meter": meter,
     "bisect": bisect,
-    "isp-ras-2015": partial(isp_ras_2015, procedure=SCRIPT),
-    "isp-ras-2015-text": partial(isp_ras_2015, procedure=TEXT),
+    **{name: partial(isp_ras_2015, procedure=one) for name, one in PROCEDURES.items()},
     "closed-loop-peak": closed_loop_peak,
     "step-concurrency": step_concurrency,
     "mlrsearch": mlrsearch,
@@ -26,9 +28,6 @@ DEFAULT = "meter"
 
 # Methods that use a trial's verdict; the published ones have their own rules.
 JUDGE_OBJECTIVES = ("meter", "bisect")
-
-# Seconds of load of the first trial of a published method, before which there is no result.
-LEAST_BUDGET_S = {"isp-ras-2015": SCRIPT.trial_s, "isp-ras-2015-text": TEXT.trial_s}
 
 
 def strategy(name: str, settings: SearchSettings) -> Callable[[], Strategy]:
@@ -45,10 +44,12 @@ def strategy(name: str, settings: SearchSettings) -> Callable[[], Strategy]:
             f"--max-rate {settings.ceiling_rps:g} is too low for --method mlrsearch, which begins "
             f"at {LOWEST_RPS:g}/s; try --max-rate {2 * LOWEST_RPS:g}, or --method meter"
         )
-    least_s = LEAST_BUDGET_S.get(name, 0.0)
-    if settings.budget_s < least_s:
+    procedure = PROCEDURES.get(name)
+    if procedure is not None and settings.budget_s < procedure.trial_s:
+        whole_s = procedure.most_trials * procedure.trial_s
         raise InvalidInput(
             f"--budget {settings.budget_s:.0f}s is less than one trial of {name} "
-            f"({least_s:.0f} s), and it takes up to 13; try --budget {13 * least_s / 60:.0f}m"
+            f"({procedure.trial_s:.0f} s), and it takes up to {procedure.most_trials}; "
+            f"try --budget {whole_s / 60:.0f}m"
         )
     return partial(STRATEGIES[name], settings)

@@ -62,11 +62,11 @@ class Fill:
 def tried(trial: Trial, rate_rps: float, *, is_rested: bool) -> Tried:
     """Count accepted and refused requests; all 0 if nothing was accepted."""
     stats, ticks = trial.stats, trial.timeline
-    is_few = stats.failed <= FEW * (stats.ok + stats.failed)
+    is_few = stats.failed <= FEW * stats.ended
     has_grown = trial.verdict.cause in (Cause.OVERLOAD, Cause.DRIFT)
     is_degraded = trial.verdict.state is TrialState.DEGRADED
     if is_degraded and (not stats.failed or (is_few and has_grown)):
-        return Tried(rate_rps, stats.ok + stats.failed, stats.failed, is_saturated=True)
+        return Tried(rate_rps, stats.ended, stats.failed, is_saturated=True)
     if not stats.ok:
         return Tried(rate_rps, 0, 0)
     seconds = len(trial.timeline.due) * TICK_S
@@ -108,7 +108,7 @@ def fill(trial: Trial, rate_rps: float) -> Fill | None:
     if not stats.failed or not stats.ok:
         return None
     if not ticks.failed.any():  # the trial was stopped within the tick of the first refusal
-        return Fill(rate_rps, 0.0, float(stats.ok + stats.failed), float(stats.failed))
+        return Fill(rate_rps, 0.0, float(stats.ended), float(stats.failed))
     first = int((ticks.failed > 0).argmax())
     before = float(ticks.due[:first].sum())
     return Fill(rate_rps, before, float(ticks.due[first]), float(ticks.failed[first]))

@@ -5,8 +5,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from loadstone.analysis.fault import FaultEffect, FaultSummary, RepeatEstimate
+from loadstone.analysis.fault import FaultEffect, FaultSummary
 from loadstone.analysis.fault_effect import summarize
+from loadstone.analysis.interval import Interval
 from loadstone.analysis.stats import WORDS
 from loadstone.diagnosis.finding import Finding
 from loadstone.engine.outcome import Outcome
@@ -222,7 +223,7 @@ def _table(summary: FaultSummary, scenario: str) -> Table:
     return Table(title, columns("figure", numbers=heads), tuple(found), is_primary=True)
 
 
-def _of_all(estimate: RepeatEstimate, unit: str, summary: FaultSummary) -> str:
+def _of_all(estimate: Interval, unit: str, summary: FaultSummary) -> str:
     """Return a mean; with the number of its repeats, if the others have no such figure."""
     value = _value(estimate.mean, unit)
     if estimate.count == summary.repeats:
@@ -237,7 +238,7 @@ def _value(value: float, unit: str) -> str:
     return f"{value:.{digits}f} {unit}".strip()
 
 
-def _interval(estimate: RepeatEstimate, unit: str) -> str:
+def _interval(estimate: Interval, unit: str) -> str:
     if estimate.low is None or estimate.high is None:
         return ""
     return f"{_value(estimate.low, unit)} to {_value(estimate.high, unit)}"

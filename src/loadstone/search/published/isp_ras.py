@@ -7,13 +7,13 @@ says 360 s a trial. The authors' script (ispras/keystone_full_deployment) takes 
 and 120 s a trial, and then runs N - 1, N + 1, N + 3, N + 5 and 2 N.
 """
 
-from collections.abc import Generator
+import math
 from dataclasses import dataclass
 
 from loadstone.analysis.model import Trial
 from loadstone.plan.load import OpenLoad
 from loadstone.search.guard import guarded
-from loadstone.search.model import Capacity, CapacityKind, Strategy, TrialRequest
+from loadstone.search.model import Capacity, CapacityKind, Part, Strategy
 from loadstone.search.session import Session
 from loadstone.search.settings import SearchSettings
 
@@ -31,6 +31,11 @@ class Procedure:
     runs_double: bool  # 2 N, too
     # Share of simulated services whose capacity lies within [N, N + 1] (docs/methodology.md).
     confidence: float
+
+    @property
+    def most_trials(self) -> int:
+        """Trials of a whole search: those that halve the range of rates, and those at the end."""
+        return math.ceil(math.log2(HIGHEST_RPS)) + len(self.offsets) + self.runs_double
 
 
 SCRIPT = Procedure(trial_s=120.0, offsets=(-1, 1, 3, 5), runs_double=True, confidence=0.46)
@@ -84,16 +89,14 @@ def _untried(session: Session, procedure: Procedure) -> str:
     return f"no rate was tried: each trial takes {procedure.trial_s:.0f} s"
 
 
-def _measure(
-    session: Session, procedure: Procedure, rate: int
-) -> Generator[TrialRequest, Trial, Trial]:
+def _measure(session: Session, procedure: Procedure, rate: int) -> Part[Trial]:
     load = OpenLoad(float(rate), procedure.trial_s)
     return (yield from session.run_trial(load, "binary search of ISP RAS 2015"))
 
 
 def _confirm(
     session: Session, procedure: Procedure, found: int
-) -> Generator[TrialRequest, Trial, tuple[dict[int, bool], tuple[str, ...]]]:
+) -> Part[tuple[dict[int, bool], tuple[str, ...]]]:
     """Return whether each of these rates was degraded, and notes on those that contradict N."""
     outcomes: dict[int, bool] = {}
     notes: tuple[str, ...] = ()

@@ -7,7 +7,6 @@ trial is the backlog gained in it plus the errors.
 import queue
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 
@@ -30,13 +29,7 @@ UNNOTICED = 2  # requests of backlog that are no loss
 MEASURED_CONFIDENCE = 0.20  # share of simulated services within the interval (docs/methodology.md)
 
 
-@dataclass(frozen=True, slots=True)
-class MeasurementRequest:
-    """A request from the package's thread."""
-
-    load: OpenLoad
-
-
+Message = OpenLoad | Capacity | Exception  # of the package's thread
 Answer = Trial | None  # None: stop
 
 
@@ -49,7 +42,7 @@ def mlrsearch(settings: SearchSettings) -> Strategy:
 
 
 def _search(session: Session) -> Strategy:
-    requests: queue.Queue[MeasurementRequest | Capacity | BaseException] = queue.Queue()
+    requests: queue.Queue[Message] = queue.Queue()
     answers: queue.Queue[Answer] = queue.Queue()
     # The package calls its measurer, but a strategy yields requests. So the package runs in a
     # separate thread, which only runs while this one waits for it.
@@ -58,12 +51,12 @@ def _search(session: Session) -> Strategy:
     thread.start()
     try:
         while True:
-            request = requests.get()
-            if isinstance(request, BaseException):
-                raise request
-            if isinstance(request, Capacity):
-                return request
-            answers.put((yield from session.run_trial(request.load, "MLRsearch")))
+            message = requests.get()
+            if isinstance(message, Exception):
+                raise message
+            if isinstance(message, Capacity):
+                return message
+            answers.put((yield from session.run_trial(message, "MLRsearch")))
     finally:
         answers.put(None)
         thread.join()
@@ -74,12 +67,10 @@ class _Stopped(Exception):
 
 
 def _control(
-    requests: "queue.Queue[MeasurementRequest | Capacity | BaseException]",
-    answers: "queue.Queue[Answer]",
-    highest_rps: float,
+    requests: queue.Queue[Message], answers: queue.Queue[Answer], highest_rps: float
 ) -> None:
     def measure(load: OpenLoad) -> Trial:
-        requests.put(MeasurementRequest(load))
+        requests.put(load)
         trial = answers.get()
         if trial is None:
             raise _Stopped
@@ -134,15 +125,10 @@ def _run_package(measure: Callable[[OpenLoad], Trial], highest_rps: float) -> Ca
         warmup_duration=None,
     )
     found = MultipleLossRatioSearch(config=config).search(Measurer(), lambda _: None)[goal]
-    return _capacity(*(_number(getattr(found, name)) for name in FOUND))
-
-
-FOUND = ("conditional_throughput", "relevant_lower_bound", "relevant_upper_bound")
-
-
-def _capacity(rate: float | None, low: float | None, high: float | None) -> Capacity:
     notes = ("MLRsearch states no confidence; this one was measured over simulated services",)
-    return Capacity(rate, low, high, MEASURED_CONFIDENCE, notes)
+    bounds = (found.conditional_throughput, found.relevant_lower_bound, found.relevant_upper_bound)
+    rate_rps, low_rps, high_rps = map(_number, bounds)
+    return Capacity(rate_rps, low_rps, high_rps, MEASURED_CONFIDENCE, notes)
 
 
 def _number(bound: object) -> float | None:

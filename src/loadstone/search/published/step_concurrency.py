@@ -37,7 +37,7 @@ def _search(session: Session) -> Strategy:
         if stats.ok < EXPECTED_SUCCESS * stats.due:
             failed = f"{concurrency} at once failed: {stats.failed} of {stats.due}"
         else:
-            held, held_rps = concurrency, stats.ok / stats.load_s
+            held, held_rps = concurrency, stats.completed_rps
             concurrency += STEP
     if not held and most < STEP:
         failed = (
