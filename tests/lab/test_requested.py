@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from loadstone.errors import InvalidInput
+from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.lab import deployment, processes, state
 from loadstone.lab.keystone import settings
 from loadstone.lab.keystone.settings import LabSettings
 from loadstone.lab.state import DeploymentState, Phase
 from loadstone.target.choice import OwnLab
-from loadstone.target.connect import own_lab
+from loadstone.target.connect import issuer_of_lab, own_lab
 
 
 @pytest.mark.parametrize(
@@ -108,6 +108,9 @@ def test_a_lab_of_a_later_release_hides_no_others(tmp_path: Path, monkeypatch) -
     later = (("service", "later-idp"), ("workers", "1"))
     folder = deployment.folder_of("later")
     state.write(folder, DeploymentState("later", "r", Phase.STOPPED, "", later))
+    with pytest.raises(EnvironmentUnusable, match="lab later was made by another release"):
+        issuer_of_lab("later")
+    assert issuer_of_lab("none") is None
     said: list[str] = []
     assert [one.name for one in deployment.every(said.append)] == ["mine"]
     assert "lab later was made by another release of Loadstone ('later-idp' is not" in said[0]
