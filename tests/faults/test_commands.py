@@ -61,7 +61,9 @@ def test_what_is_done_is_undone(tmp_path: Path, commands) -> None:
     [
         ("lose 2.5% of packets on one node", "2.5"),
         ("delay network on one node by 100 ms", "100"),
+        ("lose 0.00001% of packets on one node", "0.00001"),
         ("disconnect storage network on one node", "storage"),
+        ("disconnect brTenant network on one node", "brTenant"),
         ("rolling restart of keystone with token.a=x;'y'", "token.a x;'y'"),
         ("upgrade keystone to 30.0.0", "30.0.0"),
     ],
@@ -207,6 +209,31 @@ def test_what_a_file_does_not_have_is_said(
 ) -> None:
     with pytest.raises(InvalidInput, match=words):
         CommandInjector(journal_in(tmp_path), commands).check(read(sentence))
+
+
+@pytest.mark.parametrize(
+    "option",
+    ["ldap.password=top", "ldap.Password=top", "database.connection=mysql://keystone:top@db/k"],
+)
+def test_a_secret_option_is_refused_without_its_value(tmp_path: Path, option: str) -> None:
+    file = written(tmp_path, "keystone: {hosts: [here], configure: {do: a, undo: b}}")
+    injector = CommandInjector(journal_in(tmp_path), read_commands(file))
+    injector.check(read("rolling restart of keystone with token.expiration=7200"))
+    with pytest.raises(InvalidInput, match=f"the value of {option.partition('=')[0]} is") as told:
+        injector.check(read(f"rolling restart of keystone with {option}"))
+    assert "top" not in str(told.value)
+
+
+@pytest.mark.processes
+def test_an_undo_by_hand_runs_nothing_where_its_folder_is_gone(tmp_path: Path) -> None:
+    gone = HostCommand(
+        "here", "export FAULT_PERCENT=10; touch $PWD/undone", str(tmp_path / "x"), {}
+    )
+    subprocess.run(gone.by_hand, shell=True, cwd=tmp_path, check=False)
+    assert not (tmp_path / "undone").exists()
+    (tmp_path / "x").mkdir()
+    subprocess.run(gone.by_hand, shell=True, cwd=tmp_path, check=True)
+    assert (tmp_path / "x" / "undone").exists()
 
 
 @pytest.mark.processes

@@ -277,7 +277,7 @@ def test_what_cannot_be_undone_stays_and_is_said_with_its_command(loadstone, tmp
     assert (tmp_path / "first").exists()
     assert (tmp_path / "last").exists()
     assert "echo why; exit 5 ended with 5: why" in ended.stderr
-    assert f"by hand: cd {tmp_path} && echo why; exit 5" in ended.stderr
+    assert f"by hand: cd {tmp_path} && sh -c 'echo why; exit 5'" in ended.stderr
     ended = loadstone("capacity", "--budget", "20s")
     assert (ended.returncode, "echo why" in ended.stderr) == (3, True)
 

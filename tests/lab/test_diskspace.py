@@ -1,3 +1,4 @@
+import errno
 import os
 import shutil
 from pathlib import Path
@@ -49,3 +50,29 @@ def test_what_is_moved_replaces_what_a_killed_move_left(tmp_path: Path) -> None:
         "target",
         "target/source",
     ]
+
+
+FULL = "No space left on device"
+
+
+@pytest.mark.parametrize(
+    ("half", "problem"),
+    [
+        ("{}", OSError(errno.ENOSPC, FULL)),  # of a file
+        ("{}/part", shutil.Error([("a", "b", FULL), ("c", "d", FULL)])),  # of a folder
+    ],
+)
+def test_a_move_to_a_full_disk_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, half: str, problem: OSError
+) -> None:
+    def move(_: Path, target: Path) -> None:
+        begun = Path(half.format(target))
+        begun.parent.mkdir(exist_ok=True)
+        begun.touch()
+        raise problem
+
+    (tmp_path / "to").mkdir()
+    monkeypatch.setattr(shutil, "move", move)
+    with pytest.raises(EnvironmentUnusable, match=FULL):
+        diskspace.move(tmp_path / "source", tmp_path / "to" / "target")
+    assert [path.name for path in tmp_path.rglob("*")] == ["to"]

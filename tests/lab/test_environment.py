@@ -108,7 +108,7 @@ def test_what_changes_while_it_is_installed_is_not_used(tmp_path: Path) -> None:
     made = wanted(tmp_path)
     with pytest.raises(EnvironmentUnusable, match="it was changed"):
         replace(made, require_unchanged=refuse).prepare(quietly)
-    assert made.installed() is None
+    assert not made.folder.exists()
     made.prepare(quietly)
     replace(made, require_unchanged=refuse).prepare(quietly)  # its content is known by now
 

@@ -200,3 +200,20 @@ def test_the_distribution_is_made_in_a_folder_of_the_deployment(
     ]
     assert not list(scratch.iterdir())
     assert (mine / "keycloak" / "bin" / "kc.sh").exists()
+
+
+def test_a_full_disk_of_the_environments_is_said_before_the_fetch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOADSTONE_HOME", str(tmp_path))
+    made = Distribution(tmp_path / "mine", tmp_path / "data", "dev-file", None)
+
+    def require(folder: Path, _: int) -> None:
+        if folder == made.folder.parent:  # on a disk of its own
+            raise EnvironmentUnusable("not enough space")
+
+    monkeypatch.setattr(keycloak.diskspace, "require", require)
+    monkeypatch.setattr(keycloak.Program, "path", lambda self: self.name)
+    monkeypatch.setattr(keycloak.processes, "complete", lambda *_: pytest.fail("it was fetched"))
+    with pytest.raises(EnvironmentUnusable, match="not enough space"):
+        made.prepare(lambda _: None)

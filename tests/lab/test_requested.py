@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from loadstone.errors import InvalidInput
+from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.lab import deployment, processes, state
 from loadstone.lab.keystone import settings
 from loadstone.lab.keystone.settings import LabSettings
 from loadstone.lab.state import DeploymentState, Phase
 from loadstone.target.choice import OwnLab
-from loadstone.target.connect import own_lab
+from loadstone.target.connect import issuer_of_lab, own_lab
 
 
 @pytest.mark.parametrize(
@@ -67,6 +67,27 @@ def test_a_running_lab_does_not_need_its_patch(tmp_path: Path, monkeypatch) -> N
     patch.unlink()
     assert settings.started(known).source == chosen.source
     assert deployment.load("mine").setup().workers == 3
+    same = deployment.requested("mine", [("workers", "3")])
+    for requested in (deployment.requested("mine", []), same):
+        assert deployment.up("mine", requested, print).url.endswith(":5000/v3")
+    with pytest.raises(InvalidInput, match=r"runs with other settings \(workers=3, not 2\)"):
+        deployment.up("mine", deployment.requested("mine", [("workers", "2")]), print)
+    with pytest.raises(InvalidInput, match=r"^workers must be"):
+        deployment.requested("mine", [("workers", "0")])
+
+
+@pytest.mark.parametrize("service", ["oidc-provider", "keycloak", "hydra"])
+def test_a_running_provider_is_found_after_the_default_release_has_changed(
+    tmp_path: Path, monkeypatch, service: str
+) -> None:
+    monkeypatch.setenv("LOADSTONE_HOME", str(tmp_path))
+    chosen = settings.read([("service", service)])
+    known = running(deployment.folder_of("mine"), chosen)
+    release = settings.read([("release", "29.1.0")]).source.pairs()
+    state.write(deployment.folder_of("mine"), replace(known, release=release))
+    assert settings.started(replace(known, release=release)) == chosen
+    requested = deployment.requested("mine", [("service", service)])
+    assert deployment.up("mine", requested, print).name == "mine"
 
 
 def test_a_lab_whose_patch_is_gone_is_told_with_the_way_out(tmp_path: Path, monkeypatch) -> None:
@@ -87,6 +108,9 @@ def test_a_lab_of_a_later_release_hides_no_others(tmp_path: Path, monkeypatch) -
     later = (("service", "later-idp"), ("workers", "1"))
     folder = deployment.folder_of("later")
     state.write(folder, DeploymentState("later", "r", Phase.STOPPED, "", later))
+    with pytest.raises(EnvironmentUnusable, match="lab later was made by another release"):
+        issuer_of_lab("later")
+    assert issuer_of_lab("none") is None
     said: list[str] = []
     assert [one.name for one in deployment.every(said.append)] == ["mine"]
     assert "lab later was made by another release of Loadstone ('later-idp' is not" in said[0]

@@ -146,6 +146,16 @@ def test_queens_may_have_uuid_tokens_and_expired_ones() -> None:
     assert settings.read(chosen.pairs()) == chosen
 
 
+@pytest.mark.parametrize("release", ["/srv/keystone-queens", "git+file:///srv/k@stable/queens"])
+def test_sources_on_another_host_may_be_of_any_version(release: str) -> None:
+    words = (("release", release), ("token", "uuid"), ("expired-tokens", "5"))
+    settings.require_possible(words)
+    with pytest.raises(InvalidInput, match="token must be"):
+        settings.require_possible((*words, ("token", "paper")))
+    with pytest.raises(InvalidInput, match=r"token=uuid needs release=13\.0\.2"):
+        settings.require_possible((*words, ("release", "30.0.0")))
+
+
 def test_what_results_keep_of_a_deployment_has_no_secret() -> None:
     chosen = settings.read([
         *(("conf.ldap.password", "hunter2"), ("conf.token.expiration", "60")),

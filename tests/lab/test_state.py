@@ -66,6 +66,17 @@ def test_a_lab_of_another_user_is_told_in_one_line(
         deployment.down("roots")
 
 
+def test_only_a_refused_permission_is_another_users_lab(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: Path) -> str:
+        raise OSError(24, "Too many open files")
+
+    monkeypatch.setattr(Path, "read_text", refuse)
+    with pytest.raises(EnvironmentUnusable, match=r"cannot be read \(Too many open files\)$"):
+        state.read(tmp_path)
+
+
 def test_text_of_another_encoding_is_a_broken_state(tmp_path: Path) -> None:
     (tmp_path / state.FILE).write_bytes(b"\xff\xfe")
     with pytest.raises(EnvironmentUnusable, match="--purge"):

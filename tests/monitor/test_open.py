@@ -48,6 +48,8 @@ def test_a_secret_in_a_url_is_refused_and_not_repeated(text):
 
 
 def test_a_service_without_a_port_is_refused_unless_its_port_is_known():
+    with pytest.raises(InvalidInput, match=r"has no port; write memcached://\[::1\]:PORT"):
+        open_source("memcached://[::1]")
     with pytest.raises(InvalidInput, match=r"has no port; write memcached://cache:PORT"):
         open_source("memcached://cache")
     open_source("mariadb://ann@db")

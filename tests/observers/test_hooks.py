@@ -1,13 +1,15 @@
 """Hooks that inject faults."""
 
 from dataclasses import replace
+from threading import Barrier
+from threading import Event as Flag
 
 from made_runs import runs
 
 from loadstone.engine.progress import Progress
 from loadstone.faults.model import FaultRecord
 from loadstone.faults.sentence import read
-from loadstone.observers.hooks import Hooks
+from loadstone.observers.hooks import MOST_AT_ONCE, Hooks
 from loadstone.plan.hooks import Event, FaultInjection, Hook
 from loadstone.system.redaction import Redaction
 
@@ -30,3 +32,28 @@ def test_no_fault_begins_after_the_load():
     hooks.close()
     assert injected == [SENTENCE]
     assert [run.value for run in ended.hook_runs] == [1]
+
+
+def test_a_fault_that_waited_for_other_hooks_does_not_begin_after_the_load():
+    injected = []
+    running, load_end = Barrier(MOST_AT_ONCE + 1), Flag()
+
+    def inject(sentence):
+        injected.append(sentence)
+        if len(injected) <= MOST_AT_ONCE:
+            running.wait(10)
+            load_end.wait(10)
+        return FaultRecord(read(sentence), 1.0, 2.0, None, (), ())
+
+    hook = Hook(FaultInjection(SENTENCE), Event("time", (1,)))
+    hooks = Hooks((hook,) * (MOST_AT_ONCE + 1), Redaction(), 5.0, inject)
+    hooks.on_progress(Progress(1.5, 10, 10, 10, 0, 1.0))
+    running.wait(10)
+    hooks.on_load_end(None)
+    load_end.set()
+    trial = runs()["search"].measurements[0].trials[0]
+    ended = hooks.on_trial_end(replace(trial, stats=replace(trial.stats, load_s=3.0)))
+    hooks.close()
+    assert len(injected) == MOST_AT_ONCE
+    errors = [run.error[0] for run in ended.hook_runs if run.error]
+    assert errors == ["not started before the load ended: 16 other hooks ran"]

@@ -23,7 +23,7 @@ from loadstone.faults.undo import FAULT, end_marked, undo_steps
 from loadstone.lab.parts.part import Say
 from loadstone.system import yaml_file
 from loadstone.system.clock import SYSTEM, Clock
-from loadstone.system.redaction import masked
+from loadstone.system.redaction import is_secret_option, masked
 
 HOSTS = "hosts"
 ENVIRONMENT = "environment"
@@ -105,9 +105,10 @@ class CommandInjector:
     clock: Clock = SYSTEM
 
     def check(self, fault: Fault) -> None:
-        """Raise InvalidInput for a fault without commands in the file."""
+        """Raise InvalidInput for a fault without commands in the file, or with a secret."""
         service, _ = self.commands.find(fault)
         self._nodes(fault, service)
+        _require_no_secret(fault)
 
     def prepare(self, fault: Fault, say: Say) -> None:
         """Need no preparation."""
@@ -172,6 +173,17 @@ class CommandInjector:
                 return (self.random.randint(1, len(service.hosts)),)
             case "one":
                 return (1,)
+
+
+def _require_no_secret(fault: Fault) -> None:
+    """Refuse a secret value: it would be in the journal, in messages and in lists of processes."""
+    option = ".".join(fault.option)
+    if is_secret_option(option.lower()) or masked(fault.value) != fault.value:
+        raise InvalidInput(
+            f"fault 'rolling restart of keystone with {option}=...': the value of {option} is a "
+            "secret, and commands get values in their text, which others can read; use 'rolling "
+            "restart of keystone' with a command that takes the value from a file of the host"
+        )
 
 
 def _with_parameters(command: str, fault: Fault, node: int) -> str:

@@ -79,7 +79,8 @@ class HostCommand:
         """The line that a user can paste into a shell, without secrets."""
         command = str(masked(self.command))
         if self.host == HERE:
-            return f"cd {shlex.quote(self.directory)} && {command}"
+            # One command, so that nothing of it runs where the folder is gone.
+            return f"cd {shlex.quote(self.directory)} && sh -c {shlex.quote(command)}"
         return f"ssh {shlex.quote(self.host)} {shlex.quote(command)}"
 
     def run(self) -> None:

@@ -133,7 +133,7 @@ def chosen_target(choice: TargetChoice) -> FaultTarget | None:
     None if only the connected target tells, or if its lab is made anew for the run.
     """
     match choice:
-        case NamedTarget(lab=str(name), cloud=None) | OwnLab(name=name, is_purged=False):
+        case NamedTarget(lab=str(name)) | OwnLab(name=name, is_purged=False):
             return None if place_of(choice) is not None else lab_target(name)
         case NamedTarget(lab=None):
             return FaultTarget(None, (cloud_of(choice).endpoint.place,))

@@ -8,6 +8,7 @@ take one node out for 10 seconds
 
 import re
 from dataclasses import dataclass
+from decimal import Decimal
 from enum import StrEnum
 from typing import Literal
 
@@ -149,7 +150,8 @@ class Fault:
         """What the sentence says beside its verb, service and node: the variables of a command."""
         match self.verb:
             case Verb.LOSE | Verb.STEAL_CPU:
-                return {"FAULT_PERCENT": f"{100 * self.share:g}"}
+                # A plain decimal: tc and most programs do not read 1e-05.
+                return {"FAULT_PERCENT": format(Decimal(f"{100 * self.share:g}"), "f")}
             case Verb.DELAY:
                 return {"FAULT_DELAY_MS": f"{1000 * self.delay_s:.0f}"}
             case Verb.DISCONNECT if self.network:
@@ -174,8 +176,8 @@ def read(sentence: str) -> Fault:
         match = re.fullmatch(pattern, plain, re.IGNORECASE)
         if match is not None:
             parts = match.groupdict()
-            # Options of keystone.conf and their values keep their case.
-            case_sensitive = {name: parts.get(name) for name in ("option", "value")}
+            # Options of keystone.conf, their values and names of networks keep their case.
+            case_sensitive = {name: parts.get(name) for name in ("option", "value", "network")}
             lower = {name: one and one.lower() for name, one in parts.items()}
             return _fault(sentence, verb, lower | case_sensitive)
     first = plain.lower().partition(" ")[0]

@@ -80,10 +80,10 @@ def requested(name: str, pairs: Iterable[tuple[str, str]]) -> LabSettings:
     """
     given = tuple(pairs)
     before = state.read(folder_of(name))
-    is_running = before is not None and Deployment(folder_of(name), before).is_running
-    present = before.settings if before is not None and (is_running or not given) else ()
+    running = before if before and Deployment(folder_of(name), before).is_running else None
+    present = before.settings if before is not None and (running or not given) else ()
     try:
-        return settings_.read((*present, *given))
+        return _requested(running, present, given)
     except InvalidInput as wrong:
         if given or not present:
             raise
@@ -92,6 +92,19 @@ def requested(name: str, pairs: Iterable[tuple[str, str]]) -> LabSettings:
             f"lab {name} cannot start as it was: {wrong}; give its settings anew with --with, or "
             f"remove it: loadstone lab down {name} --purge"
         ) from None
+
+
+def _requested(
+    running: DeploymentState | None,
+    present: tuple[tuple[str, str], ...],
+    given: tuple[tuple[str, str], ...],
+) -> LabSettings:
+    try:
+        return settings_.read((*present, *given))
+    except InvalidInput:
+        if running is None:
+            raise
+        return settings_.started(running, given)  # which does not need the patch that is gone
 
 
 def require_same(name: str, settings: LabSettings) -> None:

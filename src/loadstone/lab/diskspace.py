@@ -35,9 +35,7 @@ def copy(source: Path, target: Path) -> None:
         shutil.copytree(source, half, symlinks=True)
         half.rename(target)
     except shutil.Error as problem:
-        # There is one line per file, all with the same cause.
-        [(_, failed, reason), *_] = problem.args[0]
-        raise EnvironmentUnusable(f"cannot copy to {failed}: {reason}") from None
+        raise _failed(problem) from None
     finally:
         shutil.rmtree(half, ignore_errors=True)
 
@@ -45,6 +43,27 @@ def copy(source: Path, target: Path) -> None:
 def move(source: Path, target: Path) -> None:
     """Move a file or folder, also to another disk; the target is there whole or not at all."""
     half = target.with_name(f".{target.name}")
-    shutil.rmtree(half, ignore_errors=True)
-    shutil.move(source, half)
-    half.rename(target)
+    _remove(half)
+    try:
+        shutil.move(source, half)
+        half.rename(target)
+    except shutil.Error as problem:
+        raise _failed(problem) from None
+    except OSError as problem:
+        raise EnvironmentUnusable(f"cannot move {source} to {target}: {problem.strerror}") from None
+    finally:
+        _remove(half)
+
+
+def _failed(problem: shutil.Error) -> EnvironmentUnusable:
+    # There is one line per file, all with the same cause.
+    [(_, failed, reason), *_] = problem.args[0]
+    return EnvironmentUnusable(f"cannot copy to {failed}: {reason}")
+
+
+def _remove(path: Path) -> None:
+    """Remove a file or folder that may be there."""
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)

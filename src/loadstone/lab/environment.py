@@ -87,7 +87,12 @@ class ServiceEnvironment(Part):
                 self._install(missing)
             # Without its mark, an environment is made anew.
             if is_new and self.require_unchanged is not None:
-                self.require_unchanged()
+                try:
+                    self.require_unchanged()
+                except EnvironmentUnusable:
+                    # Its title names a content that is gone, so nobody would ask for it again.
+                    shutil.rmtree(self.folder, ignore_errors=True)
+                    raise
             self._mark({*self.contents, *installed})
 
     def _make(self, say: Say) -> set[str]:

@@ -69,7 +69,7 @@ def secret_folder(folder: Path) -> Path:
 
 
 def scratch_folder(folder: Path) -> Path:
-    """Return the folder for what is only needed during a start; it ends with the start."""
+    """Return the folder for what only a start needs, removed when the deployment stops."""
     return folder / "scratch"
 
 
@@ -92,11 +92,13 @@ def read(folder: Path) -> DeploymentState | None:
         return _parse(json.loads(path.read_text()))
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except OSError as problem:
+    except PermissionError as problem:
         raise EnvironmentUnusable(
             f"{path} cannot be read ({problem.strerror}); a lab belongs to the user who started "
             "it, which is root after `sudo loadstone`"
         ) from None
+    except OSError as problem:
+        raise EnvironmentUnusable(f"{path} cannot be read ({problem.strerror})") from None
     except (ValueError, KeyError, TypeError) as wrong:
         raise EnvironmentUnusable(
             f"{path} cannot be read ({type(wrong).__name__}); `loadstone lab down --purge "

@@ -135,6 +135,9 @@ class Hooks(TrialObserver):
         match self.hooks[number].action:
             case SysCall(command=command):
                 error, output = self._run_command(command)
+            case FaultInjection() if self._has_ended:  # while it waited for another hook to end
+                why = f"not started before the load ended: {MOST_AT_ONCE} other hooks ran"
+                return _not_started(moment, self.clock, why)
             case FaultInjection(sentence=sentence):
                 error, output = self._inject(sentence)
         return HookRun(number, unit, value, began_s, self.clock.unix_s(), output, error)

@@ -108,7 +108,7 @@ def place_of(choice: TargetChoice) -> "LabPlace | None":
     """Return the lab host of a lab that is on another machine."""
     if isinstance(choice, LabOnHost):
         return choice.place
-    if not isinstance(choice, NamedTarget) or choice.lab is None or choice.cloud is not None:
+    if not isinstance(choice, NamedTarget) or choice.lab is None:
         return None
     from loadstone.lab import remote_lab
 

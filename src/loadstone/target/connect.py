@@ -75,11 +75,10 @@ def oidc_target(choice: OidcIssuer, say: Say) -> Iterator[Target]:
 
 def issuer_of_lab(name: str) -> OidcIssuer | None:
     """Return the provider that a lab of this machine is; None if it is a Keystone, or no lab."""
-    from loadstone.lab import deployment, state
+    from loadstone.lab import deployment
     from loadstone.lab.provider import credentials
 
-    known = state.read(deployment.folder_of(name))
-    if known is None or not deployment.Deployment(deployment.folder_of(name), known).is_provider:
+    if not deployment.is_here(name) or not deployment.load(name).is_provider:
         return None
     lab = deployment.find(name)
     secret = lab.environment_variables()["LOADSTONE_OIDC_CLIENT_SECRET"]

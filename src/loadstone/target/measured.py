@@ -61,7 +61,7 @@ def measured_target(choice: TargetChoice, say: Say) -> Iterator[Target]:
     """
     # Imported here: only a lab on this machine needs them.
     match choice:
-        case NamedTarget(lab=str(name), cloud=None) if (place := place_of(choice)) is not None:
+        case NamedTarget(lab=str(name)) if (place := place_of(choice)) is not None:
             from loadstone.lab import remote_lab
 
             with remote_lab.connected(place, is_alone=not choice.anyway) as host:
@@ -75,7 +75,7 @@ def measured_target(choice: TargetChoice, say: Say) -> Iterator[Target]:
                 host.up(choice.name, choice.pairs, say, owned=True, purged=True)
                 with remote_target(host, host.measure(choice.name), say, choice) as target:
                     yield target
-        case NamedTarget(lab=str(name), cloud=None):
+        case NamedTarget(lab=str(name)):
             from loadstone.lab.deployment import find
             from loadstone.lab.measurement import measuring
 

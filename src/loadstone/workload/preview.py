@@ -98,9 +98,9 @@ def preview(config: RunConfig, others: Sequence[TargetChoice] = ()) -> RunPrevie
 def target_preview(choice: TargetChoice) -> TargetPreview:
     """Return what is known of a target; raise InvalidInput if there is none of that name."""
     match choice:
-        case NamedTarget(lab=str(name), cloud=None) if (place := place_of(choice)) is not None:
+        case NamedTarget(lab=str(name)) if (place := place_of(choice)) is not None:
             return TargetPreview(f"--lab {name} on {place.host}", None, not choice.beyond_loopback)
-        case NamedTarget(lab=str(name), cloud=None):
+        case NamedTarget(lab=str(name)):
             from loadstone.lab.deployment import find
 
             return TargetPreview(f"--lab {name}", find(name).url)

@@ -483,21 +483,32 @@ def read(pairs: Iterable[tuple[str, str]]) -> LabSettings:
 def require_possible(pairs: Iterable[tuple[str, str]]) -> None:
     """Refuse settings that no host can have; which folders and files there are is left out."""
     checked = []
+    has_version = True
     for key, value in pairs:
         version = value.partition("+")[0]  # of a release with a patch
-        if key == "release" and VERSION.fullmatch(version):
-            checked.append((key, version))
-        elif key != "release" and not (key == "storage" and value.startswith("/")):
+        if key == "release":
+            has_version = VERSION.fullmatch(version) is not None
+            if has_version:
+                checked.append((key, version))
+        elif not (key == "storage" and value.startswith("/")):
             checked.append((key, value))
-    read(checked)
+    if has_version:
+        read(checked)
+    else:  # which settings go together depends on the version of those sources
+        values(checked)
 
 
-def started(known: DeploymentState) -> LabSettings:
-    """Return the settings of a deployment, with the release as it was when it was started."""
-    if not known.release:  # started by an older Loadstone
-        return read(known.settings)
+def started(known: DeploymentState, given: tuple[tuple[str, str], ...] = ()) -> LabSettings:
+    """Return the settings of a deployment, with the release as it was when it was started.
+
+    Settings that are `given` replace those of the deployment.
+    """
+    pairs = (*known.settings, *given)
+    # A provider has no release, and an older Loadstone did not keep what it had started.
+    if not known.release or "release" not in dict(known.settings) or "release" in dict(given):
+        return read(pairs)
     release = restored(known.release)
-    others = ((key, value) for key, value in known.settings if key != "release")
+    others = ((key, value) for key, value in pairs if key != "release")
     return _made({**values(others), "release": release.text, "found": release})
 
 

@@ -106,7 +106,8 @@ class Distribution(Part):
         say(f"fetching Keycloak {VERSION} with Maven (once)")
         half = scratch_folder(self.deployment) / "fetched"
         half.mkdir(parents=True)
-        diskspace.require(half, SIZE_MB)
+        for folder in (half, self.folder.parent):  # which may be on another disk
+            diskspace.require(folder, SIZE_MB)
         words = (maven, "-q", "-B", "dependency:copy", f"-Dartifact={ARTIFACT}")
         given = {name: os.environ[name] for name in _MAVEN_VARIABLES if name in os.environ}
         command = Command((*words, f"-DoutputDirectory={half}"), self._log, self.deployment, given)

@@ -63,9 +63,8 @@ def read_address(url: str, kinds: tuple[str, ...]) -> Address:
             f"{', '.join(f'{one}=...' for one in OPTIONS)}, separated by &"
         )
     if parts.hostname and not port and parts.scheme not in WITH_DEFAULT_PORT:
-        raise InvalidInput(
-            f"--monitor {shown}: has no port; write {parts.scheme}://{parts.hostname}:PORT"
-        )
+        host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+        raise InvalidInput(f"--monitor {shown}: has no port; write {parts.scheme}://{host}:PORT")
     query = {key: values[-1] for key, values in given.items()}
     return Address(
         kind=parts.scheme,
