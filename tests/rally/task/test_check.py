@@ -311,6 +311,12 @@ HttpRequests.check_random_request:
     assert "redirects are not followed" in checked.warnings[0].message
 
 
+@pytest.mark.parametrize("requests", ["null", "5", "[a]", "{a: 1}"])
+def test_requests_of_a_scenario_that_sends_one_need_not_be_a_list(requests, good):
+    request = f"url: http://h/, method: GET, status_code: 200, requests: {requests}"
+    assert good(f"HttpRequests.check_request:\n- args: {{{request}}}\n").warnings == ()
+
+
 def test_thousands_of_errors_are_counted_and_not_all_shown(wrongs):
     said = wrongs("".join(f"scenario{i}: 1\n" for i in range(5000)))
     assert len(said) == 201
