@@ -81,6 +81,11 @@ subtasks:
             '"duration" must be at most 31,536,000, not 40000000',
         ),
         ("runner: {rps: {times: 9, rps: 1.0e-9}}", "would take more than a year for its times"),
+        (
+            "runner: {rps: {times: 1000000000, "
+            "rps: {start: 1, end: 1000, step: 1, duration: 1000000000}}}",
+            "would take more than a year for its times",
+        ),
         ("runner: {constnt: {}}", 'no runner "constnt"; did you mean "constant"?'),
         ("runner: {constant: {}, rps: {}}", '"runner" must have only 1 in it, not 2'),
         ("runner: {constant: }", '"runner.constant" must be a mapping, not nothing'),
