@@ -65,6 +65,12 @@ def test_a_lab_on_another_host_is_known_until_its_data_are_removed(
     assert at_once("lab", "down", "far").returncode == 0
     assert remote_lab.recorded("far") is not None
     told = at_once("lab", "up", "far").stderr
-    assert f"start it there: --on far --fleet {fleet}; or remove it" in told
+    options = f"--on far --fleet {fleet} --fleet-without-tls"
+    assert f"start it there: {options}; or remove it" in told
+    told = at_once("lab", "up", "far", "--on=far", f"--fleet={fleet}").stderr
+    assert f"with other options of the fleet; start it with the same: {options}" in told
+    assert "--purge" not in told
+    told = at_once("lab", "up", "far", "--on=near", f"--fleet={fleet}").stderr
+    assert "lab far is on far; remove it: loadstone lab down far --purge" in told
     assert at_once("lab", "down", "far", "--purge").returncode == 0
     assert remote_lab.recorded("far") is None

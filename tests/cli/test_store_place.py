@@ -6,6 +6,8 @@ import pytest
 from click.testing import CliRunner
 
 from loadstone.cli import loadstone
+from loadstone.cli.stored import existing
+from loadstone.store.location import read
 
 
 @pytest.fixture(autouse=True)
@@ -41,3 +43,19 @@ def test_a_folder_that_may_not_be_entered_is_named(tmp_path: Path, monkeypatch) 
     assert refused("--store", "theirs") == "theirs: Permission denied"
     usual = tmp_path / "home/results"
     assert refused() == f"{usual}: Permission denied; choose another with --store"
+
+
+def test_a_postgresql_store_can_be_read_without_the_folder_of_its_files(
+    tmp_path: Path, monkeypatch
+) -> None:
+    (tmp_path / "files").mkdir()
+    exists = Path.exists
+
+    def below_a_folder_of_somebody_else(path: Path) -> bool:
+        if path.parent == tmp_path / "files":
+            raise PermissionError(13, "Permission denied", str(path))
+        return exists(path)
+
+    monkeypatch.setattr(Path, "exists", below_a_folder_of_somebody_else)
+    location = read(f"postgresql://ann@db.example/results?files={tmp_path / 'files'}")
+    assert existing(location) == location

@@ -42,7 +42,10 @@ def test_the_run_has_time_for_the_longest_baseline_and_refuses_a_longer_one(load
     slow = fault.at_capacity(1.0)
     assert slow.faults[0].at_s == pytest.approx(50 / load)
     assert terms.search_s + slow.budget_s <= most_load_s(terms)
-    with pytest.raises(MeasurementInvalid, match=r"N is 0.9/s.*give --rate and a --baseline"):
+    with pytest.raises(
+        MeasurementInvalid,
+        match=r"N is 0.9/s; a share of an N below 1/s .*give --rate and a --baseline",
+    ):
         fault.at_capacity(0.9)
 
 

@@ -36,9 +36,11 @@ def fake(cloud):
 
 
 def call(cloud, name, *, times=1, user=USER, **arguments):
-    function = function_of(name)
-    load = ClosedLoad(min(times, 2), iterations=times)
-    return run(CallPlan(function, load, arguments, rows=(user,), settings=cloud[1]))
+    return call_as((user,), cloud, name, ClosedLoad(min(times, 2), iterations=times), **arguments)
+
+
+def call_as(users, cloud, name, load, **arguments):
+    return run(CallPlan(function_of(name), load, arguments, rows=users, settings=cloud[1]))
 
 
 def actions(called):
@@ -161,6 +163,20 @@ def test_a_network_may_be_named(cloud, fake):
     assert call(cloud, "NovaServers.boot_server", **given).failures == ()
     (server,) = fake.servers.values()
     assert server["networks"] == [{"uuid": "n-red", "fixed_ip": "fd00::1"}]
+
+
+def test_a_network_that_is_named_is_that_of_the_users_own_project(cloud, fake):
+    fake.networks = {
+        f"n-{project}": {"id": f"n-{project}", "name": "private", "only_of": project}
+        for project in ("P", "Q")
+    }
+    users = rows([ANN, User("v", "bob", PASSWORD, "q", "Q", "d", "D")])
+    given = {"image": IMAGE, "flavor": FLAVOR, "nics": [{"net-name": "private"}]}
+    one_worker = ClosedLoad(1, iterations=4)
+    called = call_as(users, cloud, "NovaServers.boot_server", one_worker, **given)
+    assert called.failures == ()
+    asked = [server["networks"][0]["uuid"] for server in fake.servers.values()]
+    assert sorted(asked) == ["n-P", "n-P", "n-Q", "n-Q"]
 
 
 @pytest.mark.parametrize(

@@ -132,6 +132,22 @@ def test_a_task_without_an_iteration_is_of_the_time_at_which_it_was_created(
     assert store.get(run).started_at == f"2026-11-21T{created_at}+00:00"
 
 
+@pytest.mark.parametrize(
+    ("dates", "day"),
+    [
+        (("2017-06-30T10:00:00", "2017-07-01T10:00:00"), "2017-06-30"),  # not in Rally's form
+        (("2017-06-30 10:00:00", None), "2017-06-30"),
+        (("2017-30-06T10:00:00", "2017-02-07T10:00:00"), "2017-06-30"),
+    ],
+)
+def test_dates_of_old_results_may_be_in_iso_8601(store, tmp_path, dates, day):
+    entry = json.loads(OLD.read_text())[0] | {"result": [], "load_duration": 0}
+    given = [{**entry, "created_at": date} for date in dates]
+    (tmp_path / "failed.json").write_text(json.dumps(given))
+    (run,) = import_file(store, tmp_path / "failed.json")
+    assert store.get(run).started_at == f"{day}T10:00:00+00:00"
+
+
 def test_what_is_already_here_is_refused_and_nothing_is_doubled(store):
     import_file(store, REPORT)
     with pytest.raises(InvalidInput, match="already in this store"):

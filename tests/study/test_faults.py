@@ -11,8 +11,10 @@ from loadstone.analysis.fault_effect import effect
 from loadstone.analysis.interval import Interval
 from loadstone.compare.answer import Answer
 from loadstone.errors import InvalidInput
+from loadstone.study.cell import config_of
 from loadstone.study.figure import of_turn
 from loadstone.study.model import Comparison
+from loadstone.study.order import turns
 from loadstone.study.read import StudySource
 from loadstone.study.table import Difference
 from loadstone.study.wording import conclusion
@@ -83,3 +85,18 @@ def test_rows_have_the_means_over_repeats():
     assert 5 < rows[SHARE].estimate.value < 15
     assert rows[DETECTED].estimate is None
     assert rows[DETECTED].shortcoming == "not reached in any repeat"
+
+
+@pytest.mark.parametrize(
+    ("rate_rps", "sentence", "most_rps"),
+    [
+        (8000, KILL, 8000.0),
+        (2000, "overload 3x for 5 seconds", 6000.0),
+        (20, KILL, 5000.0),
+    ],
+)
+def test_a_rate_or_an_overload_above_the_limit_of_a_search_is_sent(rate_rps, sentence, most_rps):
+    text = STUDY.replace("users: 0", f"users: 0\n  rate_rps: {rate_rps}")
+    found = study(text.replace(KILL, sentence))
+    config = config_of(found, "20261121-0931-000000", turns(found, 1)[0], "")
+    assert config.max_rate_rps == most_rps

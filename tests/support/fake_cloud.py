@@ -75,7 +75,7 @@ class FakeCloud:
         base = f"http://{request.headers['Host']}"
         if (request.command, path) == ("POST", "identity/v3/auth/tokens"):
             return self.token(base, body)
-        is_good = self.token_is_good or request.headers.get("X-Auth-Token") == "good"
+        is_good = self.token_is_good or request.headers.get("X-Auth-Token", "").startswith("good")
         if not is_good and not path.endswith(tuple("0123")):
             return 401, {"error": {"message": "who are you?"}}
         if path.partition("/")[0] in self.down:
@@ -101,7 +101,8 @@ class FakeCloud:
         if path.startswith("network/v2.0/subnets"):
             return 201, {"subnet": {"id": "sub", **body["subnet"]}}
         if path.startswith("network"):
-            return self.neutron(request.command, path.rpartition("/")[2], body)
+            project = request.headers.get("X-Auth-Token", "").removeprefix("good ")
+            return self.neutron(request.command, path.rpartition("/")[2], body, project)
         query = dict(parse_qsl(urlsplit(request.path).query))
         return self.nova(request.command, path.split("/")[3:], body, query)
 
@@ -122,7 +123,7 @@ class FakeCloud:
             return 200, {"version": {"id": "v3.14", "status": "stable", "links": links}}
         return 404, {"error": {"message": f"no {path}"}}
 
-    def neutron(self, method, identity, body):
+    def neutron(self, method, identity, body, project):
         match method:
             case "POST":
                 made = {"id": f"n-{uuid.uuid4().hex}", **body["network"]}
@@ -132,7 +133,8 @@ class FakeCloud:
             case "DELETE":
                 del self.networks[identity]
                 return 204, None
-        return 200, {"networks": list(self.networks.values())}
+        seen = [one for one in self.networks.values() if one.get("only_of", project) == project]
+        return 200, {"networks": seen}
 
     def ensure_group(self, project):
         """Make the group `default` of a project, as Neutron does before its first network."""
@@ -188,7 +190,8 @@ class FakeCloud:
             "catalog": self.catalog(base),
             "roles": [],
         }
-        return 201, {"token": token}, (("X-Subject-Token", "good"),)
+        project = body["auth"].get("scope", {}).get("project", {}).get("name", "")
+        return 201, {"token": token}, (("X-Subject-Token", f"good {project}"),)
 
     def catalog(self, base):
         return [

@@ -94,6 +94,8 @@ def test_secrets_in_urls_and_bodies_are_found(text, secret):
         "curl --oauth2-bearer=s3cr3t http://x/",
         "curl -H 'X-Anything: Bearer s3cr3t' http://x/",
         "curl -H 'X-Key: s3cr3t' http://x/",
+        "curl '-HAuthorization: Bearer s3cr3t' http://x/",
+        "curl -HX-Auth-Token:s3cr3t http://x/",
         "curl -b session=s3cr3t http://x/",
         "curl -d 'pin=s3cr3t' http://x/",
         'curl --json \'{"totp": "s3cr3t"}\' http://x/',
@@ -111,6 +113,11 @@ def test_secrets_in_the_command_of_a_hook_are_found(command):
     assert "YWRtaW46czNjcjN0" not in hidden
     assert MASK in hidden
     assert "s3cr3t" in secrets_in({"sys_call": command})
+
+
+def test_only_the_value_of_an_attached_header_is_hidden():
+    hidden = masked({"sys_call": "curl '-HAuthorization: Bearer s3cr3t-9' -HAccept:text http://x/"})
+    assert hidden["sys_call"] == f"curl '-HAuthorization: {MASK}' '-HAccept: text' http://x/"
 
 
 @pytest.mark.parametrize(

@@ -493,7 +493,7 @@ def test_more_users_than_a_directory_has_are_refused(loadstone: VirtualCommandLi
     words = ("capacity", "--budget=60s", "--json=-")
     ended = loadstone(*words, "--users=3", service=STEADY, users=known)
     assert (ended.code, ended.engine.plans) == (2, [])
-    assert "3 users are asked for (--users), and the target has 2" in ended.stderr
+    assert "3 users are asked for, and the target has 2" in ended.stderr
     ended = loadstone(*words, "--users=2", service=STEADY, users=known)
     assert ended.engine.plans[0].columns["user_name"] == ("user-0", "user-1")
 

@@ -95,12 +95,22 @@ def up(name: str, **options: Unpack[UpOptions]) -> None:
     record = remote_lab.recorded(name)
     if record is not None:
         raise InvalidInput(
-            f"lab {name} is on another host; start it there: --on {record.host} --fleet "
-            f"{record.fleet}; or remove it: loadstone lab down {name} --purge"
+            f"lab {name} is on another host; start it there: {_place(record)}; or remove it: "
+            f"loadstone lab down {name} --purge"
         )
     chosen = deployment.requested(name, pairs)
     started = deployment.up(name, chosen, lambda line: click.echo(f"{name}: {line}", err=True))
     click.echo(started.url)
+
+
+def _place(record: "RemoteRecord") -> str:
+    """Return the options of `lab up` that choose the host of a deployment."""
+    words = ["--on", record.host, "--fleet", record.fleet]
+    if record.certificates is not None:
+        words += ["--fleet-certificates", record.certificates]
+    if record.without_tls:
+        words.append("--fleet-without-tls")
+    return shlex.join(words)
 
 
 def _up_there(name: str, host: str, pairs: tuple[tuple[str, str], ...], options: UpOptions) -> str:
@@ -125,6 +135,11 @@ def _up_there(name: str, host: str, pairs: tuple[tuple[str, str], ...], options:
     )
     recorded = remote_lab.recorded(name)
     if recorded is not None and recorded != record:
+        if recorded.host == host:
+            raise InvalidInput(
+                f"lab {name} was started on {host} with other options of the fleet; start it with "
+                f"the same: {_place(recorded)}"
+            )
         raise InvalidInput(
             f"lab {name} is on {recorded.host}; remove it: loadstone lab down {name} --purge"
         )

@@ -114,7 +114,9 @@ def existing(location: "StoreLocation") -> "StoreLocation":
 
     folder = location.folder
     try:
-        is_there = (folder / FILE).exists() or folder.is_dir()
+        # The rows of a PostgreSQL store can be read without the folder of its files.
+        has_file = location.database is None and (folder / FILE).exists()
+        is_there = has_file or folder.is_dir()
         is_file = not is_there and folder.exists()
     except OSError as problem:  # it may not be entered, as another user's
         raise EnvironmentUnusable(

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -31,6 +30,7 @@ from loadstone.system.redaction import masked, secrets_in
 
 MOST_CAUSES = 100
 OTHER_CAUSES = "other causes"
+OLD_DATE = "%Y-%d-%mT%H:%M:%S"  # of `rally task results`
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,8 @@ def _tasks(data: Any, digest: str) -> tuple[list[_Task], list[str]]:
         workloads = tuple(_of_old(one) for one in data)
         if not workloads:
             return [], []
-        created_at = min(_old_date(str(one.get("created_at") or "")) for one in data)
+        dates = [str(date) for one in data if (date := one.get("created_at"))]
+        created_at = min(_old_dates(dates), default="")
         return [_Task(digest, "", "finished", "", "old results", workloads, created_at)], []
     rally = str(data.get("info", {}).get("rally_version", "?"))
     tasks, skipped = [], []
@@ -162,9 +163,15 @@ def _task(task: Mapping[str, Any], digest: str, rally: str) -> _Task:
     )
 
 
-def _old_date(text: str) -> str:
-    """Return a date of `rally task results` in ISO 8601; Rally writes the day before the month."""
-    return re.sub(r"^(\d{4})-(\d\d)-(\d\d)", r"\1-\3-\2", text)
+def _old_dates(texts: Sequence[str]) -> Sequence[str]:
+    """Return the dates of old results in ISO 8601; Rally writes the day before the month.
+
+    If one of a file's dates cannot be read so, all are taken for ISO 8601.
+    """
+    try:
+        return [datetime.strptime(one, OLD_DATE).isoformat() for one in texts]
+    except ValueError:
+        return texts
 
 
 def _of_old(entry: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:

@@ -198,8 +198,8 @@ class _Flow:
         users = self.target.users()
         if users and group.most_existing is not None and group.most_existing > len(users):
             raise InvalidInput(
-                f"{group.most_existing} users are asked for (--users), and the target has "
-                f"{len(users)}; no others can be made there"
+                f"{group.most_existing} users are asked for, and the target has {len(users)}; "
+                "no others can be made there"
             )
         return users[: group.most_existing]
 

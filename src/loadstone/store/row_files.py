@@ -21,7 +21,6 @@ from loadstone.store.schema import REVISIONS, measurements, require_values, runs
 from loadstone.system import files
 
 FOLDER = "results"
-RUN = "run.json"  # the file of a run's own row
 UNRECORDED = "unrecorded"
 RESERVE = "reserve"  # a file that is removed on a full disk, to have room for the last results
 RESERVE_BYTES = 1 << 20
@@ -39,7 +38,7 @@ class StoredRow:
     def file_name(self) -> str:
         """Return the name of the row's file."""
         if self.table is runs:
-            return RUN
+            return "run.json"
         number = f"-{self.row['number']:03}" if self.table is trials else ""
         return f"{self.row['position'] + 1}{number}.json"
 

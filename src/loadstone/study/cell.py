@@ -31,7 +31,7 @@ from loadstone.study.model import (
 from loadstone.study.order import Turn
 from loadstone.target.choice import OwnLab, ReferenceService, TargetChoice
 from loadstone.workload.capacity import SearchTerms, by_name, search_group
-from loadstone.workload.fault import fault_groups
+from loadstone.workload.fault import fault_groups, most_rate_rps
 from loadstone.workload.model import MeasurementConfig, MeasurementGroup, RunConfig
 from loadstone.workload.oidc import OidcSearched
 from loadstone.workload.policy import Fixed
@@ -51,6 +51,10 @@ def config_of(study: Study, study_id: str, turn: Turn, command: str) -> RunConfi
     about = (("study", f"{study_id}, turn {turn.number}"), ("cell", str(turn.cell)))
     max_rate_rps = _max_rate_rps(study.measurement, turn.cell)
     groups = groups_of(study.measurement, turn.cell, max_rate_rps)
+    if isinstance(study.measurement, FaultMeasurement):
+        # A given rate or an overload may be above the limit of a search.
+        terms = replace(study.measurement.terms, max_rate_rps=max_rate_rps)
+        max_rate_rps = most_rate_rps(terms)
     is_task = isinstance(study.measurement, Tasks)
     until_failure = isinstance(study.measurement, Tasks) and study.measurement.until_failure
     return RunConfig(

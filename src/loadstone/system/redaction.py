@@ -199,8 +199,10 @@ class _Masker:
             return f"{password_option}{self._secret(argument[2:])}"
         if _is_name_of_secret(last):
             return str(self._secret(argument))
-        if last in _HEADER_OPTIONS and (header := _HEADER.fullmatch(argument)):
-            return f"{header[1]}: {self._header(header[2], header[1])}"
+        attached = "-H" if argument.startswith("-H") else ""
+        header = _HEADER.fullmatch(argument.removeprefix(attached))
+        if header is not None and (attached or last in _HEADER_OPTIONS):
+            return f"{attached}{header[1]}: {self._header(header[2], header[1])}"
         return self._plain_argument(argument, last)
 
     def _plain_argument(self, argument: str, last: str) -> str:
@@ -309,7 +311,8 @@ def _is_common(text: str) -> bool:
 def _is_name_of_secret(argument: str) -> bool:
     """Return whether the next argument is a secret: after `--token`, `aws_secret_access_key`."""
     if argument.startswith("-"):
-        return "=" not in argument and is_secret(argument.strip("-"))
+        # "-HX-Auth-Token: ..." has its value already.
+        return not {"=", ":"}.intersection(argument) and is_secret(argument.strip("-"))
     return "_" in argument and argument.isidentifier() and is_secret(argument)
 
 

@@ -137,7 +137,7 @@ def _at_share(
     """Return the measurement at a share of N, with a baseline that is long enough."""
     if capacity_rps < LEAST_N_RPS:
         raise MeasurementInvalid(
-            f"N is {capacity_rps:.3g}/s, and a share of less than {LEAST_N_RPS:g}/s does not show "
+            f"N is {capacity_rps:.3g}/s; a share of an N below {LEAST_N_RPS:g}/s does not show "
             "what a fault does within minutes; give --rate and a --baseline that is long enough"
         )
     terms = replace(terms, baseline_s=_baseline_s(terms, capacity_rps))

@@ -81,6 +81,11 @@ subtasks:
             '"duration" must be at most 31,536,000, not 40000000',
         ),
         ("runner: {rps: {times: 9, rps: 1.0e-9}}", "would take more than a year for its times"),
+        (
+            "runner: {rps: {times: 1000000000, "
+            "rps: {start: 1, end: 1000, step: 1, duration: 1000000000}}}",
+            "would take more than a year for its times",
+        ),
         ("runner: {constnt: {}}", 'no runner "constnt"; did you mean "constant"?'),
         ("runner: {constant: {}, rps: {}}", '"runner" must have only 1 in it, not 2'),
         ("runner: {constant: }", '"runner.constant" must be a mapping, not nothing'),
@@ -309,6 +314,12 @@ HttpRequests.check_random_request:
     )
     assert [warning.line for warning in checked.warnings] == [4, 10]
     assert "redirects are not followed" in checked.warnings[0].message
+
+
+@pytest.mark.parametrize("requests", ["null", "5", "[a]", "{a: 1}"])
+def test_requests_of_a_scenario_that_sends_one_need_not_be_a_list(requests, good):
+    request = f"url: http://h/, method: GET, status_code: 200, requests: {requests}"
+    assert good(f"HttpRequests.check_request:\n- args: {{{request}}}\n").warnings == ()
 
 
 def test_thousands_of_errors_are_counted_and_not_all_shown(wrongs):

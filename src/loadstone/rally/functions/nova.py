@@ -16,7 +16,8 @@ from loadstone.rally.functions.cloud import connect
 # Rally polls after 1 s, then every 2 s, so its measurements have this granularity.
 POLL_S = 0.5
 PATIENCE_S = 300  # Rally's time-out for the creation and deletion of a server
-_found: dict[str, str] = {}  # ids of images and flavors found by this process
+# Ids found by this process. Projects may have images and networks of the same name.
+_found: dict[str, str] = {}
 # Arguments of novaclient's servers.create, as task files have them -> openstacksdk's.
 _NAMES = {
     "admin_pass": "admin_password",
@@ -142,8 +143,8 @@ def _boot(
 ) -> Server:
     attributes = {
         "name": f"{context.settings['prefix']}{context.iteration}",
-        "image_id": _image_id(cloud, image),
-        "flavor_id": _flavor_id(cloud, flavor),
+        "image_id": _image_id(context, cloud, image),
+        "flavor_id": _flavor_id(context, cloud, flavor),
         **_attributes(_with_network(context, cloud, more)),
     }
     with context.action("nova.boot_server"):
@@ -169,16 +170,16 @@ def _with_network(context: Context, cloud: Connection, more: Mapping[str, Any]) 
     elif networks and nics is None:
         arguments["nics"] = [{"net-id": networks[0]}]
     elif isinstance(nics, list):
-        arguments["nics"] = [_with_network_id(cloud, nic) for nic in nics]
+        arguments["nics"] = [_with_network_id(context, cloud, nic) for nic in nics]
     return arguments
 
 
-def _with_network_id(cloud: Connection, nic: Mapping[str, str]) -> dict[str, str]:
+def _with_network_id(context: Context, cloud: Connection, nic: Mapping[str, str]) -> dict[str, str]:
     """Return a NIC with the id of the network that it names."""
     named = {key: value for key, value in nic.items() if key != "net-name"}
     if "net-name" in nic and not nic.get("net-id"):
         reference = {"name": nic["net-name"], "accurate": True}
-        named["net-id"] = _cached_id("network", reference, cloud.network.networks)
+        named["net-id"] = _cached_id(context, "network", reference, cloud.network.networks)
     return named
 
 
@@ -208,13 +209,14 @@ def _network(nic: Mapping[str, str]) -> dict[str, str]:
     return {names.get(name, name): value for name, value in nic.items()}
 
 
-def _flavor_id(cloud: Connection, reference: Mapping[str, Any]) -> str:
-    return _cached_id("flavor", reference, cloud.compute.flavors, is_unique=True)
+def _flavor_id(context: Context, cloud: Connection, reference: Mapping[str, Any]) -> str:
+    return _cached_id(context, "flavor", reference, cloud.compute.flavors)
 
 
-def _image_id(cloud: Connection, reference: Mapping[str, Any]) -> str:
+def _image_id(context: Context, cloud: Connection, reference: Mapping[str, Any]) -> str:
     query = dict(reference.get("list_kwargs", {}))
     return _cached_id(
+        context,
         "image",
         reference,
         lambda: cloud.image.images(**query),
@@ -223,11 +225,16 @@ def _image_id(cloud: Connection, reference: Mapping[str, Any]) -> str:
 
 
 def _cached_id(
-    kind: str, reference: Mapping[str, Any], list_things: Any, *, is_unique: bool = True
+    context: Context,
+    kind: str,
+    reference: Mapping[str, Any],
+    list_things: Any,
+    *,
+    is_unique: bool = True,
 ) -> str:
     if reference.get("id"):
         return str(reference["id"])
-    key = f"{kind} {json.dumps(reference, sort_keys=True)}"
+    key = f"{context.user['project_id']} {kind} {json.dumps(reference, sort_keys=True)}"
     if key not in _found:
         _found[key] = _choose(kind, reference, list(list_things()), is_unique=is_unique)
     return _found[key]

@@ -112,10 +112,11 @@ class _Checker:
         return TaskScenario(entry.name, form.model_dump())
 
     def _warn_of_redirects(self, part: NamedPlugin) -> None:
-        requests = enumerate(part.settings.get("requests", ()))
+        given = part.settings.get("requests")
+        requests = enumerate(given if isinstance(given, list) else ())
         several = (((*part.path, "requests", number), one) for number, one in requests)
         for path, request in ((part.path, part.settings), *several):
-            if request.get("allow_redirects"):
+            if isinstance(request, Mapping) and request.get("allow_redirects"):
                 self.warnings.append(self.tree.problem((*path, "allow_redirects"), REDIRECTS))
 
     def _filled(self, subject: str, form: type[F], part: NamedPlugin) -> F | None:

@@ -12,6 +12,7 @@ from pydantic import (
     model_validator,
 )
 
+from loadstone.rally.runner import stairs
 from loadstone.rally.task.catalogue.form import RULES, Count, Form, Seconds
 from loadstone.rally.task.model import Constant, ConstantForDuration, Ramp, Rps, Runner, Serial
 
@@ -80,6 +81,10 @@ class RampForm(Form):
             raise ValueError(f"must not be less than start, which is {start:g}")
         return value
 
+    def to_model(self) -> Ramp:
+        """Return the rate."""
+        return Ramp(self.start, self.end, self.step, self.duration)
+
 
 def _form_of_rate(value: Any) -> str:
     return "ramp" if isinstance(value, dict | RampForm) else "number"
@@ -99,19 +104,18 @@ class RpsForm(Form):
 
     @model_validator(mode="after")
     def _ends_within_a_year(self) -> "RpsForm":
-        highest_rps = self.rps.end if isinstance(self.rps, RampForm) else self.rps
-        if self.times / highest_rps > YEAR_S:
+        rate = self.rps
+        if isinstance(rate, RampForm):
+            lasts_s = sum(stage.duration_s for stage in stairs(rate.to_model(), self.times))
+        else:
+            lasts_s = self.times / rate
+        if lasts_s > YEAR_S:
             raise ValueError("would take more than a year for its times")
         return self
 
     def to_model(self) -> Runner:
         """Return the runner."""
-        rate = self.rps
-        if isinstance(rate, RampForm):
-            return self._with(Ramp(rate.start, rate.end, rate.step, rate.duration))
-        return self._with(rate)
-
-    def _with(self, rate: float | Ramp) -> Runner:
+        rate = self.rps.to_model() if isinstance(self.rps, RampForm) else self.rps
         cpus = self.max_cpu_count if "max_cpu_count" in self.model_fields_set else None
         return Rps(self.times, rate, self.timeout or None, self.max_concurrency or None, cpus)
 
