@@ -207,10 +207,8 @@ def tune(ctx: click.Context, **options: Unpack[TuneOptions]) -> None:
     does not start; 70 after an internal error.
     """
     from loadstone.tune import journal as journals
-    from loadstone.tune.propose import require_optuna
     from loadstone.tune.space import require_unset
 
-    require_optuna()
     if options["resume"] is not None:
         refuse_given(ctx, _OF_BEGINNING, "does not go with --resume: the tuning began with its own")
         found = journals.find(options["location"], options["resume"])

@@ -8,8 +8,10 @@ from loadstone.tune.evidence import Evidence
 from loadstone.tune.model import Outcome, Terms
 
 CHECK_PAIRS = 6  # of the default with itself
-FIRST_PAIRS = 4  # of a combination's first round; each further round has twice as many
-MOST_ROUNDS = 3  # of a race: 4, 8 and 16 pairs
+# Pairs of a combination's first round; each further round has twice as many.
+FIRST_PAIRS, FEWEST_FIRST = 4, 2
+FIRST_ERROR = 0.015  # standard error of a first round for which fewer than FIRST_PAIRS are enough
+MOST_ROUNDS = 3  # of a race: at most 4, 8 and 16 pairs
 KEPT = 0.5  # share of the combinations that a round keeps
 MOST_TRIED = 64  # combinations; a longer budget goes into more pairs
 FEWEST_TRIED = 2  # combinations that a search is worth beginning for
@@ -32,6 +34,7 @@ class Costs:
 
     terms: Terms
     spent_s: float = 0.0
+    first_pairs: int = FIRST_PAIRS  # of a combination's first round
     _starts_s: list[float] = field(default_factory=list)
     _loads_s: list[tuple[float, int]] = field(default_factory=list)
 
@@ -41,6 +44,15 @@ class Costs:
         if outcome.evidence is not None and outcome.load_s > 0:
             self._starts_s.append(outcome.took_s - outcome.load_s)
             self._loads_s.append((outcome.load_s, pairs))
+
+    def learn_scatter(self, check: Evidence) -> None:
+        """Plan the first rounds: pairs that scatter little tell enough when there are few."""
+        wanted = ceil(min(check.deviation / FIRST_ERROR, FIRST_PAIRS) ** 2)
+        self.first_pairs = min(max(wanted, FEWEST_FIRST), FIRST_PAIRS)
+
+    def pairs_of_round(self, number: int) -> int:
+        """Return the pairs of a round of the race; 1 is the first."""
+        return self.first_pairs << (number - 1)
 
     @property
     def start_s(self) -> float:
@@ -97,10 +109,10 @@ def combinations(costs: Costs, seconds: float) -> int:
 
 
 def _race_s(costs: Costs, count: int) -> float:
-    total, pairs = 0.0, FIRST_PAIRS
-    for _ in range(MOST_ROUNDS):
-        total += count * costs.of(pairs)
-        count, pairs = ceil(count * KEPT), 2 * pairs
+    total = 0.0
+    for number in range(MOST_ROUNDS):
+        total += count * costs.of(costs.pairs_of_round(number + 1))
+        count = ceil(count * KEPT)
     return total
 
 

@@ -1,146 +1,127 @@
-"""Proposes combinations to try, by Optuna's tree-structured Parzen estimator (TPE)."""
+"""Proposes combinations to try: suggestions first, then what promises the largest gain."""
 
 from collections import deque
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from math import erfc, pi, sqrt
 from random import Random
-from typing import TYPE_CHECKING
 
-from loadstone.errors import EnvironmentUnusable
-from loadstone.tune.space import Pairs, Setting, Space
+import numpy as np
 
-if TYPE_CHECKING:
-    import optuna
+from loadstone.tune.effects import Effects, Floats
+from loadstone.tune.evidence import Evidence
+from loadstone.tune.space import Pairs, Space
 
-MOST_REPEATS = 10  # proposals in a row that are known or impossible, until one is drawn at random
-MOST_DRAWN = 1000  # such draws, until the space counts as searched
-FIRST = 8  # proposals at random before the estimator has its say: Optuna's default is 10
+MOST_LISTED = 2000  # combinations of a space that are all considered
+DRAWN = 100  # combinations of a larger space that are considered, drawn at random,
+NEAR = 2  # and those one change away from so many of the best so far,
+STEPS = 2  # and from the best of these; so many steps
+LEAST_DEVIATION = 1e-9  # a division by zero otherwise
 SEARCHED = "search"  # origin of a combination
-
-
-def require_optuna() -> None:
-    """Raise EnvironmentUnusable if Optuna is not installed."""
-    try:
-        import optuna  # noqa: F401
-    except ImportError:
-        raise EnvironmentUnusable(
-            "loadstone tune needs Optuna, which is not installed: pip install 'optuna>=4'"
-        ) from None
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A combination to try; `tell` says how good it was."""
+    """A combination to try."""
 
     changes: Pairs
     origin: str
-    tell: Callable[[float | None], None]  # mean log ratio; None: it failed
 
 
 @dataclass(slots=True)
 class Proposals:
-    """Proposes each combination once; suggestions come first."""
+    """Proposes each combination once."""
 
     space: Space
     seed: int
     suggested: deque[tuple[Pairs, str]] = field(default_factory=deque)
-    _study: "optuna.Study" = field(init=False)
-    _known: set[Pairs] = field(default_factory=set, init=False)
+    _effects: Effects = field(init=False)
+    _known: set[Pairs] = field(default_factory=lambda: {()}, init=False)
     _random: Random = field(init=False)
 
     def __post_init__(self) -> None:
-        import optuna
-
         self._random = Random(self.seed)  # noqa: S311 (no secret)
-        optuna.logging.set_verbosity(optuna.logging.ERROR)
-        sampler = optuna.samplers.TPESampler(seed=self.seed, n_startup_trials=FIRST)
-        self._study = optuna.create_study(direction="maximize", sampler=sampler)
-        # The default beside itself is a trial that needs no measurement.
-        self._enqueue(())
-        self._known.add(())
-        _, tell = self._ask()
-        tell(0.0)
+        self._effects = Effects(self.space)
+
+    def add(self, changes: Pairs, evidence: Evidence | None) -> None:
+        """Learn all that is known of a combination; None: it failed."""
+        self._effects.add(changes, evidence)
 
     def next(self) -> Proposal | None:
         """Return the next combination; None if none that is new was found."""
         while self.suggested:
             changes, origin = self.suggested.popleft()
+            changes = self.space.in_order(changes)
             if self._is_new(changes):
-                self._enqueue(changes)
-                found, tell = self._ask()
-                self._known.add(found)
-                return Proposal(found, origin, tell)
-        for _ in range(MOST_REPEATS):
-            changes, tell = self._ask()
-            if self._is_new(changes):
-                self._known.add(changes)
-                return Proposal(changes, SEARCHED, tell)
-            tell(None)
-        for _ in range(MOST_DRAWN):
-            changes = self._drawn()
-            if self._is_new(changes):
-                self.suggested.append((changes, SEARCHED))
-                return self.next()
+                return Proposal(changes, origin)
+        candidates = sorted(self._candidates() - self._known)
+        # Those that promise the same are tried in random order.
+        self._random.shuffle(candidates)
+        for number in np.argsort(-self._expected_improvement(candidates)):
+            if self._is_new(candidates[number]):
+                return Proposal(candidates[number], SEARCHED)
         return None
 
     def _is_new(self, changes: Pairs) -> bool:
-        return changes not in self._known and self.space.is_possible(changes)
+        """Return whether it is possible and was not looked at before."""
+        is_known = changes in self._known
+        self._known.add(changes)
+        return not is_known and self.space.is_possible(changes)
+
+    def _expected_improvement(self, candidates: list[Pairs]) -> Floats:
+        """Return by how much each is expected to exceed the best so far.
+
+        Jones, Schonlau and Welch, "Efficient Global Optimization of Expensive Black-Box Functions",
+        1998.
+        """
+        [best, *_] = self._effects.best_first()
+        highest = float(self._effects.predict([best]).mean[0])
+        found = self._effects.predict(candidates)
+        deviation: Floats = np.maximum(found.deviation, LEAST_DEVIATION)
+        beyond = (found.mean - highest) / deviation
+        density = np.exp(-(beyond**2) / 2) / sqrt(2 * pi)
+        chance = np.array([erfc(-one / sqrt(2)) / 2 for one in beyond])
+        found_one: Floats = deviation * (beyond * chance + density)
+        return found_one
+
+    def _candidates(self) -> set[Pairs]:
+        """Return all combinations of a small space, else random ones and those near the best."""
+        if self.space.combinations <= MOST_LISTED:
+            return set(self._listed())
+        found = {self._drawn() for _ in range(DRAWN)}
+        best = self._effects.best_first()[:NEAR]
+        for _ in range(STEPS):
+            near = sorted({one for each in best for one in self._near(each)} - self._known)
+            if not near:
+                break
+            found |= set(near)
+            mean = self._effects.predict(near).mean
+            best = [near[number] for number in np.argsort(-mean)[:NEAR]]
+        return found
+
+    def _listed(self, chosen: Pairs = (), number: int = 0) -> Iterator[Pairs]:
+        """Yield all combinations that begin with these changes of the settings before `number`."""
+        if number == len(self.space.settings):
+            yield chosen
+            return
+        one = self.space.settings[number]
+        for level in self.space.choices(one, self.space.values(chosen)):
+            more = () if level is None else ((one.name, level),)
+            yield from self._listed((*chosen, *more), number + 1)
+
+    def _near(self, changes: Pairs) -> Iterator[Pairs]:
+        """Yield the combinations with another level of one setting."""
+        for one in self.space.settings:
+            rest = {name: level for name, level in changes if name != one.name}
+            for level in (None, *one.levels):
+                more = {} if level is None else {one.name: level}
+                yield self.space.in_order(tuple((rest | more).items()))
 
     def _drawn(self) -> Pairs:
-        changes = list[tuple[str, str]]()
+        changes, values = list[tuple[str, str]](), self.space.values(())
         for one in self.space.settings:
-            choices = self.space.choices(one, self.space.values(tuple(changes)))
-            level = self._random.choice(choices)
+            level = self._random.choice(self.space.choices(one, values))
             if level is not None:
                 changes.append((one.name, level))
+                values[one.name] = level
         return tuple(changes)
-
-    def _enqueue(self, changes: Pairs) -> None:
-        chosen = dict(changes)
-        values = self.space.values(changes)
-        fixed: dict[str, object] = {}
-        for one in self.space.settings:
-            choices = self.space.choices(one, values)
-            if len(choices) > 1:
-                fixed[one.name] = _code(one, choices, chosen.get(one.name))
-        self._study.enqueue_trial(fixed)
-
-    def _ask(self) -> tuple[Pairs, Callable[[float | None], None]]:
-        from optuna.trial import TrialState
-
-        trial = self._study.ask()
-        changes: list[tuple[str, str]] = []
-        for one in self.space.settings:
-            choices = self.space.choices(one, self.space.values(tuple(changes)))
-            if len(choices) < 2:
-                continue
-            level = _suggested(trial, one, choices)
-            if level is not None:
-                changes.append((one.name, level))
-
-        def tell(value: float | None) -> None:
-            state = TrialState.FAIL if value is None else TrialState.COMPLETE
-            self._study.tell(trial, value, state=state)
-
-        return tuple(changes), tell
-
-
-def _suggested(
-    trial: "optuna.Trial", setting: Setting, choices: tuple[str | None, ...]
-) -> str | None:
-    if _is_ordered(setting):
-        return choices[trial.suggest_int(setting.name, 0, len(choices) - 1)]
-    named = trial.suggest_categorical(setting.name, [one or "" for one in choices])
-    return str(named) or None
-
-
-def _code(setting: Setting, choices: tuple[str | None, ...], level: str | None) -> int | str:
-    return choices.index(level) if _is_ordered(setting) else level or ""
-
-
-def _is_ordered(setting: Setting) -> bool:
-    """Return whether the levels are numbers, so that neighbours are alike."""
-    with suppress(ValueError):
-        return bool([float(one) for one in setting.levels])
-    return False

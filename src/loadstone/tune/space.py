@@ -107,11 +107,13 @@ class Space:
 
     def in_order(self, changes: Pairs) -> Pairs:
         """Return the changes that can be chosen, in the order of the space."""
-        wanted, found = dict(changes), list[tuple[str, str]]()
+        wanted, values = dict(changes), self.values(())
+        found = list[tuple[str, str]]()
         for one in self.settings:
-            choices = self.choices(one, self.values(tuple(found)))
-            if wanted.get(one.name) in choices and one.name in wanted:
-                found.append((one.name, wanted[one.name]))
+            level = wanted.get(one.name)
+            if level is not None and level in self.choices(one, values):
+                found.append((one.name, level))
+                values[one.name] = level
         return tuple(found)
 
     def applying(self, changes: Sequence[tuple[str, str]]) -> Pairs:

@@ -12,7 +12,6 @@ stated comes from pairs that the choice has not seen.
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import islice
 from math import ceil, hypot, inf
 
@@ -81,6 +80,7 @@ class _Tuning:
     measure: Measure
     say: Say
     costs: Costs = field(init=False)
+    proposals: Proposals = field(init=False)
     entered: int = field(default=0, init=False)  # combinations in the race
     cut_short: list[str] = field(default_factory=list, init=False)
 
@@ -90,7 +90,8 @@ class _Tuning:
     def run(self, suggested: Sequence[tuple[Pairs, str]]) -> Tuned:
         check = self._check()
         ordered = deque(_found_first(suggested, check.findings))
-        racers = self._race(Proposals(self.space, self.terms.seed, ordered))
+        self.proposals = Proposals(self.space, self.terms.seed, ordered)
+        racers = self._race()
         winner = _plainest(racers)
         found = Tuned(
             check, tuple(one.trial for one in racers), winner=winner.trial if winner else None
@@ -111,6 +112,7 @@ class _Tuning:
         outcome = self._compared(Phase.CHECK, (), (), budget.CHECK_PAIRS)
         if outcome.evidence is None:
             raise EnvironmentUnusable(f"the default cannot be measured: {outcome.failure}")
+        self.costs.learn_scatter(outcome.evidence)
         return outcome
 
     # The race
@@ -123,17 +125,17 @@ class _Tuning:
             share -= budget.TRADE_SHARE / 2
         return share * self.terms.budget_s - self.costs.spent_s
 
-    def _race(self, proposals: Proposals) -> list[_Racer]:
+    def _race(self) -> list[_Racer]:
         """Halve a first field of combinations, then let others challenge the best."""
         count = budget.combinations(self.costs, self._search_s)
-        racers = list(islice(iter(partial(self._entered, proposals), None), count))
+        racers = list(islice(iter(self._entered, None), count))
         running = _kept([one for one in racers if one.evidence is not None])
         while len(running) > 1 and running[0].rounds < budget.MOST_ROUNDS:
             if not self._has_time(running[0].rounds + 1):
                 break
             running = _kept([one for one in running if self._has_gone_on(one)])
         while len(racers) < budget.MOST_TRIED:
-            challenger = self._entered(proposals)
+            challenger = self._entered()
             if challenger is None:
                 break
             racers.append(challenger)
@@ -148,20 +150,19 @@ class _Tuning:
             if _seen(challenger) <= _seen(best) or not self._has_gone_on(challenger):
                 return
 
-    def _entered(self, proposals: Proposals) -> _Racer | None:
+    def _entered(self) -> _Racer | None:
         """Measure the next combination for the first time; None without time or combination."""
         is_needed = self.entered < budget.FEWEST_TRIED
-        proposal = proposals.next() if is_needed or self._has_time(1) else None
+        proposal = self.proposals.next() if is_needed or self._has_time(1) else None
         if proposal is None:
             return None
         self.entered += 1
         racer = _Racer(proposal)
         self._measure_again(racer)
-        proposal.tell(None if racer.evidence is None else racer.evidence.mean)
         return racer
 
     def _has_time(self, number: int) -> bool:
-        return self._search_s >= self.costs.of(_pairs_of_round(number))
+        return self._search_s >= self.costs.of(self.costs.pairs_of_round(number))
 
     def _has_gone_on(self, racer: _Racer) -> bool:
         """Measure the next round of a combination, if there is time and it does not fail."""
@@ -174,13 +175,14 @@ class _Tuning:
         racer.rounds += 1
         changes = racer.proposal.changes
         self.say(f"{words(changes)} ({racer.proposal.origin}), round {racer.rounds}")
-        outcome = self._compared(Phase.SEARCH, (), changes, _pairs_of_round(racer.rounds))
+        outcome = self._compared(Phase.SEARCH, (), changes, self.costs.pairs_of_round(racer.rounds))
         if outcome.evidence is None:
             racer.failure, racer.evidence = outcome.failure, None
             self.say(f"  dropped: {outcome.failure}")
-            return
-        known = [] if racer.evidence is None else [racer.evidence]
-        racer.evidence = pooled([*known, outcome.evidence])
+        else:
+            known = [] if racer.evidence is None else [racer.evidence]
+            racer.evidence = pooled([*known, outcome.evidence])
+        self.proposals.add(changes, racer.evidence)
 
     # The proofs
 
@@ -303,10 +305,6 @@ def _found_first(
         return findings.index(rules[0]) if rules else len(findings)
 
     return sorted(suggested, key=rank)
-
-
-def _pairs_of_round(number: int) -> int:
-    return int(budget.FIRST_PAIRS * 2 ** (number - 1))
 
 
 def _kept(racers: Sequence[_Racer]) -> list[_Racer]:
