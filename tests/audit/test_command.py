@@ -223,6 +223,7 @@ def test_this_machine_is_read_as_root_where_asked(tmp_path, monkeypatch):
     sudo.write_text(f'#!/bin/sh\nshift\necho "$@" >>{tmp_path}/used\nexec "$@"\n')
     sudo.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
     audit("collect", "--become", "-o", str(tmp_path / "facts.json"))
     assert (tmp_path / "used").read_text() == "sh -s\n"
     for words in (("--docker", "keystone"), ("--lab", "demo")):
@@ -244,6 +245,28 @@ def test_the_script_alone_gives_facts_that_are_read(tmp_path):
     tree = json.loads(audit(str(path), "--json", "-")[1])
     assert tree["hosts"][0]["name"] == "far"
     assert ended.stderr == b""
+
+
+@pytest.mark.processes
+def test_a_collector_of_root_that_takes_too_long_is_killed_as_root(tmp_path, monkeypatch):
+    sudo = tmp_path / "sudo"
+    sudo.write_text(
+        '#!/bin/sh\nshift\n[ "$1" = sh ] && exec sleep 1000\n'
+        f'echo "$@" >{tmp_path}/used\nexec "$@"\n'
+    )
+    sudo.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    asked = []
+
+    def refuse(group, _signal):
+        asked.append(group)
+        raise PermissionError
+
+    monkeypatch.setattr(os, "killpg", refuse)
+    (slow,) = transport.collect([transport.local(become=True)], timeout_s=1)
+    assert slow.failure == "no complete answer within 1 s"
+    assert (tmp_path / "used").read_text() == f"kill -KILL -- -{asked[-1]}\n"
 
 
 @pytest.mark.processes
