@@ -569,13 +569,16 @@ def test_files_in_containers_of_the_host_are_read(tmp_path):
     }.items():
         (etc / path).parent.mkdir(parents=True, exist_ok=True)
         (etc / path).write_text(text)
-    python = [sys.executable, "-c", IN_CONTAINER, tmp_path / "root"]
+    (tmp_path / "empty").mkdir()
+    haproxy = ("haproxy", "-f", "/etc/haproxy/haproxy.cfg")
     with contextlib.ExitStack() as stack:
         pids = []
-        for words in (
-            ("uwsgi", "--ini", "/etc/keystone/uwsgi.ini"),
-            ("haproxy", "-f", "/etc/haproxy/haproxy.cfg"),
+        for root, words in (
+            ("root", ("uwsgi", "--ini", "/etc/keystone/uwsgi.ini")),
+            ("empty", haproxy),  # a worker, by `chroot` in the settings of haproxy
+            ("root", haproxy),
         ):
+            python = [sys.executable, "-c", IN_CONTAINER, tmp_path / root]
             pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
             running = stack.enter_context(subprocess.Popen([*python, *words], **pipes))
             stack.callback(running.stdin.close)
