@@ -131,6 +131,15 @@ def test_hosts_of_one_name_are_told_apart(tmp_path):
     assert audit(*words, "--all")[1].count("KS-12") == 3
 
 
+def test_the_only_file_of_a_machine_that_calls_itself_localhost_keeps_that_name(tmp_path):
+    """Waivers and the playbook of fixes name it so."""
+    path = tmp_path / "facts.json"
+    one = Collected(transport.LOCAL, document({"meta": {"name": "control1"}}))
+    path.write_text(json.dumps(archive.as_tree([one], is_lab=False)))
+    (host,) = json.loads(audit(str(path), "--json", "-")[1])["hosts"]
+    assert host["name"] == "localhost"
+
+
 def test_a_waiver_holds_until_it_expires(facts, tmp_path):
     waivers = tmp_path / "waivers.yaml"
     path = facts(DEBUG)

@@ -40,14 +40,27 @@ class Collected:
     failure: str | None = None
 
 
+def own_name(document: Document) -> str:
+    """Return the name that a document's machine has for itself."""
+    return document.pairs("meta").get("name") or LOCAL
+
+
 def distinct(found: Sequence[Collected]) -> tuple[Collected, ...]:
-    """Return the documents with a number behind each name that an earlier one has."""
+    """Return the documents under different names.
+
+    Where each of several machines calls itself localhost, their own names count. Then there is a
+    number behind each name that an earlier one has.
+    """
+    is_ambiguous = sum(one.name == LOCAL for one in found) > 1
     counts: Counter[str] = Counter()
     named = []
     for one in found:
-        counts[one.name] += 1
-        number = counts[one.name]
-        named.append(one if number == 1 else replace(one, name=f"{one.name} ({number})"))
+        name = one.name
+        if name == LOCAL and is_ambiguous and one.document is not None:
+            name = own_name(one.document)
+        counts[name] += 1
+        number = counts[name]
+        named.append(replace(one, name=name if number == 1 else f"{name} ({number})"))
     return tuple(named)
 
 
