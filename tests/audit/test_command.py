@@ -241,6 +241,15 @@ def test_this_machine_is_read_as_root_where_asked(tmp_path, monkeypatch):
 
 
 @pytest.mark.processes
+def test_become_in_a_configuration_file_is_for_the_hosts_that_it_applies_to(tmp_path, monkeypatch):
+    (tmp_path / "config.toml").write_text("[audit.collect]\nbecome = true\n")
+    monkeypatch.setenv("LOADSTONE_CONFIG", str(tmp_path / "config.toml"))
+    monkeypatch.setenv("PATH", str(tmp_path))  # without docker
+    (host,) = json.loads(audit("collect", "--docker", "keystone")[1])["hosts"]
+    assert host["failure"].startswith("cannot run docker")
+
+
+@pytest.mark.processes
 def test_the_script_alone_gives_facts_that_are_read(tmp_path):
     _, script = audit("collect", "--script")
     assert script == COLLECTOR.read_text()
