@@ -353,10 +353,10 @@ class _Session:
             except LoadTimeUsed:
                 if self.found is None:
                     raise
-                self.display.say(f"  {_used_up(self.config, _after(self.found))}")
                 is_over = True
             self.found = of_turns(duets, self.config.criteria)
             if is_over:
+                self.display.say(f"  {_used_up(self.config, _after(self.found))}")
                 break
             self.display.say(_progress(self.found))
             if is_answered(self.found, self.config.most_slower):
@@ -373,7 +373,9 @@ class _Session:
                 counted = usable(partial(both, counting, COUNTED), self._names)
                 self.where = where(profiled, counted)
         except MeasurementInvalid as problem:
-            why = f"The profile of both sides could not be completed: {problem}."
+            is_over = isinstance(problem, LoadTimeUsed)
+            reason = "its load time was used up" if is_over else problem
+            why = f"The profile of both sides could not be completed: {reason}."
             if self.found is not None:
                 self.found = replace(self.found, statements=(*self.found.statements, why))
             self.display.say(f"  {why}")
