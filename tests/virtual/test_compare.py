@@ -171,6 +171,17 @@ def test_services_that_are_faster_than_the_load_are_not_called_the_same(
     [ended] = compared(loadstone, a, b, 1, *words)
     assert ended.code == 4
     assert "a comparison sends at most 5,000/s in a closed loop" in ended.stderr
+    assert "apart: give a --rate" in ended.stderr
+
+
+@pytest.mark.parametrize("method", ["turns", "blocks"])
+def test_services_just_below_the_fastest_load_are_told_apart(
+    loadstone: VirtualCommandLine, method: str
+) -> None:
+    a, b = (Service(workers=8, capacity_rps=rate) for rate in (4000.0, 4600.0))
+    words = (f"--method={method}", "--seconds=1", "--concurrency=64", "--pairs=6")
+    [ended] = compared(loadstone, a, b, 1, *words)
+    assert (ended.code, throughput(ended)["answer"]) == (0, "faster"), ended.stderr
 
 
 def test_a_rate_above_the_usual_ceiling_is_offered_as_it_was_given(
