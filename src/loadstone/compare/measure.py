@@ -305,7 +305,7 @@ class _Session:
             raise AssertionError("a comparison has at least one pair")
         a, b = (memory_mb(target.members) for target in self.targets)
         both = (run_a, runs[0])
-        left = left_by(self.store, [run.run_id for run in both])
+        left = left_by(self.store.location, [run.run_id for run in both])
         return MeasuredComparison(self.found, both, (a, b), self.where, left)
 
     def _run(self, number: int, carry: Callable[[Measure], None], engine: Engine) -> Run:
