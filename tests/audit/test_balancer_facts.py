@@ -86,6 +86,9 @@ def test_sections_of_the_database_that_serve_reads_have_no_writers():
     both = TWO_DATABASES.replace(" backup", "")
     assert facts_of(both).values["haproxy.database_writers"] == 2
     assert facts_of(both).origins["haproxy.database_writers"].line == 4
+    split = TWO_DATABASES.replace("-read", "_read_only").replace("-write", "_read_write")
+    assert facts_of(split).values["haproxy.database_writers"] == 1
+    assert facts_of(split).values["haproxy.database_maxconn"] == 3000
 
 
 TWO_KEYSTONES = """defaults

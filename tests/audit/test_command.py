@@ -131,6 +131,15 @@ def test_hosts_of_one_name_are_told_apart(tmp_path):
     assert audit(*words, "--all")[1].count("KS-12") == 3
 
 
+def test_the_only_file_of_a_machine_that_calls_itself_localhost_keeps_that_name(tmp_path):
+    """Waivers and the playbook of fixes name it so."""
+    path = tmp_path / "facts.json"
+    one = Collected(transport.LOCAL, document({"meta": {"name": "control1"}}))
+    path.write_text(json.dumps(archive.as_tree([one], is_lab=False)))
+    (host,) = json.loads(audit(str(path), "--json", "-")[1])["hosts"]
+    assert host["name"] == "localhost"
+
+
 def test_a_waiver_holds_until_it_expires(facts, tmp_path):
     waivers = tmp_path / "waivers.yaml"
     path = facts(DEBUG)
@@ -223,11 +232,21 @@ def test_this_machine_is_read_as_root_where_asked(tmp_path, monkeypatch):
     sudo.write_text(f'#!/bin/sh\nshift\necho "$@" >>{tmp_path}/used\nexec "$@"\n')
     sudo.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
     audit("collect", "--become", "-o", str(tmp_path / "facts.json"))
     assert (tmp_path / "used").read_text() == "sh -s\n"
     for words in (("--docker", "keystone"), ("--lab", "demo")):
         with pytest.raises(InvalidInput, match="--become is for hosts over ssh and this machine"):
             audit(*words, "--become")
+
+
+@pytest.mark.processes
+def test_become_in_a_configuration_file_is_for_the_hosts_that_it_applies_to(tmp_path, monkeypatch):
+    (tmp_path / "config.toml").write_text("[audit.collect]\nbecome = true\n")
+    monkeypatch.setenv("LOADSTONE_CONFIG", str(tmp_path / "config.toml"))
+    monkeypatch.setenv("PATH", str(tmp_path))  # without docker
+    (host,) = json.loads(audit("collect", "--docker", "keystone")[1])["hosts"]
+    assert host["failure"].startswith("cannot run docker")
 
 
 @pytest.mark.processes
@@ -244,6 +263,28 @@ def test_the_script_alone_gives_facts_that_are_read(tmp_path):
     tree = json.loads(audit(str(path), "--json", "-")[1])
     assert tree["hosts"][0]["name"] == "far"
     assert ended.stderr == b""
+
+
+@pytest.mark.processes
+def test_a_collector_of_root_that_takes_too_long_is_killed_as_root(tmp_path, monkeypatch):
+    sudo = tmp_path / "sudo"
+    sudo.write_text(
+        '#!/bin/sh\nshift\n[ "$1" = sh ] && exec sleep 1000\n'
+        f'echo "$@" >{tmp_path}/used\nexec "$@"\n'
+    )
+    sudo.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    asked = []
+
+    def refuse(group, _signal):
+        asked.append(group)
+        raise PermissionError
+
+    monkeypatch.setattr(os, "killpg", refuse)
+    (slow,) = transport.collect([transport.local(become=True)], timeout_s=1)
+    assert slow.failure == "no complete answer within 1 s"
+    assert (tmp_path / "used").read_text() == f"kill -KILL -- -{asked[-1]}\n"
 
 
 @pytest.mark.processes
@@ -546,13 +587,16 @@ def test_files_in_containers_of_the_host_are_read(tmp_path):
     }.items():
         (etc / path).parent.mkdir(parents=True, exist_ok=True)
         (etc / path).write_text(text)
-    python = [sys.executable, "-c", IN_CONTAINER, tmp_path / "root"]
+    (tmp_path / "empty").mkdir()
+    haproxy = ("haproxy", "-f", "/etc/haproxy/haproxy.cfg")
     with contextlib.ExitStack() as stack:
         pids = []
-        for words in (
-            ("uwsgi", "--ini", "/etc/keystone/uwsgi.ini"),
-            ("haproxy", "-f", "/etc/haproxy/haproxy.cfg"),
+        for root, words in (
+            ("root", ("uwsgi", "--ini", "/etc/keystone/uwsgi.ini")),
+            ("empty", haproxy),  # a worker, by `chroot` in the settings of haproxy
+            ("root", haproxy),
         ):
+            python = [sys.executable, "-c", IN_CONTAINER, tmp_path / root]
             pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
             running = stack.enter_context(subprocess.Popen([*python, *words], **pipes))
             stack.callback(running.stdin.close)

@@ -1,5 +1,7 @@
 """Hosts from lists and from Ansible's inventories."""
 
+import os
+
 import pytest
 
 from loadstone.audit import inventory
@@ -99,11 +101,14 @@ def test_variables_become_options_of_ssh():
     )
 
 
-def test_a_host_with_a_local_connection_is_this_machine():
+def test_a_host_with_a_local_connection_is_this_machine(monkeypatch):
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
     variables = {"ansible_connection": "local"}
     assert ssh("localhost", SshOptions(), variables).command == ("sh", "-s")
     become = ssh("localhost", SshOptions(become=True), variables)
     assert become.command == ("sudo", "-n", "sh", "-s")
+    monkeypatch.setattr(os, "geteuid", lambda: 0)  # as in a container, where sudo is seldom
+    assert ssh("localhost", SshOptions(become=True), variables).command == ("sh", "-s")
 
 
 def test_containers_and_pods_read_the_script_from_their_input():

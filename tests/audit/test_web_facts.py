@@ -230,6 +230,19 @@ def test_an_application_of_others_is_no_keystone():
     assert own.facts.values["web.processes"] == 4
 
 
+def test_the_only_python_server_of_a_host_of_keystone_may_name_no_application():
+    words = "60000\t1\t65536\tgunicorn\t/usr/bin/python3\t/usr/bin/gunicorn\t"
+    row = f"900\t1\t{words}-c\t/etc/gunicorn.conf.py\t"
+    for application in ("wsgi:application\n", "--bind\tunix:/run/a.sock\n"):
+        worker = f"901\t900\t{words}{application}"
+        values = facts_of(row + application + worker, "").facts.values
+        assert (values["web.server"], values["web.processes"]) == ("gunicorn", 1)
+    other = f"910\t1\t{words}skyline.main:app\n"
+    both = facts_of(f"{row}wsgi:application\n{other}", "").facts
+    assert "web.server" not in both.values
+    assert "gunicorn (process 900)" in both.missing["web."]
+
+
 def test_the_workers_of_several_gunicorns_add_up():
     words = "gunicorn\t/usr/bin/python3\t/usr/bin/gunicorn\tkeystone.server.wsgi:application\t"
     rows = (

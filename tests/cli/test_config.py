@@ -71,6 +71,11 @@ def test_each_source_overrides_the_one_before(own, of_folder, monkeypatch) -> No
     assert planned()["seconds_at_most"] == 30.0
 
 
+def test_a_file_switches_an_option_on(own) -> None:
+    own.write_text('[target]\ncloud = "here"\n[capacity]\ndry-run = true\n')
+    assert "rate_per_s_at_most" in invoke("capacity", "--json", "-").stdout
+
+
 def test_a_table_of_a_command_sets_its_options(own) -> None:
     own.write_text(
         '[target]\ncloud = "here"\n[capacity]\nscenario = "validate"\nmax-connections = 7\n'

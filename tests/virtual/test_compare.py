@@ -14,7 +14,9 @@ from simulator.engine import VirtualEngine
 from simulator.service import Service
 from virtual import Ended, VirtualCommandLine
 
+from loadstone.compare.measure import _Session
 from loadstone.engine.health import Health
+from loadstone.errors import LoadTimeUsed
 
 SIDES = ("compare", "--cloud=a", "--cloud=b", "--users=0", "--json=-")
 SHORT = ("--seconds=2", "--concurrency=6", "--pairs=12")
@@ -140,6 +142,26 @@ def test_whole_trials_that_take_all_the_load_time_count_as_far_as_they_went(
     assert "of load are used up after 1 pair; raise --pairs" in ended.stderr
 
 
+def test_the_pairs_that_are_told_are_those_of_the_answer(
+    loadstone: VirtualCommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The load time ends between the two loads of a round."""
+    measured, calls = _Session._measure_pairs, count()
+
+    def with_less_time(session: _Session, both: Any, loads: Any) -> None:
+        def limited(load: Any, purpose: str) -> Any:
+            if next(calls) == 2 * 5 + 1:  # the second load of the sixth round
+                raise LoadTimeUsed("no time is left")
+            return both(load, purpose)
+
+        measured(session, limited, loads)
+
+    monkeypatch.setattr(_Session, "_measure_pairs", with_less_time)
+    [ended] = compared(loadstone, A, times(1.02), 1)
+    assert throughput(ended)["pairs"] == 6
+    assert "of load are used up after 6 pairs" in ended.stderr
+
+
 @pytest.mark.parametrize("method", ["turns", "blocks"])
 def test_services_that_are_faster_than_the_load_are_not_called_the_same(
     loadstone: VirtualCommandLine, method: str
@@ -149,6 +171,17 @@ def test_services_that_are_faster_than_the_load_are_not_called_the_same(
     [ended] = compared(loadstone, a, b, 1, *words)
     assert ended.code == 4
     assert "a comparison sends at most 5,000/s in a closed loop" in ended.stderr
+    assert "apart: give a --rate" in ended.stderr
+
+
+@pytest.mark.parametrize("method", ["turns", "blocks"])
+def test_services_just_below_the_fastest_load_are_told_apart(
+    loadstone: VirtualCommandLine, method: str
+) -> None:
+    a, b = (Service(workers=8, capacity_rps=rate) for rate in (4000.0, 4600.0))
+    words = (f"--method={method}", "--seconds=1", "--concurrency=64", "--pairs=6")
+    [ended] = compared(loadstone, a, b, 1, *words)
+    assert (ended.code, throughput(ended)["answer"]) == (0, "faster"), ended.stderr
 
 
 def test_a_rate_above_the_usual_ceiling_is_offered_as_it_was_given(

@@ -113,6 +113,12 @@ def test_a_tuning_that_was_interrupted_goes_on_where_it_ended(
     again = loadstone("tune", f"--resume={tuning_id}", "--json=-", lab=lab)
     assert (again.code, again.data) == (0, whole.data)
     assert not again.engine.plans
+    results = path.parents[2] / "results.db"
+    kept = results.read_bytes()
+    results.write_bytes(b"no database")
+    shown = loadstone("tune", f"--resume={tuning_id}", "--json=-", lab=lab)
+    assert (shown.code, shown.data) == (0, whole.data)  # a tuning that has ended needs none
+    results.write_bytes(kept)
     path.with_name("result.json").unlink()
     replayed = loadstone("tune", f"--resume={tuning_id}", "--json=-", lab=lab)
     assert (replayed.code, replayed.data) == (0, whole.data)

@@ -4,8 +4,8 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from loadstone.audit.document import Document, UnreadableFacts, from_tree, to_tree
-from loadstone.audit.transport import LOCAL, Collected
+from loadstone.audit.document import UnreadableFacts, from_tree, to_tree
+from loadstone.audit.transport import Collected, own_name
 from loadstone.errors import InvalidInput
 
 
@@ -45,8 +45,7 @@ def _host(path: Path, tree: object) -> Collected:
                 document = from_tree(facts)
             except UnreadableFacts as unreadable:
                 return Collected(name, failure=str(unreadable))
-            # Each machine calls itself so; here it is another one.
-            return Collected(_own_name(document) if name == LOCAL else name, document)
+            return Collected(name, document)
     raise InvalidInput(f"{path}: every host needs `host`, and `facts` or `failure`")
 
 
@@ -55,8 +54,4 @@ def _document(path: Path, tree: object) -> Collected:
         document = from_tree(tree)
     except UnreadableFacts as unreadable:
         raise InvalidInput(f"{path}: {unreadable}") from None
-    return Collected(_own_name(document), document)
-
-
-def _own_name(document: Document) -> str:
-    return document.pairs("meta").get("name") or LOCAL
+    return Collected(own_name(document), document)

@@ -203,13 +203,15 @@ processes() {
 }
 
 # Where the files of processes can be read that run in a container of this host, by their name and a
-# word of their arguments; nothing if one of them has the files of the host.
+# word of their arguments; nothing if one of them has the files of the host. A root folder without
+# configuration is that of a worker that called chroot (haproxy's).
 container_of() {
     here=$(stat -L -c %d:%i /)
     printf '%s\n' "$table" | awk -F '\t' -v name="$1" -v word="$2" '$6 ~ name && index($0, word) { print $1 }' |
         while read -r pid; do
             # Only root may see the root folder of others' processes.
             there=$(stat -L -c %d:%i "/proc/$pid/root/") || there=$here
+            [ "$there" = "$here" ] || [ -d "/proc/$pid/root$etc" ] || continue
             if [ "$there" = "$here" ]; then echo -; else echo "/proc/$pid/root"; fi
         done | sort | head -n 1 | grep -v '^-$'
 }

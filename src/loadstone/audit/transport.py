@@ -17,6 +17,7 @@ COLLECTOR = Path(__file__).parent / "collector.sh"
 MOST_BYTES = 8_000_000  # twice what a collector could print
 MOST_ERROR_BYTES = 4000
 TIMEOUT_S = 60.0
+END_S = 5.0  # for a killed command to end
 AT_ONCE = 32
 LOCAL = "localhost"
 
@@ -39,14 +40,27 @@ class Collected:
     failure: str | None = None
 
 
+def own_name(document: Document) -> str:
+    """Return the name that a document's machine has for itself."""
+    return document.pairs("meta").get("name") or LOCAL
+
+
 def distinct(found: Sequence[Collected]) -> tuple[Collected, ...]:
-    """Return the documents with a number behind each name that an earlier one has."""
+    """Return the documents under different names.
+
+    Where each of several machines calls itself localhost, their own names count. Then there is a
+    number behind each name that an earlier one has.
+    """
+    is_ambiguous = sum(one.name == LOCAL for one in found) > 1
     counts: Counter[str] = Counter()
     named = []
     for one in found:
-        counts[one.name] += 1
-        number = counts[one.name]
-        named.append(one if number == 1 else replace(one, name=f"{one.name} ({number})"))
+        name = one.name
+        if name == LOCAL and is_ambiguous and one.document is not None:
+            name = own_name(one.document)
+        counts[name] += 1
+        number = counts[name]
+        named.append(replace(one, name=name if number == 1 else f"{name} ({number})"))
     return tuple(named)
 
 
@@ -66,8 +80,8 @@ class SshOptions:
 def local(
     settings: Mapping[str, str] | None = None, name: str = LOCAL, *, become: bool = False
 ) -> Host:
-    """Return this machine."""
-    return Host(name, _shell(become=become), settings or {})
+    """Return this machine; root needs no sudo, which a container may lack."""
+    return Host(name, _shell(become=become and os.geteuid() != 0), settings or {})
 
 
 def _shell(*, become: bool) -> tuple[str, ...]:
@@ -202,10 +216,30 @@ async def _last_line(stderr: asyncio.StreamReader) -> str:
 
 async def _end(process: asyncio.subprocess.Process) -> None:
     """Kill what is left of the command's session, children included."""
-    with suppress(ProcessLookupError):
+    try:
         os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    except PermissionError:
+        await _kill_as_root(process.pid)
     # A killed process may leave unread output in its pipe.
     transport = process._transport  # type: ignore[attr-defined]  # noqa: SLF001  # there is no public way
-    transport.close()
-    with suppress(ProcessLookupError):
-        await process.wait()
+    with suppress(PermissionError):  # it kills the process, too
+        transport.close()
+    # sudo may permit the collector only; it then ends by itself, as nobody reads its output.
+    with suppress(ProcessLookupError, TimeoutError):
+        async with asyncio.timeout(END_S):
+            await process.wait()
+
+
+async def _kill_as_root(group: int) -> None:
+    """Kill the processes of a collector that sudo runs as root."""
+    with suppress(OSError, TimeoutError):
+        async with asyncio.timeout(END_S):
+            kill = await asyncio.create_subprocess_exec(
+                *("sudo", "-n", "kill", "-KILL", "--", f"-{group}"),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.DEVNULL,
+                stderr=asyncio.subprocess.DEVNULL,
+            )
+            await kill.wait()

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from loadstone.cli.duration import Number
 
@@ -186,8 +187,7 @@ def _hosts(options: Mapping[str, Any]) -> "tuple[Host, ...]":
     if options["lab"] is not None:
         if len(_sources(options)) > 1:
             raise InvalidInput("give --lab or other hosts, not both")
-        if options["become"]:
-            raise InvalidInput("--become is for hosts over ssh and this machine, not for --lab")
+        _refuse_become("--lab")
         from loadstone.audit import lab
         from loadstone.lab.deployment import find
 
@@ -203,11 +203,20 @@ def _hosts(options: Mapping[str, Any]) -> "tuple[Host, ...]":
     hosts = [transport.ssh(name, reach, variables) for name, variables in named.items()]
     for program in CONTAINERS:
         hosts += [transport.container(program, name) for name in options[program]]
-    if hosts and options["become"] and not named:
-        raise InvalidInput("--become is for hosts over ssh and this machine, not for containers")
+    if hosts and not named:
+        _refuse_become("containers")
     if not hosts:
         _mention_labs()
     return tuple(hosts) or (transport.local(become=options["become"]),)
+
+
+def _refuse_become(hosts: str) -> None:
+    """Refuse --become on the command line; a default of all audits has no effect here."""
+    from loadstone.errors import InvalidInput
+
+    source = click.get_current_context().get_parameter_source("become")
+    if source is ParameterSource.COMMANDLINE:
+        raise InvalidInput(f"--become is for hosts over ssh and this machine, not for {hosts}")
 
 
 def _mention_labs() -> None:

@@ -172,7 +172,8 @@ class _VersionBisection:
         from loadstone.report.sections.left import with_left
         from loadstone.run.exit_code import left_by
 
-        runs = left_by(self.store, (*self.known_runs, *self.display.state.run_ids))
+        run_ids = (*self.known_runs, *self.display.state.run_ids)
+        runs = left_by(self.store.location, run_ids)
         return with_left(report, runs, self.options["location"].option)
 
     def report(self) -> "Report":

@@ -432,7 +432,7 @@ def config_of(
 
     `parameters` are stored with both runs.
     """
-    from loadstone.compare.measure import ComparisonConfig
+    from loadstone.compare.measure import ComparisonConfig, Remedies
     from loadstone.compare.several import share_of
     from loadstone.plan.load import ClosedLoad, OpenLoad
     from loadstone.plan.model import Placement
@@ -464,6 +464,11 @@ def config_of(
         tags=options["tags"],
         takes_turns=options["method"] == "turns",
         profiles=options["profiles"],
+        remedies=Remedies(
+            time_used="; raise --pairs to go on for longer",
+            slow="; raise --pairs, or lower --concurrency",
+            fast=": give a --rate",
+        ),
     )
 
 

@@ -16,7 +16,6 @@ from loadstone.cli.stored import (
     STORE,
     OutputFile,
     open_store,
-    open_to_read,
     write,
     write_json,
 )
@@ -374,8 +373,7 @@ def _report(found: "TuningJournal", location: "StoreLocation", backend: "Backend
 
     begun, known, option = found.begun, found.result, location.option
     if known is not None:
-        with open_to_read(location) as store:
-            left = left_by(store, found.runs)
+        left = left_by(location, found.runs)
         return with_left(report_of(Shown(known, found, option)), left, option)
     with found.locked(), open_store(location) as store, watching(backend, store) as display:
         display.say(f"tuning {found.tuning_id}; --resume {found.tuning_id} goes on with it")
@@ -388,7 +386,7 @@ def _report(found: "TuningJournal", location: "StoreLocation", backend: "Backend
             lambda line: display.say(f"tune: {line}"),
         )
         found.end(tuned)
-        left = left_by(store, (*found.runs, *display.state.run_ids))
+        left = left_by(location, (*found.runs, *display.state.run_ids))
     return with_left(report_of(Shown(tuned, found, option)), left, option)
 
 

@@ -58,7 +58,9 @@ from loadstone.workload.searchable import Searchable
 
 PAIRED = "comparison"  # parameter: the label that both runs of a comparison share
 WARM_UP = "warm-up"  # purpose of the first trial, which is not compared
-NEAR_CEILING = 0.9  # share of the highest rate: from here on it may limit the throughput
+# Share of the highest rate from which on it, not the service, may be the throughput. (That the
+# engine held iterations back says less: in a closed loop some are, long before the service idles.)
+NEAR_CEILING = 0.95
 FEWEST_TURNS = 2.5  # pairs of turns that a trial has time for, however slow the service
 SIDE = "side"  # parameter: the name of the run's side
 ROLE = "compared as"  # parameter: "A" or "B"
@@ -90,6 +92,15 @@ class SideSwitch(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Remedies:
+    """What would do when a comparison cannot be measured: options of the command, if it has any."""
+
+    time_used: str = ""
+    slow: str = ""
+    fast: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class ComparisonConfig:
     """Sides, load and criteria of a comparison."""
 
@@ -109,6 +120,7 @@ class ComparisonConfig:
     profiles: bool = False  # at the end, both sides are profiled in turns
     takes_turns: bool = True  # False: whole trials alternate, as they must at a rate or on a fleet
     switch: SideSwitch | None = None  # both sides are one service, changed before each trial
+    remedies: Remedies = field(default_factory=Remedies)
     label: str = field(default_factory=lambda: secrets.token_hex(4))
 
     @property
@@ -293,7 +305,7 @@ class _Session:
             raise AssertionError("a comparison has at least one pair")
         a, b = (memory_mb(target.members) for target in self.targets)
         both = (run_a, runs[0])
-        left = left_by(self.store, [run.run_id for run in both])
+        left = left_by(self.store.location, [run.run_id for run in both])
         return MeasuredComparison(self.found, both, (a, b), self.where, left)
 
     def _run(self, number: int, carry: Callable[[Measure], None], engine: Engine) -> Run:
@@ -353,10 +365,10 @@ class _Session:
             except LoadTimeUsed:
                 if self.found is None:
                     raise
-                self.display.say(f"  {_used_up(self.config, _after(self.found))}")
                 is_over = True
             self.found = of_turns(duets, self.config.criteria)
             if is_over:
+                self.display.say(f"  {_used_up(self.config, _after(self.found))}")
                 break
             self.display.say(_progress(self.found))
             if is_answered(self.found, self.config.most_slower):
@@ -373,7 +385,9 @@ class _Session:
                 counted = usable(partial(both, counting, COUNTED), self._names)
                 self.where = where(profiled, counted)
         except MeasurementInvalid as problem:
-            why = f"The profile of both sides could not be completed: {problem}."
+            is_over = isinstance(problem, LoadTimeUsed)
+            reason = "its load time was used up" if is_over else problem
+            why = f"The profile of both sides could not be completed: {reason}."
             if self.found is not None:
                 self.found = replace(self.found, statements=(*self.found.statements, why))
             self.display.say(f"  {why}")
@@ -457,7 +471,7 @@ class _Session:
             raise MeasurementInvalid(
                 f"{most:,.0f}/s are completed, and a comparison sends at most "
                 f"{MAX_RATE_RPS:,.0f}/s in a closed loop, which does not tell them "
-                "apart: give a --rate"
+                f"apart{self.config.remedies.fast}"
             )
 
 
@@ -465,9 +479,7 @@ _Both = Callable[[ClosedLoad, str], tuple[Trial, Trial]]  # measures a trial of 
 
 
 def _used_up(config: ComparisonConfig, when: str) -> str:
-    return (
-        f"the {config.load_s:.0f} s of load are used up {when}; raise --pairs to go on for longer"
-    )
+    return f"the {config.load_s:.0f} s of load are used up {when}{config.remedies.time_used}"
 
 
 def _after(found: PairComparison) -> str:
@@ -501,8 +513,8 @@ def _require_time(loads: Sequence[ClosedLoad], config: ComparisonConfig, left_s:
     if fewest * _lasts_s(loads) > left_s:
         raise MeasurementInvalid(
             f"the service is slow: a pair of trials takes {_lasts_s(loads):.0f} s, so the {fewest} "
-            f"pairs that an answer needs do not fit into {config.load_s:.0f} s of load; raise "
-            "--pairs, or lower --concurrency"
+            f"pairs that an answer needs do not fit into {config.load_s:.0f} s of "
+            f"load{config.remedies.slow}"
         )
 
 

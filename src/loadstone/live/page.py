@@ -147,8 +147,9 @@ class LivePage(Viewer, Routes):
                 if state is not None and state is not self._shown:
                     self._shown = state
                     self._post_now(state)
-            with suppress(Exception):
-                if left_s <= 0:
+            if left_s <= 0:
+                left_s = RESULTS_EVERY_S  # also if it fails, which may have taken long
+                with suppress(Exception):
                     left_s = self._post_results(state)
 
     def _post_now(self, state: LiveState) -> None:

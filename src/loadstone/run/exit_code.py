@@ -8,7 +8,8 @@ from loadstone.keystone.journal import JOURNAL
 from loadstone.keystone.resources import Leftover
 from loadstone.result import outcome
 from loadstone.result.model import Measurement, Run
-from loadstone.store.store import Store
+from loadstone.store.location import StoreLocation
+from loadstone.store.store import Store, run_folder
 
 
 def exit_code(run: Run, left: Sequence[Leftover] = ()) -> int:
@@ -34,6 +35,10 @@ def leftovers(store: Store, run_id: str) -> tuple[Leftover, ...]:
     return remaining(store.folder(run_id) / JOURNAL)
 
 
-def left_by(store: Store, run_ids: Iterable[str]) -> tuple[str, ...]:
-    """Return those of the runs that left something in their clouds."""
-    return tuple(run_id for run_id in dict.fromkeys(run_ids) if leftovers(store, run_id))
+def left_by(location: StoreLocation, run_ids: Iterable[str]) -> tuple[str, ...]:
+    """Return those of the runs that left something in their clouds; it needs no database."""
+    return tuple(
+        run_id
+        for run_id in dict.fromkeys(run_ids)
+        if remaining(run_folder(location, run_id) / JOURNAL)
+    )

@@ -334,14 +334,8 @@ class Store:
         return parquet.read(path)
 
     def folder(self, run_id: str) -> Path:
-        """Return the folder of a run's files; needs the full id.
-
-        Raises InvalidInput for what is no id, and EnvironmentUnusable if a symbolic link leads
-        elsewhere.
-        """
-        path = self._folder / "runs" / require_run_id(run_id)
-        _require_in_place(path, self._folder.resolve() / "runs" / run_id)
-        return path
+        """Return the folder of a run's files, as `run_folder` does."""
+        return run_folder(self.location, run_id)
 
     def file(self, run_id: str, name: str) -> Path:
         """Return a run's file of samples, readings or stacks by its name in a result."""
@@ -448,6 +442,17 @@ class Store:
             raise InvalidInput(f"run {name!r} could be {', '.join(matching[:4])}; give more of it")
         nearest = (get_close_matches(name, known, 1, cutoff=0.0) or known)[0]
         raise InvalidInput(f"no run {name!r}; the nearest is {nearest} (loadstone results list)")
+
+
+def run_folder(location: StoreLocation, run_id: str) -> Path:
+    """Return the folder of a run's files, for which no database is needed; needs the full id.
+
+    Raises InvalidInput for what is no id, and EnvironmentUnusable if a symbolic link leads
+    elsewhere.
+    """
+    path = location.folder / "runs" / require_run_id(run_id)
+    _require_in_place(path, location.folder.resolve() / "runs" / run_id)
+    return path
 
 
 def _require_in_place(path: Path, expected: Path) -> None:

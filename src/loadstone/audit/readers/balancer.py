@@ -9,8 +9,10 @@ from loadstone.audit.readers import processes, sections, service
 from loadstone.audit.readers.sections import File, number
 
 DATABASE_PORTS = ("3306", "3307")
-# Names of sections that only answer reads: mysql-read, galera_ro.
-READS = re.compile(r"(^|[-_.])(reads?|read-?only|ro|slaves?|replicas?)($|[-_.])", re.IGNORECASE)
+# Names of sections that only answer reads: mysql-read, galera_ro; but not mysql_read_write.
+READS = re.compile(
+    r"(^|[-_.])(reads?(?![-_.]?write)|read-?only|ro|slaves?|replicas?)($|[-_.])", re.IGNORECASE
+)
 # Algorithms of `balance` that spread the requests of one client (LB-02).
 EVEN = ("roundrobin", "leastconn", "static-rr", "random")
 

@@ -49,6 +49,11 @@ MPMS = ("event", "worker", "prefork")  # Apache's ways to run its own processes
 HTTPD = ("apache2", "httpd")
 # The group of a daemon of mod_wsgi, as its name or its first argument shows it (display-name).
 DAEMON_TITLE = re.compile(r"\(?wsgi:([^)\s]*)")
+# Servers of Python applications: the options that set their processes.
+PYTHON_SERVERS = {"gunicorn": ("--workers", "-w"), "granian": ("--workers",), "single_server": ()}
+# An application in arguments, MODULE:NAME, and modules that say nothing of what they serve.
+APPLICATION = re.compile(r"(?<![\w./:-])([\w.]+):[A-Za-z_]\w*")
+GENERIC = ("wsgi", "app", "application", "unix")  # unix:PATH is a socket
 NOT_FOUND = "no running web server of Keystone was found"
 # Options of WSGIDaemonProcess with mod_wsgi's defaults.
 DAEMON = (
@@ -64,6 +69,10 @@ def read(document: Document) -> Facts:
     uwsgi_files = sections.files(document.text("uwsgi"))
     for reader in (_uwsgi, _apache, _python_server, _eventlet):
         facts = reader(seen, uwsgi_files, sections.files(document.text("apache")))
+        if facts is not None:
+            return facts
+    if sections.files(document.text("keystone")):
+        facts = _unnamed_server(seen)
         if facts is not None:
             return facts
     return Facts(missing={"web.": NOT_FOUND, "uwsgi.": NOT_FOUND, "apache.": NOT_FOUND})
@@ -463,24 +472,53 @@ def _mode(own: list[_Line], group: str | None) -> str:
 def _python_server(
     seen: tuple[SeenProcess, ...], _: tuple[File, ...], __: tuple[File, ...]
 ) -> Facts | None:
-    kinds = {"gunicorn": ("--workers", "-w"), "granian": ("--workers",), "single_server": ()}
-    for kind, options in kinds.items():
-        own = [p for p in seen if any(kind in argument for argument in p.arguments[:3])]
-        own = [p for p in own if "keystone" in " ".join(p.arguments)]
-        if not own:
-            continue
-        leaders = processes.leaders(tuple(own))
-        children = tuple(p for p in own if p not in leaders)
-        name = "wsgiref" if kind == "single_server" else kind
-        values: dict[str, Value] = {"web.server": name}
-        values["web.processes"] = sum(_workers(one, children, options) for one in leaders)
-        threads = (sections.number(p.option("--threads", "--blocking-threads")) for p in leaders)
-        values["web.threads"] = max(count or 1 for count in threads)
-        values |= _footprint((leaders[0], *(children or leaders)))
-        reason = f"Keystone runs under {name}"
-        missing = {"uwsgi.": reason, "apache.": reason}
-        return Facts(values, missing, roles=frozenset({"keystone"}))
+    for kind in PYTHON_SERVERS:
+        own = [p for p in _of_kind(seen, kind) if "keystone" in " ".join(p.arguments)]
+        if own:
+            return _served_by(kind, own)
     return None
+
+
+def _unnamed_server(seen: tuple[SeenProcess, ...]) -> Facts | None:
+    """Return the facts of the only Python server of a host of Keystone that may serve anything.
+
+    Its application may have any name, or none but in a file of settings.
+    """
+    servers = {kind: _of_kind(seen, kind) for kind in ("gunicorn", "granian")}
+    leaders = processes.leaders(tuple(p for found in servers.values() for p in found))
+    unnamed = [p for p in leaders if not _names_application(p)]
+    if not unnamed:
+        return None
+    if len(leaders) == 1:
+        kind = next(kind for kind, found in servers.items() if unnamed[0] in found)
+        return _served_by(kind, servers[kind])
+    title = f"{unnamed[0].name} (process {unnamed[0].pid})"
+    reason = f"whether {title} serves Keystone cannot be told from its arguments"
+    return Facts(missing={"web.": reason, "uwsgi.": reason, "apache.": reason})
+
+
+def _names_application(server: SeenProcess) -> bool:
+    found = APPLICATION.findall(" ".join(server.arguments))
+    return any(module not in GENERIC for module in found)
+
+
+def _of_kind(seen: tuple[SeenProcess, ...], kind: str) -> list[SeenProcess]:
+    return [p for p in seen if any(kind in argument for argument in p.arguments[:3])]
+
+
+def _served_by(kind: str, own: list[SeenProcess]) -> Facts:
+    leaders = processes.leaders(tuple(own))
+    children = tuple(p for p in own if p not in leaders)
+    name = "wsgiref" if kind == "single_server" else kind
+    values: dict[str, Value] = {"web.server": name}
+    options = PYTHON_SERVERS[kind]
+    values["web.processes"] = sum(_workers(one, children, options) for one in leaders)
+    threads = (sections.number(p.option("--threads", "--blocking-threads")) for p in leaders)
+    values["web.threads"] = max(count or 1 for count in threads)
+    values |= _footprint((leaders[0], *(children or leaders)))
+    reason = f"Keystone runs under {name}"
+    missing = {"uwsgi.": reason, "apache.": reason}
+    return Facts(values, missing, roles=frozenset({"keystone"}))
 
 
 def _workers(
