@@ -82,6 +82,10 @@ def test_a_step_that_would_be_no_http_is_refused_by_name(step: Step, words: str)
         (Plan(ORIGIN, (GET,), ONCE, limits=Limits(max_connections=0)), "limits.max_connections"),
         (Plan(ORIGIN, (GET,), ONCE, limits=Limits(drain_s=-1)), "limits.drain_s must be zero"),
         (
+            Plan(ORIGIN, (GET,), ONCE, limits=Limits(stopped_drain_s=-1)),
+            "limits.stopped_drain_s must be zero",
+        ),
+        (
             Plan(ORIGIN, (GET,), ONCE, limits=Limits(drain_s=1e10)),
             "limits.drain_s must be at most a year",
         ),

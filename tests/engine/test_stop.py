@@ -123,6 +123,16 @@ def test_ctrl_c_keeps_what_was_measured(serve: Serve) -> None:
     assert np.sum(measured.samples.outcome == Outcome.OK) >= 20
 
 
+@pytest.mark.parametrize("load_s", [None, 0.2])
+def test_after_a_stop_or_the_end_of_the_load_the_drain_may_be_shorter(
+    serve: Serve, load_s: float | None
+) -> None:
+    limits = Limits(drain_s=3600.0, stopped_drain_s=0.2, load_s=load_s, request_timeout_s=3600.0)
+    plan = serve(silent).plan(ClosedLoad(2, duration_s=3600.0), limits=limits)
+    measured = run(plan, lambda progress: load_s is not None or not progress.sent)
+    assert set(measured.samples.outcome) == {Outcome.NOT_SENT}
+
+
 def test_ctrl_c_twice_gives_up_what_is_under_way(serve: Serve) -> None:
     def watch(progress: Progress) -> bool:
         if progress.sent:

@@ -40,3 +40,4 @@ def test_iterations_that_wait_for_others_run_after_the_last_one_was_due(
     assert isinstance(generator, Requests)
     assert generator.limits.request_timeout_s == timeout_s
     assert generator.limits.drain_s >= 1000 * timeout_s / 3
+    assert generator.limits.stopped_drain_s == timeout_s

@@ -15,6 +15,8 @@ impl Plan {
         let most_s = limits.iteration_timeout_s;
         most_s.map_or(Ok(()), |value| duration("limits.iteration_timeout_s", value))?;
         seconds("limits.drain_s", limits.drain_s)?;
+        let stopped_s = limits.stopped_drain_s;
+        stopped_s.map_or(Ok(()), |value| seconds("limits.stopped_drain_s", value))?;
         limits.max_rate_rps.map_or(Ok(()), |value| positive("limits.max_rate_rps", value))?;
         limits.load_s.map_or(Ok(()), |value| duration("limits.load_s", value))?;
         at_least_one("limits.max_connections", u32::from(limits.max_connections))?;

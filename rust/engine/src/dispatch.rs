@@ -54,7 +54,7 @@ pub(crate) async fn dispatch(
                 Command::Stop | Command::Abandon => now_ns,
             };
             // A stop during the drain can only shorten it.
-            let until_ns = end_ns + worker.context.timeouts.drain_ns;
+            let until_ns = end_ns + worker.drain_ns();
             let until_ns = abandon_ns.map_or(until_ns, |before: i64| before.min(until_ns));
             abandon_ns = Some(until_ns);
             if now_ns >= until_ns {

@@ -16,6 +16,7 @@ fn limits(max_rate_rps: Option<f64>, load_s: Option<f64>) -> Limits {
         request_timeout_s: 30.0,
         iteration_timeout_s: None,
         drain_s: 30.0,
+        stopped_drain_s: None,
         max_rate_rps,
         load_s,
         loopback_only: true,
@@ -345,6 +346,30 @@ fn a_delayed_iteration_is_due_when_the_ceiling_permits_it() {
         (pacer.throttled().delay_s - (1..50).map(|i| f64::from(i) * 0.01).sum::<f64>()).abs()
             < 1e-6
     );
+}
+
+#[test]
+fn a_closed_loop_at_a_high_ceiling_begins_in_batches() {
+    let load = closed(16, Some(2.0), None, 0.0);
+    for threads in [1_u16, 2] {
+        let (begun, pacers) = begun(&load, &limits(Some(8000.0), None), threads, (50_000, 100_000));
+        let batches = begun.iter().collect::<std::collections::BTreeSet<_>>().len();
+        assert!(batches <= 2000 + usize::from(threads), "{batches} wake-ups");
+        let most = 8008 + usize::from(threads);
+        assert!(begun.windows(most + 1).all(|some| some[most] - some[0] > 1_000_000_000));
+        assert!(begun.len() > 15_900, "{} of 16,000", begun.len());
+        assert!(pacers.iter().all(|pacer| pacer.throttled().iterations > 0));
+    }
+}
+
+#[test]
+fn responses_that_arrive_together_are_not_delayed_below_the_ceiling() {
+    // 16 at a time, every 0.4 ms: 40,000/s.
+    let load = closed(16, Some(1.0), None, 0.0);
+    let limits = limits(Some(100_000.0), None);
+    let (begun, pacers) = begun(&load, &limits, 1, (400_000, 400_000));
+    assert_eq!(begun.len(), 16 * 2500);
+    assert_eq!(pacers[0].throttled(), Throttled::default());
 }
 
 #[test]

@@ -88,6 +88,9 @@ impl Run {
                     request_ns: nanos(plan.limits.request_timeout_s),
                     iteration_ns: plan.limits.iteration_timeout_s.map_or(i64::MAX, nanos),
                     drain_ns: nanos(plan.limits.drain_s),
+                    stopped_drain_ns: nanos(
+                        plan.limits.stopped_drain_s.unwrap_or(plan.limits.drain_s),
+                    ),
                 },
                 reuse: plan.connection,
                 retries: plan.retries,

@@ -30,6 +30,7 @@ pub(crate) struct Timeouts {
     pub request_ns: i64,
     pub iteration_ns: i64, // i64::MAX: none
     pub drain_ns: i64,
+    pub stopped_drain_ns: i64,
 }
 
 /// Part of a run that all threads share.
@@ -322,6 +323,12 @@ impl Worker {
         state.result.is_cut_short = state.pacer.is_cut_short(now_ns) || !state.queue.is_empty();
         drop(state);
         self.stop(now_ns);
+    }
+
+    /// Time for running iterations to end.
+    pub(crate) fn drain_ns(&self) -> i64 {
+        let Timeouts { drain_ns, stopped_drain_ns, .. } = self.context.timeouts;
+        if self.state.borrow().is_stopped { drain_ns.min(stopped_drain_ns) } else { drain_ns }
     }
 
     /// Maximum duration of the load; `i64::MAX` without one, or once stopped.

@@ -44,6 +44,8 @@ class Limits:
     iteration_timeout_s: float | None = None
     # Time for outstanding requests after the schedule's end.
     drain_s: float = 30.0
+    # The same after a stop or at the end of `load_s`, if that is shorter; None: the same.
+    stopped_drain_s: float | None = None
     # Limits that override the load: iterations started per second, and seconds of load.
     max_rate_rps: float | None = None
     load_s: float | None = None

@@ -157,7 +157,12 @@ def _platform(name: str) -> str:
 def _limits(pace: Pacing) -> Limits:
     """Return the engine's limits for a runner."""
     patience_s = pace.timeout_s or REQUEST_TIMEOUT_S
-    return Limits(request_timeout_s=patience_s, iteration_timeout_s=pace.timeout_s, drain_s=DRAIN_S)
+    return Limits(
+        request_timeout_s=patience_s,
+        iteration_timeout_s=pace.timeout_s,
+        drain_s=DRAIN_S,
+        stopped_drain_s=patience_s,
+    )
 
 
 def _requests(terms: TaskTerms, rising: RisingLoad, workload: Workload) -> Iterator[TrialRequest]:
