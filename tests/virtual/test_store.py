@@ -68,7 +68,7 @@ def test_a_store_that_others_could_read_is_repaired_and_this_is_said(
     for path in paths:
         path.chmod(0o755 if path.is_dir() else 0o644)
     told = loadstone("results", "list").stderr
-    assert f"other users could read {store}" in told
+    assert f"other users could read the results in {store}" in told
     for path in paths:
         if path.exists():
             mode = stat.S_IMODE(path.stat().st_mode)
