@@ -224,8 +224,9 @@ def test_a_uwsgi_under_an_emperor_is_found():
 
 def test_an_application_of_others_is_no_keystone():
     row = "900\t1\t60000\t1\t65536\tgunicorn\t/usr/bin/python3\t/usr/bin/gunicorn\t"
-    other = facts_of(f"{row}--workers\t1\tskyline.main:app\n", "")
-    assert "web.server" not in other.facts.values
+    for application in ("skyline.main:app", "openstack_dashboard.wsgi"):
+        other = facts_of(f"{row}--workers\t1\t{application}\n", "")
+        assert "web.server" not in other.facts.values
     own = facts_of(f"{row}--workers\t4\tkeystone.server.wsgi:application\n", "")
     assert own.facts.values["web.processes"] == 4
 
@@ -233,7 +234,7 @@ def test_an_application_of_others_is_no_keystone():
 def test_the_only_python_server_of_a_host_of_keystone_may_name_no_application():
     words = "60000\t1\t65536\tgunicorn\t/usr/bin/python3\t/usr/bin/gunicorn\t"
     row = f"900\t1\t{words}-c\t/etc/gunicorn.conf.py\t"
-    for application in ("wsgi:application\n", "--bind\tunix:/run/a.sock\n"):
+    for application in ("wsgi:application\n", "--bind\tunix:/run/a.sock\n", "python:conf\twsgi\n"):
         worker = f"901\t900\t{words}{application}"
         values = facts_of(row + application + worker, "").facts.values
         assert (values["web.server"], values["web.processes"]) == ("gunicorn", 1)

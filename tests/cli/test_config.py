@@ -76,6 +76,14 @@ def test_a_file_switches_an_option_on(own) -> None:
     assert "rate_per_s_at_most" in invoke("capacity", "--json", "-").stdout
 
 
+def test_true_chooses_what_an_option_without_a_value_means(own) -> None:
+    own.write_text('[target]\ncloud = "here"\n[capacity]\npredict = true\n')
+    given = invoke("capacity", "--json", "-", "--dry-run")
+    own.write_text('[target]\ncloud = "here"\n')
+    assert given.stdout == invoke("capacity", "--json", "-", "--dry-run", "--predict").stdout
+    assert given.stdout != invoke("capacity", "--json", "-", "--dry-run").stdout
+
+
 def test_a_table_of_a_command_sets_its_options(own) -> None:
     own.write_text(
         '[target]\ncloud = "here"\n[capacity]\nscenario = "validate"\nmax-connections = 7\n'

@@ -96,6 +96,7 @@ def test_secrets_in_urls_and_bodies_are_found(text, secret):
         "curl -H 'X-Key: s3cr3t' http://x/",
         "curl '-HAuthorization: Bearer s3cr3t' http://x/",
         "curl -HX-Auth-Token:s3cr3t http://x/",
+        "tool --password: s3cr3t http://x/",
         "curl -b session=s3cr3t http://x/",
         "curl -d 'pin=s3cr3t' http://x/",
         'curl --json \'{"totp": "s3cr3t"}\' http://x/',

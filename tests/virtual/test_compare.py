@@ -163,11 +163,12 @@ def test_the_pairs_that_are_told_are_those_of_the_answer(
 
 
 @pytest.mark.parametrize("method", ["turns", "blocks"])
+@pytest.mark.parametrize("rates", [(20_000.0, 40_000.0), (6000.0, 7000.0)])
 def test_services_that_are_faster_than_the_load_are_not_called_the_same(
-    loadstone: VirtualCommandLine, method: str
+    loadstone: VirtualCommandLine, method: str, rates: tuple[float, float]
 ) -> None:
-    a, b = (Service(workers=8, capacity_rps=rate) for rate in (20_000.0, 40_000.0))
-    words = (f"--method={method}", "--seconds=1", "--concurrency=64", "--pairs=4")
+    a, b = (Service(workers=32, capacity_rps=rate) for rate in rates)
+    words = (f"--method={method}", "--seconds=1", "--concurrency=48", "--pairs=4")
     [ended] = compared(loadstone, a, b, 1, *words)
     assert ended.code == 4
     assert "a comparison sends at most 5,000/s in a closed loop" in ended.stderr
@@ -178,7 +179,7 @@ def test_services_that_are_faster_than_the_load_are_not_called_the_same(
 def test_services_just_below_the_fastest_load_are_told_apart(
     loadstone: VirtualCommandLine, method: str
 ) -> None:
-    a, b = (Service(workers=8, capacity_rps=rate) for rate in (4000.0, 4600.0))
+    a, b = (Service(workers=8, capacity_rps=rate) for rate in (3600.0, 4200.0))
     words = (f"--method={method}", "--seconds=1", "--concurrency=64", "--pairs=6")
     [ended] = compared(loadstone, a, b, 1, *words)
     assert (ended.code, throughput(ended)["answer"]) == (0, "faster"), ended.stderr

@@ -238,7 +238,7 @@ def _value(one: Default, option: click.Option) -> Any:
     value = one.value
     if one.table == "store" and "://" not in str(value):
         value = str(one.source.parent / expanded(str(value)))
-    if option.is_flag and not option.is_bool_flag and isinstance(value, bool):
+    if isinstance(option.flag_value, str) and isinstance(value, bool):  # such as --predict
         return option.flag_value if value else option.default
     if option.multiple and not isinstance(value, list):
         return [value]

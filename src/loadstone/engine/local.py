@@ -134,8 +134,8 @@ def prepare_streamed(plan: Plan, sink: RowSink) -> PreparedRun[LoadResult]:
 def run(plan: Plan, on_progress: OnProgress | None = None) -> LoadResult:
     """Run a plan to its end, or until `on_progress` or Ctrl-C stops it.
 
-    The first Ctrl-C stops the schedule and lets outstanding requests end (`Limits.drain_s`), the
-    second abandons them. Samples are kept in memory, 43 bytes per request.
+    The first Ctrl-C stops the schedule and lets outstanding requests end (`Limits.drain_s` or
+    `stopped_drain_s`), the second abandons them. Samples are kept in memory, 43 bytes per request.
     """
     with _prepared(plan, connect=False) as prepared:
         prepared.start()

@@ -121,7 +121,8 @@ def secrets_of_environment() -> frozenset[str]:
 
 def is_secret_option(name: str) -> bool:
     """Return whether a service's option holds a secret: `password`, not `token_provider`."""
-    return name.endswith(("password", "passwd", "secret", "passphrase"))
+    endings = ("password", "passwd", "secret", "passphrase", "admin_token", "secret_key")
+    return name.endswith((*endings, "hmac_keys", "signing_key"))
 
 
 def is_secret_variable(name: str) -> bool:
@@ -311,8 +312,9 @@ def _is_common(text: str) -> bool:
 def _is_name_of_secret(argument: str) -> bool:
     """Return whether the next argument is a secret: after `--token`, `aws_secret_access_key`."""
     if argument.startswith("-"):
-        # "-HX-Auth-Token: ..." has its value already.
-        return not {"=", ":"}.intersection(argument) and is_secret(argument.strip("-"))
+        # "-HX-Auth-Token: ..." and "--token=..." have their value already.
+        is_given = "=" in argument or (argument.startswith("-H") and ":" in argument)
+        return not is_given and is_secret(argument.strip("-:"))
     return "_" in argument and argument.isidentifier() and is_secret(argument)
 
 

@@ -51,9 +51,11 @@ HTTPD = ("apache2", "httpd")
 DAEMON_TITLE = re.compile(r"\(?wsgi:([^)\s]*)")
 # Servers of Python applications: the options that set their processes.
 PYTHON_SERVERS = {"gunicorn": ("--workers", "-w"), "granian": ("--workers",), "single_server": ()}
-# An application in arguments, MODULE:NAME, and modules that say nothing of what they serve.
-APPLICATION = re.compile(r"(?<![\w./:-])([\w.]+):[A-Za-z_]\w*")
-GENERIC = ("wsgi", "app", "application", "unix")  # unix:PATH is a socket
+# An application as an argument, PACKAGE.MODULE or MODULE:NAME; modules that say nothing of what
+# they serve (python:MODULE has settings); and endings of files.
+APPLICATION = re.compile(r"(?=.*[.:])([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)(?::[A-Za-z_]\w*)?")
+GENERIC = ("wsgi", "app", "application", "python")
+FILES = (".py", ".conf", ".ini", ".sock", ".log", ".pid")
 NOT_FOUND = "no running web server of Keystone was found"
 # Options of WSGIDaemonProcess with mod_wsgi's defaults.
 DAEMON = (
@@ -498,8 +500,8 @@ def _unnamed_server(seen: tuple[SeenProcess, ...]) -> Facts | None:
 
 
 def _names_application(server: SeenProcess) -> bool:
-    found = APPLICATION.findall(" ".join(server.arguments))
-    return any(module not in GENERIC for module in found)
+    found = [APPLICATION.fullmatch(one) for one in server.arguments if not one.endswith(FILES)]
+    return any(one is not None and one[1] not in GENERIC for one in found)
 
 
 def _of_kind(seen: tuple[SeenProcess, ...], kind: str) -> list[SeenProcess]:

@@ -234,7 +234,9 @@ def _cached_id(
 ) -> str:
     if reference.get("id"):
         return str(reference["id"])
-    key = f"{context.user['project_id']} {kind} {json.dumps(reference, sort_keys=True)}"
+    # All projects have the same flavors, but images and networks of their own.
+    owner = "" if kind == "flavor" else context.user["project_id"]
+    key = f"{owner} {kind} {json.dumps(reference, sort_keys=True)}"
     if key not in _found:
         _found[key] = _choose(kind, reference, list(list_things()), is_unique=is_unique)
     return _found[key]
