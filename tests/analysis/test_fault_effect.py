@@ -7,7 +7,7 @@ import pytest
 from scripted import Scripted, made, measured, simulated
 
 from loadstone.analysis.fault import Injection
-from loadstone.analysis.fault_effect import effect, summarize
+from loadstone.analysis.fault_effect import effect, kinds, summarize
 from loadstone.analysis.interval import of_values
 from loadstone.engine.outcome import Outcome
 
@@ -229,3 +229,9 @@ def test_the_figures_of_a_real_service_with_scripted_faults() -> None:
     assert slowed.failed == 0
     assert near(refused.failed, 30, 0.05, 2)
     assert {one.kind for one in refused.errors} == {"503 Service Unavailable"}
+
+
+def test_an_iteration_that_was_cut_off_has_a_kind() -> None:
+    outcome = np.array([Outcome.OK, Outcome.NOT_SENT, Outcome.HTTP_STATUS], dtype=np.uint8)
+    found = kinds(outcome, np.array([201, 0, 503], dtype=np.uint16))
+    assert found.tolist() == ["", "cut off when the load ended", "503 Service Unavailable"]

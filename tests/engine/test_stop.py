@@ -131,6 +131,15 @@ def test_after_a_stop_or_the_end_of_the_load_the_drain_may_be_shorter(
     plan = serve(silent).plan(ClosedLoad(2, duration_s=3600.0), limits=limits)
     measured = run(plan, lambda progress: load_s is not None or not progress.sent)
     assert set(measured.samples.outcome) == {Outcome.NOT_SENT}
+    assert measured.health.is_cut_short is (load_s is not None)
+
+
+def test_iterations_that_only_the_end_of_the_load_shortens_are_reported(serve: Serve) -> None:
+    """All of them have begun: the schedule itself is complete."""
+    limits = Limits(drain_s=3600.0, stopped_drain_s=0.2, load_s=0.5, request_timeout_s=3600.0)
+    measured = run(serve(silent).plan(OpenLoad(10.0, 0.2), limits=limits))
+    assert set(measured.samples.outcome) == {Outcome.NOT_SENT}
+    assert measured.health.is_cut_short
 
 
 def test_ctrl_c_twice_gives_up_what_is_under_way(serve: Serve) -> None:

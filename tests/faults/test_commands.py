@@ -213,7 +213,12 @@ def test_what_a_file_does_not_have_is_said(
 
 @pytest.mark.parametrize(
     "option",
-    ["ldap.password=top", "DEFAULT.admin_token=top", "ldap.Password=top", "database.connection=mysql://keystone:top@db/k"],
+    [
+        "ldap.password=top",
+        "DEFAULT.admin_token=top",
+        "ldap.Password=top",
+        "database.connection=mysql://keystone:top@db/k",
+    ],
 )
 def test_a_secret_option_is_refused_without_its_value(tmp_path: Path, option: str) -> None:
     file = written(tmp_path, "keystone: {hosts: [here], configure: {do: a, undo: b}}")

@@ -5,6 +5,7 @@ from statistics import fmean, stdev
 
 import numpy as np
 
+from loadstone.tune.effects import Effects
 from loadstone.tune.evidence import Evidence
 from loadstone.tune.model import Comparison, Outcome, Terms
 from loadstone.tune.propose import Proposals
@@ -65,6 +66,41 @@ def test_what_failed_is_not_tried_with_other_changes_while_there_is_something_el
     proposals.add((("cache", "memcached"),), _seen(0.10))
     proposals.add((("pool", "10"),), _seen(-0.05))
     assert ("web", "nginx") not in proposals.next().changes
+
+
+def test_levels_that_make_combinations_fail_are_soon_avoided():
+    settings = [_setting(f"s{number}", ("a", "b", "c")) for number in range(10)]
+    proposals = Proposals(_space(*settings, default=tuple((s.name, "a") for s in settings)), seed=1)
+    failing = {("s0", "b"), ("s3", "c"), ("s5", "b"), ("s8", "c")}
+    failed = 0
+    for _ in range(20):
+        changes = proposals.next().changes
+        does_fail = not failing.isdisjoint(changes)
+        failed += does_fail
+        proposals.add(changes, None if does_fail else _seen(0.01 * len(changes)))
+    assert failed <= 10
+
+
+def test_an_empty_level_is_not_taken_for_the_default():
+    space = _space(_setting("a", ("", "x")), _setting("b", ("0", "1")), default=(("b", "0"),))
+    effects = Effects(space)
+    effects.add((("a", ""),), _seen(0.3))
+    assert list(effects.predict([(), (("a", ""),)]).mean.round(2)) == [0.0, 0.3]
+
+
+def test_levels_that_are_not_all_different_numbers_are_told_apart():
+    for levels in (("1", "1.0", "2", "4"), ("1", "2", "4", "inf"), ("1", "2", "4", "nan")):
+        effects = Effects(_space(_setting("a", levels), default=(("a", "1"),)))
+        effects.add((("a", levels[1]),), _seen(0.3))
+        assert effects.predict([(("a", levels[1]),)]).mean.round(2) == 0.3
+
+
+def test_the_largest_space_is_searched():
+    levels = tuple(map(str, range(100)))
+    settings = [_setting(f"s{number}", levels) for number in range(100)]
+    proposals = Proposals(_space(*settings, default=tuple((s.name, "0") for s in settings)), seed=1)
+    for _ in range(3):
+        proposals.add(proposals.next().changes, _seen(0.01))
 
 
 def test_suggestions_come_first_and_known_or_impossible_ones_are_skipped():

@@ -7,11 +7,9 @@ use std::rc::Rc;
 use crate::alternation::Side;
 use crate::clock::{SECOND_NS, Timer};
 use crate::control::{Command, Control};
+use crate::pacer::PRECISE_RPS;
 use crate::worker::Worker;
 
-/// Rate per thread above which waking up for each iteration would cost more than its requests
-/// (docs/performance.md): iterations start on a grid instead.
-const PRECISE_RPS: f64 = 2500.0;
 /// Spacing of the grid: the lateness that it may cause.
 const GRID_NS: i64 = 500_000;
 /// Longest sleep of the dispatcher when nothing is due.
@@ -58,7 +56,7 @@ pub(crate) async fn dispatch(
             let until_ns = abandon_ns.map_or(until_ns, |before: i64| before.min(until_ns));
             abandon_ns = Some(until_ns);
             if now_ns >= until_ns {
-                worker.abandon(now_ns);
+                worker.end_drain(now_ns);
             }
         }
         // The idle workers of a closed loop stay due forever: after the end they are ignored.

@@ -343,6 +343,17 @@ impl Worker {
         self.slots.borrow().iter().for_each(|slot| slot.deadline.abandon(now_ns));
     }
 
+    /// Aborts iterations that still run at the end of the drain.
+    pub(crate) fn end_drain(&self, now_ns: i64) {
+        let mut state = self.state.borrow_mut();
+        let Timeouts { drain_ns, stopped_drain_ns, .. } = self.context.timeouts;
+        // But for the end of the load's time they would have had longer.
+        let is_cut_short = now_ns >= state.pacer.load_end_ns() && stopped_drain_ns < drain_ns;
+        state.result.is_cut_short |= is_cut_short && state.busy > 0;
+        drop(state);
+        self.abandon(now_ns);
+    }
+
     /// Ends waits whose deadline has passed. Returns when to check again.
     pub(crate) fn expire_deadlines(&self, now_ns: i64) -> i64 {
         // A deadline that is set later is at least the shortest time-out away.

@@ -576,7 +576,9 @@ def _failures(samples: Samples, actions: Sequence[str], rows: Iterations) -> Ite
 
 
 def in_words(outcome: Outcome, status: int) -> str:
-    """Describe how a request ended."""
+    """Describe how a request that did not succeed ended."""
+    if outcome is Outcome.NOT_SENT:
+        return "cut off when the load ended"
     if outcome is not Outcome.HTTP_STATUS:
         return WORDS[outcome]
     try:

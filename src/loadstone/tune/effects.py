@@ -42,7 +42,8 @@ class Effects:
 
     space: Space
     _seen: dict[Pairs, Evidence | None] = field(default_factory=dict, init=False)
-    _codes: list[dict[str, int]] = field(init=False)  # of each setting's levels; 0: not changed
+    # Of each setting's levels; 0: not changed.
+    _codes: list[dict[str | None, int]] = field(init=False)
     _alike: list[Floats] = field(init=False)  # covariance of the effects of each setting's levels
 
     def __post_init__(self) -> None:
@@ -56,6 +57,11 @@ class Effects:
     def add(self, changes: Pairs, evidence: Evidence | None) -> None:
         """Keep all that is known of a combination; None: it failed."""
         self._seen[changes] = evidence
+
+    def suspects(self) -> set[tuple[str, str]]:
+        """Return the changes of combinations that failed which are in none that did not."""
+        failed = {one for each, seen in self._seen.items() if seen is None for one in each}
+        return failed - {one for each, seen in self._seen.items() if seen for one in each}
 
     def best_first(self) -> list[Pairs]:
         """Return the combinations measured so far, and the default, by their expected gain."""
@@ -97,7 +103,7 @@ class Effects:
         for changes in combinations:
             chosen = dict(changes)
             both = zip(self.space.settings, self._codes, strict=True)
-            rows.append([codes.get(chosen.get(one.name, ""), 0) for one, codes in both])
+            rows.append([codes.get(chosen.get(one.name), 0) for one, codes in both])
         return np.array(rows, dtype=np.int64).reshape(len(rows), len(self._codes))
 
     def _covariances(self, some: npt.NDArray[np.int64], others: npt.NDArray[np.int64]) -> Floats:
@@ -150,7 +156,7 @@ def _alike(changed: Sequence[str], usual: str | None) -> Floats:
         numbers = [float(one) for one in (*changed, *([] if usual is None else [usual]))]
     except ValueError:
         return whole
-    if len(numbers) < FEWEST_ORDERED:
+    if len(set(numbers)) < max(len(numbers), FEWEST_ORDERED) or not all(map(isfinite, numbers)):
         return whole
     places = np.array([sorted(numbers).index(one) for one in numbers])
     alike = NEIGHBOURS ** np.abs(places[:, None] - places[None, :]).astype(float)

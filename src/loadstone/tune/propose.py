@@ -16,6 +16,8 @@ MOST_LISTED = 2000  # combinations of a space that are all considered
 DRAWN = 100  # combinations of a larger space that are considered, drawn at random,
 NEAR = 2  # and those one change away from so many of the best so far,
 STEPS = 2  # and from the best of these; so many steps
+MOST_NEAR = 200  # that are one change away from a combination, drawn at random
+WORKS = 0.75  # assumed chance that a change works that is in failed combinations only
 LEAST_DEVIATION = 1e-9  # a division by zero otherwise
 SEARCHED = "search"  # origin of a combination
 
@@ -81,8 +83,10 @@ class Proposals:
         beyond = (found.mean - highest) / deviation
         density = np.exp(-(beyond**2) / 2) / sqrt(2 * pi)
         chance = np.array([erfc(-one / sqrt(2)) / 2 for one in beyond])
-        found_one: Floats = deviation * (beyond * chance + density)
-        return found_one
+        suspects = self._effects.suspects()
+        works = np.array([WORKS ** len(suspects.intersection(one)) for one in candidates])
+        improvement: Floats = works * deviation * (beyond * chance + density)
+        return improvement
 
     def _candidates(self) -> set[Pairs]:
         """Return all combinations of a small space, else random ones and those near the best."""
@@ -111,11 +115,11 @@ class Proposals:
 
     def _near(self, changes: Pairs) -> Iterator[Pairs]:
         """Yield the combinations with another level of one setting."""
-        for one in self.space.settings:
-            rest = {name: level for name, level in changes if name != one.name}
-            for level in (None, *one.levels):
-                more = {} if level is None else {one.name: level}
-                yield self.space.in_order(tuple((rest | more).items()))
+        others = [(one.name, level) for one in self.space.settings for level in (None, *one.levels)]
+        for name, level in self._random.sample(others, min(len(others), MOST_NEAR)):
+            rest = {one: kept for one, kept in changes if one != name}
+            more = {} if level is None else {name: level}
+            yield self.space.in_order(tuple((rest | more).items()))
 
     def _drawn(self) -> Pairs:
         changes, values = list[tuple[str, str]](), self.space.values(())

@@ -111,7 +111,8 @@ class Space:
         found = list[tuple[str, str]]()
         for one in self.settings:
             level = wanted.get(one.name)
-            if level is not None and level in self.choices(one, values):
+            is_level = level in one.levels and level != values.get(one.name)
+            if level is not None and is_level and one.applies(values):
                 found.append((one.name, level))
                 values[one.name] = level
         return tuple(found)

@@ -9,11 +9,10 @@ const CATCH_UP_NS: f64 = 10e6;
 /// Rounding error of times that are computed in two ways.
 const ROUNDING_NS: f64 = 1000.0;
 
-/// Rate per thread above which iterations are permitted in batches.
-///
-/// A wake-up for each would cost more than its request (docs/performance.md).
-const SINGLE_RPS: f64 = 2500.0;
-/// Time between two batches.
+/// Rate per thread above which waking up for each iteration would cost more than its requests
+/// (docs/performance.md): several start at once instead.
+pub(crate) const PRECISE_RPS: f64 = 2500.0;
+/// Time between two batches of iterations that the ceiling permits.
 const BATCH_NS: f64 = 1e6;
 
 /// A thread's part of the ceiling: iterations are permitted `gap_ns` apart.
@@ -21,8 +20,8 @@ const BATCH_NS: f64 = 1e6;
 /// At a high rate, they are permitted in batches, and early by at most the time between two
 /// batches. This is the generic cell rate algorithm (ITU-T I.371) with that time as its tolerance.
 ///
-/// In any interval of T seconds at most `rate * (T + 0.01) + 1` iterations start; if the generator
-/// is never late, `rate * T + 1`, or with batches `rate * (T + 0.001) + 1`.
+/// In any interval of T seconds at most `rate * (T + 0.01) + 1` iterations of the thread start; if
+/// the generator is never late, `rate * T + 1`, or with batches `rate * (T + 0.001) + 1`.
 #[derive(Debug, Clone)]
 pub(crate) struct Ceiling {
     gap_ns: f64,
@@ -49,7 +48,7 @@ impl Ceiling {
     pub(crate) fn new(max_rate_rps: f64, partition: Partition) -> Self {
         let gap_ns = 1e9 * f64::from(partition.count) / max_rate_rps;
         let first_ns = 1e9 * f64::from(partition.index) / max_rate_rps;
-        let batch_ns = if gap_ns * SINGLE_RPS < 1e9 { BATCH_NS } else { 0.0 };
+        let batch_ns = if gap_ns * PRECISE_RPS < 1e9 { BATCH_NS } else { 0.0 };
         let throttled = Throttled::default();
         Self { gap_ns, batch_ns, next_due_ns: first_ns, next_begin_ns: first_ns, throttled }
     }

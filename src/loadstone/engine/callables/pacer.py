@@ -38,8 +38,8 @@ class Pacer(Protocol):
         """Return when the last iteration may be due, if that is known."""
 
 
-# As rust/engine/src/pacer/ceiling.rs: how much lateness the generator may catch up on at once, and
-# the tolerance between times that are computed in two ways.
+# As rust/engine/src/pacer/ceiling.rs, but without its batches at high rates: how much lateness the
+# generator may catch up on at once, and the tolerance between times that are computed in two ways.
 CATCH_UP_NS = 10_000_000
 ROUNDING_NS = 1000
 
