@@ -24,12 +24,13 @@ _AUTH = {
     },
     "scope": {"project": {"name": NAME, "domain": _DOMAIN}},
 }
+TOKEN_REQUEST = json.dumps({"auth": _AUTH})
 ISSUE = Step(
     action="issue",
     method="POST",
     path=text("/v3/auth/tokens"),
     headers=(("Content-Type", text("application/json")),),
-    body=text(json.dumps({"auth": _AUTH})),
+    body=text(TOKEN_REQUEST),
     expect_status=(201,),
 )
 

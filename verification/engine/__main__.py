@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from verification.engine import fast, machine, truth
+from verification.engine.command import command
 from verification.engine.rally import rally
 from verification.engine.settings import Settings
 
@@ -26,6 +27,7 @@ SECTIONS: dict[str, tuple[str, Callable[[Settings], Iterator[str]]]] = {
     "waits": ("Service times of `loadstone serve`", truth.waits),
     "memory": ("Memory of long runs", truth.memory),
     "summaries": ("Summaries of 10 million samples", truth.summaries),
+    "command": ("`loadstone run` as a whole", command),
     "rally": ("`loadstone run` and Rally", rally),
 }
 

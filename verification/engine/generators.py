@@ -32,6 +32,7 @@ class Bout:
     ca_file: str | None = None
     http: Literal["1.1", "2"] = "1.1"
     streams: int = 1  # requests in flight on one connection of HTTP/2
+    body: str = BODY  # of each request; wrk and wrk2 send it
 
     @property
     def url(self) -> str:
@@ -72,7 +73,7 @@ def engine(build: str, request: Request) -> Figures:
 
 def wrk(bout: Bout) -> Cost:
     """Measure wrk, one thread."""
-    with _wrk_script() as script:
+    with _wrk_script(bout.body) as script:
         options = ["-t1", f"-c{bout.connections}", f"-d{bout.seconds}s", "-s", script]
         ended = program(["wrk", *options, bout.url], bout.core)
     return _counted(ended, WRK_COUNT, "wrk")
@@ -85,7 +86,7 @@ def wrk2_program() -> str | None:
 
 def wrk2(bout: Bout, rate_rps: float) -> Cost:
     """Measure wrk2 at a fixed rate, one thread."""
-    with _wrk_script() as script:
+    with _wrk_script(bout.body) as script:
         options = ["-t1", f"-c{bout.connections}", f"-d{bout.seconds}s", f"-R{rate_rps:.0f}"]
         command = [wrk2_program() or "wrk2", *options, "-s", script, bout.url]
         ended = program(command, bout.core)
@@ -93,9 +94,9 @@ def wrk2(bout: Bout, rate_rps: float) -> Cost:
 
 
 @contextmanager
-def _wrk_script() -> Iterator[str]:
+def _wrk_script(body: str) -> Iterator[str]:
     with tempfile.NamedTemporaryFile("w", suffix=".lua") as script:
-        script.write(f"wrk.method = 'POST'\nwrk.body = [[{BODY}]]\n")
+        script.write(f"wrk.method = 'POST'\nwrk.body = [[{body}]]\n")
         script.write("wrk.headers['Content-Type'] = 'application/json'\n")
         script.flush()
         yield script.name
