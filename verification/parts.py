@@ -48,7 +48,7 @@ ENGINE = (
     engine("waits", "how late `loadstone serve` ends a service time", 120),
     engine("memory", "memory of runs of 100,000 and 400,000 requests", 90),
     engine("summaries", "time and memory of the statistics of 10 million samples", 120),
-    engine("command", "CPU of `loadstone run` as a whole, beside wrk and wrk2", 300, ("wrk",)),
+    engine("command", "CPU of `loadstone run` as a whole, beside wrk and wrk2", 420, ("wrk",)),
     Part(
         "engine-soak",
         "engine",

@@ -24,8 +24,10 @@ from known_service import NAME, TOKEN_REQUEST, serving
 
 CONNECTIONS = 16
 HIGHEST_RPS, USUAL_RPS = 100_000, 5_000  # the highest --max-rate, and the default
-SHORT_S = 0.5  # of a run's usual length, for the difference
 EXPECTED_RPS = 50_000  # of the target, to choose the number of requests
+# Lengths of the short and the long run, in those of the other generators' runs. At the low rate the
+# long one is longer, so that the requests outweigh what start and end differ by.
+LENGTHS = {HIGHEST_RPS: (0.5, 1.5), USUAL_RPS: (0.5, 5.5)}
 
 
 def command(settings: Settings) -> Iterator[str]:
@@ -68,7 +70,7 @@ def _target(core: int) -> Iterator[int]:
 def _cost_us(rate_rps: int, settings: Settings, variables: dict[str, str]) -> float:
     """Return the CPU of a request, from a short and a long run."""
     most = settings.seconds * min(rate_rps, EXPECTED_RPS)
-    short, long = (round(most * share) for share in (SHORT_S, 1 + SHORT_S))
+    short, long = (round(most * share) for share in LENGTHS[rate_rps])
     taken = [_cpu_s(times, rate_rps, settings.core, variables) for times in (short, long)]
     return (taken[1] - taken[0]) / (long - short) * 1e6
 
