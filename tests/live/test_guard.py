@@ -7,8 +7,6 @@ from xml.etree import ElementTree
 
 import pytest
 
-from loadstone.store.store import Store
-
 pytestmark = [pytest.mark.live, pytest.mark.verify, pytest.mark.timeout(900)]
 
 PATCH = """\
@@ -58,14 +56,10 @@ def test_a_patch_that_sleeps_for_20_ms_fails_the_guard(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("lab_home")
-def test_a_patch_without_effect_passes_and_a_guard_too_tight_cannot_tell(tmp_path: Path) -> None:
+def test_a_patch_without_effect_passes_a_guard(tmp_path: Path) -> None:
     sides = releases(tmp_path, "pass", "nothing.patch")
     guard = ("--scenario=validate", "--pairs=16", "--fail-if-slower=50%")
     done = compared(tmp_path, *sides, *BASE, *SHORT, *guard)
     assert done.returncode == 0, done.stderr + done.stdout
     (suite,) = ElementTree.parse(tmp_path / "found.xml").iter("testsuite")
     assert suite.get("failures") == "0"
-    with Store.open(tmp_path / "store") as store:
-        before, after = sorted(one.run_id for one in store.every())
-    again = compared(tmp_path, after, f"--baseline={before}", "--fail-if-slower=0.01%")
-    assert again.returncode == 4, again.stderr + again.stdout
