@@ -17,7 +17,7 @@ NAME = f"loadstone-{RUN}"
 
 # A run that prepares users and then waits to be stopped.
 MAKE_USERS = """
-import os, sys
+import os, sys, time
 from pathlib import Path
 from loadstone.keystone.contexts.users import UsersSettings, users
 from loadstone.cloud import connect, from_environment
@@ -26,7 +26,8 @@ interrupt_on_signals()
 with connect(from_environment(os.environ, "--lab test")) as access:
     with users(access, "int1", UsersSettings(2, 3), Path(sys.argv[1]), print):
         print("made", flush=True)
-        sys.stdin.read()
+        while True:  # a signal just before a call that waits for ever would not end it
+            time.sleep(0.05)
 """
 
 
