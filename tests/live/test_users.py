@@ -40,7 +40,7 @@ NAME = f"loadstone-{RUN}"
 
 # A run that prepares users and then waits to be stopped.
 MAKE_USERS = """
-import os, sys, time
+import os, select, sys
 from pathlib import Path
 from loadstone.keystone.contexts.users import UsersSettings, users
 from loadstone.cloud import connect, from_environment
@@ -48,8 +48,9 @@ settings = UsersSettings(2, int(sys.argv[2]))
 with connect(from_environment(os.environ, "--lab test")) as access:
     with users(access, sys.argv[3], settings, Path(sys.argv[1]), print):
         print("made", flush=True)
-        while True:  # a signal just before a call that waits for ever would not end it
-            time.sleep(0.05)
+        # A signal just before a call that waits for ever would not end it.
+        while not select.select([sys.stdin], [], [], 0.05)[0]:
+            pass
 """
 
 
