@@ -94,7 +94,7 @@ class SideSwitch(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Remedies:
-    """What would do when a comparison cannot be measured: options of the command, if it has any."""
+    """Advice for comparisons that cannot be measured: options that the command has."""
 
     time_used: str = ""
     slow: str = ""

@@ -147,7 +147,7 @@ class Fault:
 
     @property
     def parameters(self) -> dict[str, str]:
-        """What the sentence says beside its verb, service and node: the variables of a command."""
+        """Parameters of the fault, as the environment variables of a command."""
         match self.verb:
             case Verb.LOSE | Verb.STEAL_CPU:
                 # A plain decimal: tc and most programs do not read 1e-05.

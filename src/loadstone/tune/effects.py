@@ -1,4 +1,4 @@
-"""What the settings' effects seem to be, by the combinations measured so far.
+"""Estimates of the settings' effects from the combinations measured so far.
 
 The model: the logarithm of a combination's gain is the sum of an effect of each changed setting and
 of an interaction of each two, all of them normal about zero, interactions less wide. This is a
@@ -30,7 +30,7 @@ LEAST_ERROR = 0.002  # of a mean log ratio: what two deployments differ by anywa
 
 @dataclass(frozen=True, slots=True)
 class Predicted:
-    """What the model expects of some combinations: log gains and their standard deviations."""
+    """Expected log gains of some combinations, and their standard deviations."""
 
     mean: Floats
     deviation: Floats
@@ -38,7 +38,7 @@ class Predicted:
 
 @dataclass(slots=True)
 class Effects:
-    """The combinations measured so far, and what follows for others."""
+    """The model: learns from measured combinations, and predicts the gains of others."""
 
     space: Space
     _seen: dict[Pairs, Evidence | None] = field(default_factory=dict, init=False)

@@ -17,8 +17,8 @@ DRAWN = 100  # combinations of a larger space that are considered, drawn at rand
 NEAR = 2  # and those one change away from so many of the best so far,
 STEPS = 2  # and from the best of these; so many steps
 MOST_NEAR = 200  # that are one change away from a combination, drawn at random
-WORKS = 0.75  # assumed chance that a change works that is in failed combinations only
-LEAST_DEVIATION = 1e-9  # a division by zero otherwise
+WORKS = 0.75  # assumed chance that a change works if all combinations with it failed
+LEAST_DEVIATION = 1e-9  # avoids a division by zero
 SEARCHED = "search"  # origin of a combination
 
 

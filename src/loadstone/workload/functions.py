@@ -44,7 +44,7 @@ class Calls:
 
     @property
     def preview(self) -> GeneratorPreview:
-        """What an iteration creates; what it sends is the choice of its library."""
+        """What an iteration creates; which requests it sends, its library decides."""
         sweep = sweep_of(self.name)
         return GeneratorPreview(creates=() if sweep is None else (f"{sweep.made.kind}",))
 

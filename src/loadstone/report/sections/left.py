@@ -1,4 +1,4 @@
-"""What runs left in their clouds."""
+"""Resources that runs left in their clouds."""
 
 from collections.abc import Sequence
 from dataclasses import replace
