@@ -56,6 +56,18 @@ def test_the_faster_of_two_services_is_found(
     assert fmean(ratios) == pytest.approx(factor, rel=0.02)
 
 
+@pytest.mark.parametrize(("workers", "seconds"), [(2, 0.05), (4, 0.05), (4, 0.005)])
+def test_a_service_with_more_workers_is_as_much_faster_as_its_n(
+    loadstone: VirtualCommandLine, workers: int, seconds: float
+) -> None:
+    """A turn ends with idle workers, which a full service does not have."""
+    one = Service(workers=1, capacity_rps=1 / seconds, variation=0.2)
+    more = Service(workers=workers, capacity_rps=workers / seconds, variation=0.2)
+    words = ("--concurrency=8", "--seconds=3", "--pairs=12")
+    ratios = [throughput(ended)["ratio"] for ended in compared(loadstone, one, more, 2, *words)]
+    assert fmean(ratios) == pytest.approx(workers, rel=0.04)
+
+
 def test_no_difference_is_stated_between_equal_services(loadstone: VirtualCommandLine) -> None:
     answers = [throughput(one)["answer"] for one in compared(loadstone, A, A, 4)]
     assert len([one for one in answers if one in ("faster", "slower")]) <= most_failures(4, WRONG)
@@ -64,7 +76,7 @@ def test_no_difference_is_stated_between_equal_services(loadstone: VirtualComman
 def test_equal_services_are_the_same_within_a_wide_enough_margin(
     loadstone: VirtualCommandLine,
 ) -> None:
-    for ended in compared(loadstone, A, A, 2, *SHORT, "--same-within=15%"):
+    for ended in compared(loadstone, A, A, 2, *SHORT, "--same-within=20%"):
         assert (ended.code, throughput(ended)["answer"]) == (0, "same")
 
 
@@ -220,7 +232,7 @@ def test_the_limit_of_pairs_that_is_given_counts_before_the_default_one(
 def test_one_criterion_that_is_given_leaves_the_others_of_a_stored_comparison(
     loadstone: VirtualCommandLine,
 ) -> None:
-    criteria = ("--same-within=15%", "--fail-if-slower=5%")
+    criteria = ("--same-within=20%", "--fail-if-slower=5%")
     [ended] = compared(loadstone, A, times(0.77), 1, *SHORT, *criteria)
     assert ended.code == 1
     runs = ended.data["runs"]
@@ -228,7 +240,7 @@ def test_one_criterion_that_is_given_leaves_the_others_of_a_stored_comparison(
     assert (other_margin.code, other_margin.data["same_within"]) == (1, 0.01)
     assert other_margin.data["guard"]["outcome"] == "slower"
     other_limit = loadstone("compare", *runs, "--fail-if-slower=60%", "--json=-")
-    assert (other_limit.code, other_limit.data["same_within"]) == (0, 0.15)
+    assert (other_limit.code, other_limit.data["same_within"]) == (0, 0.2)
 
 
 def test_a_configuration_file_gives_pairs_and_limits_as_the_command_line_does(

@@ -66,7 +66,7 @@ def test_the_setting_that_carries_the_gain_is_named_and_the_others_are_dropped(
 def test_n_of_both_is_searched_if_there_is_time(loadstone: VirtualCommandLine, space: Path) -> None:
     ended = tuned(loadstone, space, lab_of(cache_memcached=1.25), "--budget=20m")
     found = only(ended)
-    assert found["changes"] == {"cache": "memcached"}
+    assert found["changes"]["cache"] == "memcached"
     of_both = found["capacities"]
     assert of_both["default"]["rate_rps"] == pytest.approx(100.0, rel=0.03)
     assert of_both["changed"]["rate_rps"] == pytest.approx(125.0, rel=0.03)

@@ -62,10 +62,12 @@ WARM_UP = "warm-up"  # purpose of the first trial, which is not compared
 # engine held iterations back says less: in a closed loop some are, long before the service idles.)
 # In turns, the end of each turn has fewer in flight, so that less than the highest rate completes.
 NEAR_CEILING = 0.9
+ALONE_S = 1.0  # of single requests, where throughput alone is compared
 FEWEST_TURNS = 2.5  # pairs of turns that a trial has time for, however slow the service
 SIDE = "side"  # parameter: the name of the run's side
 ROLE = "compared as"  # parameter: "A" or "B"
 MOST_PAIRS = "pairs at most"  # parameter: the error rate is spent over this number of pairs
+METRIC = "compared metric"  # parameter: the only one that is compared in turns; else both
 ERROR_RATE = "error rate"  # parameter: of one comparison of several; else that of all, ALPHA
 SAME_WITHIN = "same within"  # parameter: ratios this close to 1 count as equal
 MOST_SLOWER = "slower at most"  # parameter: limit of --fail-if-slower
@@ -207,6 +209,7 @@ def run_config(
             (SAME_WITHIN, f"{config.criteria.same_within:g}"),
             *config.guard,
             *_error_rate(config.criteria),
+            *(((METRIC, config.metric.name),) if config.metric and config.is_in_turns else ()),
             *config.parameters,
             *searched.parameters,
             ("load of a trial", config.load_words),
@@ -347,7 +350,8 @@ class _Session:
 
         warm = replace(load, turn=load.workers)
         warmed = usable(partial(both, warm, WARM_UP), self._names)
-        loads = list(_loads_in_turns(load, self._slowest_s(warmed)))
+        single_s = ALONE_S if config.metric == THROUGHPUT else load.duration_s or 0.0
+        loads = list(_loads_in_turns(load, self._slowest_s(warmed), single_s))
         _require_time(loads, config, left_s)
         self._measure_pairs(within_time, loads)
         if config.profiles:
@@ -367,7 +371,8 @@ class _Session:
                 if self.found is None:
                     raise
                 is_over = True
-            self.found = of_turns(duets, self.config.criteria)
+            only = self.config.metric
+            self.found = of_turns(duets, self.config.criteria, only.name if only else None)
             if is_over:
                 self.display.say(f"  {_used_up(self.config, _after(self.found))}")
                 break
@@ -410,7 +415,9 @@ class _Session:
         """Return the loads whose metric has no answer yet; all of them for the first rounds."""
         found, criteria = self.found, self.config.criteria
         if self.config.metric is not None:
-            return [one for one in loads if _metric(one) == self.config.metric] or loads
+            wanted = [one for one in loads if _metric(one) == self.config.metric] or loads
+            # Throughput needs to know once how long a single request takes.
+            return loads if found is None and self.config.metric == THROUGHPUT else wanted
         if found is None or found.pairs < criteria.fewest_pairs:
             return loads
         open_metrics = {
@@ -519,12 +526,17 @@ def _require_time(loads: Sequence[ClosedLoad], config: ComparisonConfig, left_s:
         )
 
 
-def _loads_in_turns(load: ClosedLoad, slowest_s: float) -> Iterator[ClosedLoad]:
-    """Yield the loads of a round; `slowest_s` is the slower side's time per iteration."""
+def _loads_in_turns(load: ClosedLoad, slowest_s: float, single_s: float) -> Iterator[ClosedLoad]:
+    """Yield the loads of a round.
+
+    `slowest_s` is the slower side's time per iteration, `single_s` how long single requests last
+    at least.
+    """
     for workers in dict.fromkeys((load.workers, 1)):
         length = turn_length(workers, slowest_s)
         # One at a time, an iteration takes no longer than the time in which a full service ends
         # as many as are in flight.
         turn_s = slowest_s * (length if workers > 1 else load.workers)
-        lasts_s = max(load.duration_s or 0.0, FEWEST_TURNS * 2 * turn_s)
+        planned_s = single_s if workers == 1 else load.duration_s or 0.0
+        lasts_s = max(planned_s, FEWEST_TURNS * 2 * turn_s)
         yield replace(load, workers=workers, turn=length, duration_s=lasts_s)

@@ -8,8 +8,8 @@ from random import Random
 
 from loadstone.analysis.model import Trial
 from loadstone.compare.answer import Answer, Criteria, Metric, MetricComparison, Pair, compare
-from loadstone.compare.metrics import LEADING, values
-from loadstone.compare.turns import Duet, statements
+from loadstone.compare.metrics import LEADING, THROUGHPUT, values
+from loadstone.compare.turns import Duet, rate, request_s, statements
 from loadstone.errors import MeasurementInvalid
 
 MOST_INVALID = 3  # trials in a row in which the load generator was the limit
@@ -87,13 +87,19 @@ def of_trials(
     return PairComparison(compare(by_metric, criteria), pairs, criteria)
 
 
-def of_turns(duets: Sequence[Duet], criteria: Criteria) -> PairComparison:
-    """Compare two targets whose loads took turns."""
+def of_turns(duets: Sequence[Duet], criteria: Criteria, only: str | None = None) -> PairComparison:
+    """Compare two targets whose loads took turns; `only` names the one metric that decides."""
     by_metric: dict[Metric, list[Pair]] = {}
+    alone_s = request_s(duets)
     for one in duets:
         for metric, both in one.values.items():
-            by_metric.setdefault(metric, []).append(both)
+            full = rate(*one.turns, one.length, alone_s) if metric == THROUGHPUT else both
+            by_metric.setdefault(metric, []).append(full)
     first = [metric for metric in LEADING if metric in by_metric]
+    if only is not None:
+        for metric in [one for one in first if one.name != only]:
+            first.remove(metric)
+            del by_metric[metric]
     ordered = {metric: by_metric[metric] for metric in (*first, *by_metric)}
     lengths = [one.length for one in duets]
     rounds = max((lengths.count(length) for length in set(lengths)), default=0)

@@ -11,6 +11,7 @@ from loadstone.compare import disturbance
 from loadstone.compare.answer import Answer, Criteria, Metric, MetricComparison, answer_of
 from loadstone.compare.measure import (
     ERROR_RATE,
+    METRIC,
     MOST_PAIRS,
     MOST_SLOWER,
     PAIRED,
@@ -223,7 +224,9 @@ def _in_pairs(
         ]
         if not usable:
             return None
-        return of_turns([duet(trials, read(trials)) for trials in usable], original)
+        return of_turns(
+            [duet(trials, read(trials)) for trials in usable], original, known.get(METRIC)
+        )
     ours, theirs = (
         [trial for trial in one.trials if is_usable(trial) and trial.purpose != WARM_UP]
         for one in (a, b)

@@ -4,10 +4,14 @@ The noise of a shared machine is slow against a turn and common to both sides, s
 ratio of two turns that follow each other (duet benchmarking: Bulej et al., arXiv 2001.05811). What
 remains is that a trial may favour one side as a whole, for example by the cores that its processes
 got. So a trial counts as one value, and a comparison has many short ones (batch means).
+
+A turn ends with fewer in flight than the service serves at once, so that workers of it are idle.
+Throughput is that of a service without this idle time (`rate`): otherwise many workers would seem
+to gain less than they do.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import ceil, exp
 
 import numpy as np
@@ -22,6 +26,7 @@ from loadstone.engine.samples import Samples
 TRIMMED = 0.1  # share of the pairs of requests that is left out at each end (Yuen 1974)
 TURN_S = 0.15  # of a turn with several in flight: short against noise, long against its tail
 FEWEST_FOR_ORDER = 40  # pairs of turns for a statement on their order
+ROUNDS = 4  # of a fixed-point iteration that converges within a few per mille in two
 SURE = 0.99
 LEAST_TOLD = 0.01  # share; a smaller effect of the order is not told
 
@@ -32,6 +37,8 @@ class Turns:
 
     began_ns: NDArray[np.int64]  # since the common start
     took_ns: NDArray[np.int64]  # from its first iteration's start to its last one's end
+    # For how long 1, 2, ... iterations were left in flight at the end, shape (n, iterations - 1).
+    left_ns: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int64))
 
     def __len__(self) -> int:
         return len(self.took_ns)
@@ -51,7 +58,8 @@ def turns_of(samples: Samples, length: int) -> Turns:
     starts, ends = (one[: whole * length].reshape(whole, length) for one in (began, ended))
     is_complete = (ends >= 0).all(axis=1)
     first = starts.min(axis=1)[is_complete]
-    return Turns(first, ends.max(axis=1)[is_complete] - first)
+    in_order = np.sort(ends[is_complete], axis=1)
+    return Turns(first, in_order[:, -1] - first, np.diff(in_order, axis=1)[:, ::-1])
 
 
 def turn_length(workers: int, slowest_s: float) -> int:
@@ -98,11 +106,45 @@ def _values(trials: Sequence[Trial], a: Turns, b: Turns, length: int) -> Mapping
     return found
 
 
-def rate(a: Turns, b: Turns, length: int) -> Pair:
-    """Return the throughput of both sides in the turns that both have had, per second."""
+def request_s(duets: Sequence[Duet]) -> Pair | None:
+    """Return the mean time of a request of both sides, one at a time; None if there is none."""
+    single = [one for one in duets if one.length == 1 and one.pairs]
+    if not single:
+        return None
+    a, b = (
+        float(np.concatenate([one.turns[side].took_ns for one in single]).mean()) / 1e9
+        for side in (0, 1)
+    )
+    return a, b
+
+
+def rate(a: Turns, b: Turns, length: int, alone_s: Pair | None = None) -> Pair:
+    """Return the throughput of both sides in the turns that both have had, per second.
+
+    `alone_s` is the time of a request of both sides, one at a time. By Little's law it tells how
+    many a full service serves at once. While fewer than that are left, at the end of a turn, the
+    rest of its capacity is idle, and that time does not count.
+    """
     count = min(len(a), len(b))
-    ours, theirs = (float(1e9 * length / side.took_ns[:count].mean()) for side in (a, b))
+    ours, theirs = (
+        _rate(side, count, length, None if alone_s is None else alone_s[number])
+        for number, side in enumerate((a, b))
+    )
     return ours, theirs
+
+
+def _rate(side: Turns, count: int, length: int, alone_s: float | None) -> float:
+    took_s = float(side.took_ns[:count].mean()) / 1e9
+    if alone_s is None or not side.left_ns.size:
+        return length / took_s
+    left_s = side.left_ns[:count].mean(axis=0) / 1e9
+    in_flight = np.arange(1, length)
+    busy_s = took_s
+    for _ in range(ROUNDS):
+        at_once = min(max(length / busy_s * alone_s, 1.0), float(length))
+        idle_s = float((np.maximum(at_once - in_flight, 0.0) * left_s).sum()) / at_once
+        busy_s = took_s - idle_s
+    return length / busy_s
 
 
 def time(a: Turns, b: Turns) -> Pair:
