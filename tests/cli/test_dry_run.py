@@ -161,6 +161,18 @@ def test_a_study_shows_each_cell_once_and_begins_nothing(tmp_path: Path) -> None
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_study_shows_the_pairs_of_cells_that_take_turns(tmp_path: Path) -> None:
+    words = ("study", "run", "cache-settings", "--store", str(tmp_path / "store"))
+    *cells, first, _, _ = as_data(*words)
+    assert len(cells) == 4
+    assert [one["chosen"].partition(":")[0] for one in first["targets"]] == [
+        "cache local, in turns",
+        "cache off, in turns",
+    ]
+    assert first["loads"][0]["load"].startswith("8 at once, for 3 s, ")
+    assert (first["times"], first["rate_per_s_at_most"]) == (1, 5000.0)
+
+
 @pytest.mark.parametrize("command", [("capacity",), ("fault", "--do", "kill keystone service")])
 def test_two_targets_are_refused_as_they_would_be_without_it(command: tuple[str, ...]) -> None:
     done = dry(*command, "--lab", "a", "--cloud", "b")

@@ -17,6 +17,7 @@ title: Two tiny cells
 settings: {hash-rounds: 4}
 factors: {workers: [1, 2]}
 measurement: {scenario: validate, budget_s: 20, users: 2}
+pairs_in_turns: 4
 compare:
   - {factor: workers, levels: [1, 2]}
 """
@@ -45,11 +46,13 @@ def test_a_killed_study_of_real_keystones_goes_on_and_leaves_no_deployment(tmp_p
     assert [row["levels"] for row in found["measurements"]] == [{"workers": "1"}, {"workers": "2"}]
     assert [row["failures"] for row in found["measurements"]] == [[], []]
     assert found["missing"] == 0
-    assert len(started) == 3
+    assert len(started) == 5  # the cell that was killed once more, and both in turns
+    [ratio] = found["differences"]
+    assert (ratio["unit"], ratio["ratio"] > 0) == ("pairs in turns", True)
     with Store.open(store) as opened:
         cells = [
             dict(opened.get(r["run_ids"][0]).measurements[0].parameters)
             for r in found["measurements"]
         ]
     assert [one["cell"] for one in cells] == ["workers 1", "workers 2"]
-    assert not [one.name for one in deployment.every() if one.name == f"study-{study_id}"]
+    assert not [one.name for one in deployment.every() if study_id in one.name]

@@ -6,6 +6,7 @@ from study_files import STEPS, TWO_BY_TWO
 from loadstone.errors import InvalidInput
 from loadstone.study import read
 from loadstone.study.cell import groups_of, steps_groups
+from loadstone.study.duet import cell_pairs, comparison_of
 from loadstone.study.estimate import estimate_s
 from loadstone.study.model import FaultMeasurement
 from loadstone.study.read import StudySource
@@ -331,3 +332,66 @@ def test_a_scenario_that_its_service_lacks_is_one_line(old, new, line):
     assert old in SERVERS
     lines = said(SERVERS.replace(old, new))
     assert any(one.startswith(line) for one in lines), lines
+
+
+TURNS = TWO_BY_TWO.replace("pairs_in_turns: 0\n", "")
+
+
+def pairs_of(text, *, quick=False):
+    return [str(one) for one in cell_pairs(study(text, quick=quick))]
+
+
+def test_two_compared_cells_take_turns_by_default():
+    assert study(TURNS).pairs_in_turns == 24
+    assert pairs_of(TURNS) == ["nginx / apache (workers 1)", "nginx / apache (workers 2)"]
+    assert [one.number for one in cell_pairs(study(TURNS))] == [13, 14]
+    assert pairs_of(TWO_BY_TWO) == []
+
+
+def test_the_quick_form_may_leave_them_out():
+    quick = TURNS.replace("  repeats: 1\n", "  repeats: 1\n  pairs_in_turns: 0\n")
+    assert (len(pairs_of(quick)), pairs_of(quick, quick=True)) == (2, [])
+    assert len(pairs_of(TURNS, quick=True)) == 1
+
+
+@pytest.mark.parametrize(
+    "instead",
+    [
+        "measurement: {budget_s: 60, objectives: [p95<500ms]}",
+        "measurement: {kind: steps, steps: [{scenario: issue, iterations: 9}]}",
+    ],
+)
+def test_what_has_no_throughput_at_its_limit_takes_no_turns(instead):
+    text = TURNS.replace("measurement: {budget_s: 60}", instead).replace("  budget_s: 20\n", "")
+    text = text.replace(
+        '  - {cell: {web: apache, workers: 2}, value: 42, words: "seen elsewhere"}\n', ""
+    )
+    text = text.replace("published:\n", "")
+    assert pairs_of(text) == []
+    [refused] = said(text + "pairs_in_turns: 8\n")
+    assert "only the cells of a search (kind: capacity) without objectives take turns" in refused
+
+
+def test_cells_of_different_scenarios_and_services_take_no_turns():
+    levels = "{a: {scenario: issue}, b: {scenario: validate}}"
+    text = f"title: t\nfactors: {{what: {levels}}}\ncompare: [{{factor: what, levels: [a, b]}}]\n"
+    assert pairs_of(text) == []
+    flask = text.replace("scenario: validate", "service: flask-reference, scenario: issue")
+    assert pairs_of(flask) == []
+
+
+def test_too_few_pairs_are_refused():
+    [refused] = said(TURNS + "pairs_in_turns: 3\n")
+    assert "3 pairs are too few for an answer: give 4 or more, or 0" in refused
+
+
+def test_a_pair_of_cells_is_loaded_within_the_limits_of_the_study():
+    text = TURNS.replace("{budget_s: 60}", "{budget_s: 60, max_rate_rps: 50, warm_up_s: 20}")
+    text = text.replace("workers: [1, 2]", "workers: [1, 8]").replace("workers: 2}", "workers: 8}")
+    mine = study(text)
+    narrow, wide = (comparison_of(mine, "id", pair, "loadstone") for pair in cell_pairs(mine))
+    assert (narrow.load.workers, wide.load.workers) == (8, 16)
+    assert (narrow.max_rate_rps, narrow.warm_up_s) == (50, 40)
+    assert narrow.criteria.alpha == wide.criteria.alpha == 0.025 / 2
+    names = [side.target.name for side in narrow.sides]
+    assert names == ["study-id-a", "study-id-b"]

@@ -409,7 +409,7 @@ def test_repeats_of_different_software_are_named(tmp_path):
             found[at] = replace(one, result=replace(one.result, environment=environment))
     said = [one.text for one in report_of(begun, found).statements]
     [line] = (one for one in said if "different software" in one)
-    assert line.startswith("web apache, workers 2: its repeats")
+    assert line.startswith("web apache, workers 2 was measured with different software")
     assert all(label in line for label in labels.values())
     same = measured({("apache", "2"): [10.0, 10.0, 10.0]})
     assert not [one for one in report_of(begun, same).statements if "software" in one.text]

@@ -37,6 +37,7 @@ quick:
   pause_s: 0
   budget_s: 20
   levels: {workers: [1]}
+pairs_in_turns: 0
 """
 
 STEPS = """\

@@ -3,13 +3,14 @@
 import json
 from collections.abc import Mapping
 from contextlib import nullcontext
+from statistics import fmean
 
 import pytest
 from binomial import most_failures
 from simulator.service import Service
 from virtual import VirtualCommandLine
 
-from loadstone.errors import EnvironmentUnusable
+from loadstone.errors import EnvironmentUnusable, MeasurementInvalid
 
 PAUSE_S = 600
 STUDY = f"""\
@@ -19,8 +20,17 @@ factors: {{workers: [1, 2]}}
 repeats: 3
 pause_s: {PAUSE_S}
 measurement: {{scenario: issue, budget_s: 40, users: 0}}
+pairs_in_turns: 0
 compare:
   - {{factor: workers, levels: [1, 2]}}
+"""
+IN_TURNS = """\
+title: Workers in turns
+factors: {workers: [1, 2]}
+measurement: {scenario: issue, budget_s: 40, users: 0}
+pairs_in_turns: 12
+compare:
+  - {factor: workers, levels: [1, 2]}
 """
 STEPS = """\
 title: Steps
@@ -201,3 +211,45 @@ def test_a_search_after_a_warm_up_is_the_figure(loadstone: VirtualCommandLine) -
     assert one["p99_ms"] > 50.0  # the service takes that long alone
     shown = loadstone("study", "show", ended.data["study_id"])
     assert "CPU ms" in shown.stdout
+
+
+def test_compared_cells_are_loaded_in_turns(loadstone: VirtualCommandLine) -> None:
+    missed, ratios = 0, []
+    for seed in range(3):
+        ended = loadstone(*begin(loadstone, IN_TURNS), lab=by_workers, seed=seed)
+        assert (ended.code, ended.data["missing"]) == (0, 0)
+        [found] = ended.data["differences"]
+        assert (found["answer"], found["unit"]) == ("faster", "pairs in turns")  # of one repeat
+        ratios.append(found["ratio"])
+        missed += not found["low"] <= 2.0 <= found["high"]
+    assert missed <= most_failures(3, 0.05)
+    assert fmean(ratios) == pytest.approx(2.0, rel=0.04)
+    again = loadstone("compare", *found["run_ids"], "--json=-")
+    throughput = again.data["measurements"][0]["metrics"]["throughput"]
+    assert (throughput["ratio"], throughput["low"]) == (found["ratio"], found["low"])
+    page = loadstone("study", "show", ended.data["study_id"]).stdout
+    assert f"loadstone report {found['run_ids'][0]}" in page
+
+
+def test_cells_that_cannot_be_loaded_in_turns_keep_the_ratio_of_their_repeats(
+    loadstone: VirtualCommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise MeasurementInvalid("no core is free")
+
+    text = IN_TURNS.replace("pairs_in_turns", "repeats: 3\npairs_in_turns")
+    with monkeypatch.context() as patched:
+        patched.setattr("loadstone.study.run.measure_comparison", refuse)
+        ended = loadstone(*begin(loadstone, text), lab=by_workers)
+    [found] = ended.data["differences"]
+    assert (ended.code, found["unit"], found["answer"]) == (4, "pairs", "faster")
+    shown = loadstone("study", "show", ended.data["study_id"]).stdout
+    assert "2 / 1, in turns: no core is free" in " ".join(shown.split())
+    assert "1 of 1 ratios were not measured in turns" in " ".join(shown.split())
+    words = ("study", "run", f"--resume={ended.data['study_id']}", "--json=-")
+    again = loadstone(*words, lab=by_workers)
+    [now] = again.data["differences"]
+    assert (again.code, now["unit"]) == (0, "pairs in turns")
+    assert [row["run_ids"] for row in again.data["measurements"]] == [
+        row["run_ids"] for row in ended.data["measurements"]
+    ]

@@ -468,6 +468,7 @@ def config_of(
             time_used="; raise --pairs to go on for longer",
             slow="; raise --pairs, or lower --concurrency",
             fast=": give a --rate",
+            short="; give more --seconds, or less --concurrency",
         ),
     )
 

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from loadstone.store.location import StoreLocation
     from loadstone.store.store import Store
     from loadstone.study.journal import StudyJournal
-    from loadstone.study.table import TurnOutcome
     from loadstone.workload.preview import RunPreview
 
 QUICK = click.option("--quick", is_flag=True, help="Use the study's shorter form, if it has one.")
@@ -111,7 +110,8 @@ def show(**options: Unpack[StudyShowOptions]) -> None:
     """Show a study's cells, order and duration, or the results of a started study (ID)."""
     from loadstone.report.console import console
     from loadstone.study import read
-    from loadstone.study.outcomes import outcomes
+    from loadstone.study.outcomes import outcomes, ratios
+    from loadstone.study.section import report_of
     from loadstone.study.show import plan
 
     begun = _started(options["name"], options["location"])
@@ -119,12 +119,11 @@ def show(**options: Unpack[StudyShowOptions]) -> None:
         why = "does not go with the ID of a study: it began with its own"
         refuse_given(click.get_current_context(), ("quick", "seed"), why)
         with open_to_read(options["location"]) as store:
-            ended = tuple(outcomes(begun, store))
+            ended, in_turns = tuple(outcomes(begun, store)), tuple(ratios(begun, store))
         if options["page"] is not None:
             from loadstone.report import html
-            from loadstone.study.section import report_of
 
-            html.write((report_of(begun, ended),), options["page"])
+            html.write((report_of(begun, ended, in_turns),), options["page"])
             click.echo(options["page"])
         if options["csv"] is not None:
             from loadstone.study import raw
@@ -133,7 +132,7 @@ def show(**options: Unpack[StudyShowOptions]) -> None:
         is_written = options["page"] is not None or options["csv"] is not None
         if is_written and options["to"] is None and not options["markdown"]:
             return
-        _show(begun, ended, options["to"], markdown=options["markdown"])
+        _show(report_of(begun, ended, in_turns), options["to"], markdown=options["markdown"])
         return
     found = read.find(options["name"]).study(quick=options["quick"])
     if any((options["markdown"], options["page"], options["csv"], options["to"])):
@@ -163,8 +162,9 @@ def run(ctx: click.Context, **options: Unpack[StudyRunOptions]) -> None:
     an internal error.
     """
     from loadstone.study import needs, read
-    from loadstone.study.outcomes import exit_code, outcomes
+    from loadstone.study.outcomes import outcomes, ratios
     from loadstone.study.run import Sending, run_study
+    from loadstone.study.section import report_of
 
     if (options["name"] is None) == (options["resume"] is None):
         raise click.UsageError("give NAME|FILE, or --resume ID")
@@ -191,25 +191,28 @@ def run(ctx: click.Context, **options: Unpack[StudyRunOptions]) -> None:
                 run_study(started, store, display, command_line(), sending, backend)
         finally:
             ended = tuple(outcomes(journal, store))
-            _show(journal, ended, options["to"])
-        ctx.exit(exit_code(ended))
+            report = report_of(journal, ended, tuple(ratios(journal, store)))
+            _show(report, options["to"])
+        ctx.exit(report.exit_code)
 
 
 def _reports_so_far(
     journal: "StudyJournal", store: "Store", *, is_over: bool
 ) -> "Sequence[Report]":
     """Return the study with the cells that are measured."""
-    from loadstone.study.outcomes import outcomes
+    from loadstone.study.outcomes import outcomes, ratios
     from loadstone.study.section import report_of
 
-    report = report_of(journal, tuple(outcomes(journal, store)))
+    report = report_of(journal, tuple(outcomes(journal, store)), tuple(ratios(journal, store)))
     return (report if is_over else replace(report, title=f"{report.title}: results so far"),)
 
 
 def _previews(options: StudyRunOptions) -> "Iterator[RunPreview]":
     """Yield the preview of each cell; of a study to resume, also of what it has measured."""
+    from loadstone.compare.measure import run_config
     from loadstone.study import journal, read
     from loadstone.study.cell import config_of
+    from loadstone.study.duet import cell_pairs, comparison_of
     from loadstone.study.order import turns
     from loadstone.workload.preview import preview
 
@@ -225,6 +228,14 @@ def _previews(options: StudyRunOptions) -> "Iterator[RunPreview]":
             [target] = found.targets
             chosen = replace(target, chosen=f"{turn.cell}: {target.chosen}")
             yield replace(found, targets=(chosen,), times=study.repeats)
+    for pair in cell_pairs(study) if options["fleet"] is None else ():
+        config = comparison_of(study, "dry-run", pair, "")
+        found = preview(run_config(config, 0, lambda _: None), (config.sides[1].target,))
+        targets = tuple(
+            replace(target, chosen=f"{cell}, in turns: {target.chosen}")
+            for cell, target in zip((pair.base, pair.other), found.targets, strict=True)
+        )
+        yield replace(found, targets=targets)
 
 
 def _journal(options: StudyRunOptions) -> "StudyJournal":
@@ -250,20 +261,12 @@ def _started(name: str, store: "StoreLocation") -> "StudyJournal | None":
     return journal.find(store, name) if is_id and not is_plan else None
 
 
-def _show(
-    journal: "StudyJournal",
-    outcomes: "Sequence[TurnOutcome]",
-    to: TextIO | None = None,
-    *,
-    markdown: bool = False,
-) -> None:
+def _show(report: "Report", to: TextIO | None = None, *, markdown: bool = False) -> None:
     """Print the table and write it as JSON to `to`; no table if `to` is stdout."""
     from loadstone.report import data, terminal
     from loadstone.report import markdown as as_markdown
     from loadstone.report.console import console
-    from loadstone.study.section import report_of
 
-    report = report_of(journal, outcomes)
     if to is not None:
         write_json(data.as_data(report), to)
     if to is not None and to.name == "-":

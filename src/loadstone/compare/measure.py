@@ -79,6 +79,7 @@ class Side:
 
     name: str
     target: TargetChoice
+    expected: tuple[tuple[str, str], ...] = ()  # facts that the target must state
 
 
 class SideSwitch(Protocol):
@@ -101,6 +102,7 @@ class Remedies:
     time_used: str = ""
     slow: str = ""
     fast: str = ""
+    short: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +126,8 @@ class ComparisonConfig:
     takes_turns: bool = True  # False: whole trials alternate, as they must at a rate or on a fleet
     switch: SideSwitch | None = None  # both sides are one service, changed before each trial
     remedies: Remedies = field(default_factory=Remedies)
+    max_rate_rps: float = MAX_RATE_RPS  # limit of a closed loop
+    warm_up_s: float = 0.0  # of the first trial in turns, if that is longer than the others
     label: str = field(default_factory=lambda: secrets.token_hex(4))
 
     @property
@@ -140,7 +144,8 @@ class ComparisonConfig:
     @property
     def load_s(self) -> float:
         """Seconds of load on each side, at most."""
-        return (self.load.duration_s or 0.0) * self.most_trials + self.profiling_s
+        trials_s = (self.load.duration_s or 0.0) * self.most_trials
+        return self.warm_up_s + trials_s + self.profiling_s
 
     @property
     def profiling_s(self) -> float:
@@ -237,7 +242,8 @@ def run_config(
         profiles=config.profiles,
         fleet=config.fleet,
         tags=config.tags,
-        max_rate_rps=max(MAX_RATE_RPS, rate_rps),
+        max_rate_rps=max(config.max_rate_rps, rate_rps),
+        expected_facts=side.expected,
     )
 
 
@@ -348,7 +354,8 @@ class _Session:
                 raise LoadTimeUsed(_used_up(config, "before an answer"))
             return both(load, purpose)
 
-        warm = replace(load, turn=load.workers)
+        lasts_s = max(load.duration_s or 0.0, config.warm_up_s)
+        warm = replace(load, turn=load.workers, duration_s=lasts_s)
         warmed = usable(partial(both, warm, WARM_UP), self._names)
         single_s = ALONE_S if config.metric == THROUGHPUT else load.duration_s or 0.0
         loads = list(_loads_in_turns(load, self._slowest_s(warmed), single_s))
@@ -437,7 +444,7 @@ class _Session:
         if not found.pairs:
             raise MeasurementInvalid(
                 f"no pair of turns of {found.length} iterations ended within the first "
-                f"{trials[0].planned_s:g} s; give more --seconds, or less --concurrency"
+                f"{trials[0].planned_s:g} s{self.config.remedies.short}"
             )
         return max(float(side.took_ns.mean()) for side in found.turns) / 1e9 / found.length
 
@@ -475,10 +482,11 @@ class _Session:
     def _require_below_ceiling(self, rates_rps: Sequence[float]) -> None:
         """Refuse services of which only the rate that a closed loop may send is seen."""
         most = max(rates_rps, default=0.0)
-        if not self.config.is_paced and most > NEAR_CEILING * MAX_RATE_RPS:
+        ceiling_rps = self.config.max_rate_rps
+        if not self.config.is_paced and most > NEAR_CEILING * ceiling_rps:
             raise MeasurementInvalid(
                 f"{most:,.0f}/s are completed, and a comparison sends at most "
-                f"{MAX_RATE_RPS:,.0f}/s in a closed loop, which does not tell them "
+                f"{ceiling_rps:,.0f}/s in a closed loop, which does not tell them "
                 f"apart{self.config.remedies.fast}"
             )
 

@@ -88,7 +88,7 @@ def groups_of(
                 max_rate_rps=max_rate_rps,
                 objectives=measurement.objectives,
             )
-            searched = _searched(measurement, cell)
+            searched = searched_of(measurement, cell)
             group = search_group((searched,), terms)
             service = settings.read(cell.settings).service
             if seconds := measurement.warm_up_of(service):
@@ -100,7 +100,8 @@ def groups_of(
             return fault_groups(searched, replace(measurement.terms, max_rate_rps=max_rate_rps))
 
 
-def _searched(measurement: SearchMeasurement, cell: Cell) -> Searchable:
+def searched_of(measurement: SearchMeasurement, cell: Cell) -> Searchable:
+    """Return what a search of a cell sends."""
     service = settings.read(cell.settings).service
     if service.is_provider:
         return OidcSearched(named_of_provider(cell.scenario), "the lab's")

@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from loadstone.compare.sequential import FEWEST_PAIRS
 from loadstone.errors import InvalidInput
 from loadstone.lab.keystone import settings as lab
 from loadstone.oidc.scenarios import PREFIX as PROVIDER_SCENARIO
@@ -23,12 +24,14 @@ from loadstone.study.model import (
     Measurement,
     Pairs,
     Published,
+    SearchMeasurement,
     Study,
     rows_of,
 )
 from loadstone.study.shape import QuickShape, StudyShape
 
 MOST_CELLS = 500
+PAIRS_IN_TURNS = 24  # of trials, at most, for each two cells that are compared: the default
 SCENARIO = "scenario"
 EXPECT = "expect"  # facts that the deployment of a level must state
 REFERENCE, NO_LEVEL = "reference", "none"  # the levels of the reference service's cell
@@ -86,7 +89,27 @@ class _StudyReader:
             quick=quick.words if quick else None,
             names_limits=self.shape.which_saturates,
             shows_costs=self.shape.costs,
+            pairs_in_turns=self._pairs_in_turns(measurement, quick),
         )
+
+    def _pairs_in_turns(self, measurement: Measurement, quick: QuickShape | None) -> int:
+        """Return how many pairs of trials each two compared cells have in turns; 0: none."""
+        # With objectives, N is not the throughput of a full service.
+        can_take_turns = isinstance(measurement, SearchMeasurement) and not measurement.objectives
+        found = PAIRS_IN_TURNS if can_take_turns and self.shape.compare else 0
+        given: tuple[tuple[Path, int | None], ...] = (
+            (("pairs_in_turns",), self.shape.pairs_in_turns),
+            (("quick", "pairs_in_turns"), quick.pairs_in_turns if quick else None),
+        )
+        for path, pairs in given:
+            if pairs and not can_take_turns:
+                only = "only the cells of a search (kind: capacity) without objectives take turns"
+                self._wrong(path, only)
+            elif pairs and pairs < FEWEST_PAIRS:
+                text = f"{pairs} pairs are too few for an answer: give {FEWEST_PAIRS} or more, or 0"
+                self._wrong(path, text)
+            found = found if pairs is None else pairs
+        return found
 
     def _wrong(self, path: Path, message: str) -> None:
         self.problems.append(self.tree.problem(path, message))

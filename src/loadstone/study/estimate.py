@@ -11,6 +11,7 @@ from loadstone.plan.load import BandLoad, ClosedLoad, OpenLoad, ReplayLoad, Stag
 from loadstone.rally.runner import pacing
 from loadstone.rally.task.model import Workload
 from loadstone.study.cell import task_of
+from loadstone.study.duet import TRIAL_S, CellPair, cell_pairs
 from loadstone.study.model import (
     Cell,
     ClosedLoopStep,
@@ -48,7 +49,16 @@ CORES = 2  # up to this concurrency, requests do not slow each other down
 
 def estimate_s(study: Study) -> float:
     """Estimate how long the study takes: searches by their budget, steps and tasks by count."""
-    return study.repeats * sum(turn_s(study, cell) for cell in study.cells) - study.pause_s
+    cells_s = study.repeats * sum(turn_s(study, cell) for cell in study.cells) - study.pause_s
+    return cells_s + sum(pair_s(study, pair) for pair in cell_pairs(study))
+
+
+def pair_s(study: Study, pair: CellPair) -> float:
+    """Estimate how long it takes to compare a pair of cells in turns."""
+    measurement = study.measurement
+    users = measurement.users if isinstance(measurement, SearchMeasurement) else 0
+    made_s = sum(OVERHEAD_S + _users_s(users, cell) for cell in (pair.base, pair.other))
+    return made_s + study.pairs_in_turns * TRIAL_S
 
 
 def turn_s(study: Study, cell: Cell) -> float:

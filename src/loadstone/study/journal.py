@@ -1,7 +1,8 @@
 """Journal of a study: `studies/ID/cells.jsonl` beside the results.
 
 The first line is the study itself, every further line a turn that has ended. The file is
-append-only, and each line is synced to disk before the next turn begins.
+append-only, and each line is synced to disk before the next turn begins. Pairs of cells that are
+loaded in turns are numbered on after the last turn.
 """
 
 import hashlib
@@ -13,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
+from loadstone.compare.answer import MetricComparison
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.result.model import Tags
 from loadstone.store.codec import dumps, loads
@@ -85,6 +87,14 @@ class Begun:
 
 
 @dataclass(frozen=True, slots=True)
+class ThroughputRatio:
+    """The ratio of two cells that were loaded in turns."""
+
+    run_ids: tuple[str, str]  # of the base and of the other
+    throughput: MetricComparison
+
+
+@dataclass(frozen=True, slots=True)
 class TurnResult:
     """Result of one turn: a run in the store, or the reason why there is none."""
 
@@ -94,6 +104,7 @@ class TurnResult:
     exit_code: int = 0  # of the failure
     is_valid: bool = True  # the load generator was not the limit
     host: str = ""  # the lab host that measured it; empty: this machine
+    ratio: ThroughputRatio | None = None  # of a pair of cells, whose first run `run_id` is
 
     @property
     def is_done(self) -> bool:

@@ -42,6 +42,14 @@ class Cell:
     def __str__(self) -> str:
         return ", ".join(f"{factor} {level}" for factor, level in self.levels)
 
+    def level(self, factor: str) -> str:
+        """Return its level of a factor."""
+        return dict(self.levels)[factor]
+
+    def others(self, factor: str) -> Pairs:
+        """Return its levels of the other factors."""
+        return tuple((name, level) for name, level in self.levels if name != factor)
+
 
 class Figure(StrEnum):
     """The figure of a step that the table shows."""
@@ -203,6 +211,7 @@ class Study:
     quick: str | None  # description of the quick form; None: this is the full study
     names_limits: bool = False  # whether a column names the limit
     shows_costs: bool = False  # whether columns show p99, CPU per request and memory
+    pairs_in_turns: int = 0  # of trials, at most, for each two cells that are compared; 0: none
 
     @property
     def figure(self) -> tuple[str, str]:

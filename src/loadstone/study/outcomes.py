@@ -3,18 +3,19 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from loadstone.errors import EnvironmentUnusable, InvalidInput
+from loadstone.errors import FELL_SHORT, EnvironmentUnusable, InvalidInput
 from loadstone.result.model import Measurement as Measured
 from loadstone.result.model import Run
-from loadstone.run.exit_code import accepting_ranges, leftovers
+from loadstone.run.exit_code import accepting_ranges, left_by, leftovers
 from loadstone.run.exit_code import exit_code as exit_code_of_run
 from loadstone.search.model import Capacity, CapacityKind
 from loadstone.store.store import Store
+from loadstone.study.duet import CellPair, cell_pairs
 from loadstone.study.figure import most_completed_rps, timed
 from loadstone.study.journal import StudyJournal, TurnResult
 from loadstone.study.model import Measurement, Tasks
 from loadstone.study.order import Turn, turns
-from loadstone.study.table import TurnOutcome
+from loadstone.study.table import RatioOutcome, TurnOutcome
 
 
 def outcomes(journal: StudyJournal, store: Store) -> Iterator[TurnOutcome]:
@@ -50,9 +51,33 @@ def outcome_of(turn: Turn, run: Run, measurement: Measurement, store: Store) -> 
     return TurnOutcome(turn, run, None, exit_code_of_run(judged, left), is_clean=not left)
 
 
-def exit_code(ended: Sequence[TurnOutcome]) -> int:
-    """Return the highest exit code of the turns; 0 if all were measured and held."""
-    return max((one.exit_code for one in ended), default=0)
+def ratios(journal: StudyJournal, store: Store) -> Iterator[RatioOutcome]:
+    """Yield the outcome of every pair of cells that is loaded in turns."""
+    ended = journal.ended()
+    for pair in cell_pairs(journal.begun.study()):
+        yield _ratio(pair, ended.get(pair.number), store)
+
+
+def _ratio(pair: CellPair, ended: TurnResult | None, store: Store) -> RatioOutcome:
+    if ended is None:
+        return RatioOutcome(pair, None)
+    if ended.ratio is None:
+        return RatioOutcome(pair, None, ended.failure, ended.exit_code)
+    run_ids = ended.ratio.run_ids
+    try:
+        runs = tuple(store.get(run_id) for run_id in run_ids)
+    except InvalidInput:
+        why = f"a result of {' and '.join(run_ids)} is no longer in the store"
+        return RatioOutcome(pair, None, why, EnvironmentUnusable.exit_code)
+    left = left_by(store.location, run_ids)
+    code = FELL_SHORT if left else 0
+    return RatioOutcome(pair, ended.ratio, exit_code=code, runs=runs, left=left)
+
+
+def exit_code(ended: Sequence[TurnOutcome], in_turns: Sequence[RatioOutcome] = ()) -> int:
+    """Return the highest exit code; 0 if everything was measured and held."""
+    codes = [one.exit_code for one in ended] + [one.exit_code for one in in_turns]
+    return max(codes, default=0)
 
 
 def forget_deleted(journal: StudyJournal, store: Store) -> None:
@@ -62,6 +87,9 @@ def forget_deleted(journal: StudyJournal, store: Store) -> None:
         for one in outcomes(journal, store):
             if one.result is None and one.turn.number in measured:
                 journal.add(TurnResult(one.turn.number, None, one.failure, one.exit_code))
+        for pair in ratios(journal, store):
+            if pair.ratio is None and pair.cells.number in measured:
+                journal.add(TurnResult(pair.cells.number, None, pair.failure, pair.exit_code))
 
 
 def _bounded(one: Measured) -> Measured:

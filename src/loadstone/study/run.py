@@ -4,9 +4,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from loadstone.cloud.permission import require_loopback
+from loadstone.compare.measure import measure as measure_comparison
+from loadstone.compare.metrics import THROUGHPUT
 from loadstone.engine.fleet.address import FleetAddress, SchedulerAddress
 from loadstone.engine.fleet.hosts_file import SshFleet
-from loadstone.errors import LoadstoneError
+from loadstone.errors import LoadstoneError, MeasurementInvalid
 from loadstone.result.model import Run, Tags
 from loadstone.result.observer import Display
 from loadstone.run.backend import REAL, Backend
@@ -14,15 +16,17 @@ from loadstone.run.flow import hidden, run
 from loadstone.store.store import Store
 from loadstone.study import needs
 from loadstone.study.cell import config_of
-from loadstone.study.estimate import about, turn_s
+from loadstone.study.duet import CellPair, cell_pairs, comparison_of
+from loadstone.study.estimate import about, pair_s, turn_s
 from loadstone.study.figure import is_valid
-from loadstone.study.journal import StudyJournal, TurnResult
+from loadstone.study.journal import StudyJournal, ThroughputRatio, TurnResult
 from loadstone.study.model import Study
 from loadstone.study.order import Turn, turns
 from loadstone.study.outcomes import forget_deleted
 from loadstone.system.clock import SYSTEM
 
 Measure = Callable[[Turn], Run]
+Compare = Callable[[CellPair], ThroughputRatio]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +89,14 @@ def _run_on_lab_hosts(
         journal, slots, command, sending.beyond_loopback, display.say, sending.tags
     )
     study.carry_out()
+    _say_alone(journal.begun.study(), display.say)
     return True
+
+
+def _say_alone(study: Study, say: Callable[[str], None]) -> None:
+    """Say that a fleet's loads do not take turns."""
+    if cell_pairs(study):
+        say("the loads of a fleet cannot take turns: ratios are those of the repeats")
 
 
 def _run_here(
@@ -105,9 +116,21 @@ def _run_here(
         config = replace(config, fleet=sending.fleet, tags=sending.tags)
         return run(config, hiding, display, backend)
 
+    def compare(pair: CellPair) -> ThroughputRatio:
+        config = comparison_of(study, journal.study_id, pair, command, sending.tags)
+        found = measure_comparison(config, hiding, display, backend)
+        rows = [row for row in found.comparison.metrics if row.metric == THROUGHPUT]
+        if not rows:
+            raise MeasurementInvalid(f"{THROUGHPUT.name} was not measured")
+        return ThroughputRatio((found.runs[0].run_id, found.runs[1].run_id), rows[0])
+
     with hidden(study.secrets, store, display) as hiding:
         clock = backend.clock
-        carry_out(journal, measure, display.say, clock.sleep, clock.monotonic_s)
+        is_here = sending.fleet is None
+        in_turns = compare if is_here else None
+        carry_out(journal, measure, display.say, clock.sleep, clock.monotonic_s, in_turns)
+        if not is_here:
+            _say_alone(study, display.say)
 
 
 def carry_out(
@@ -116,22 +139,31 @@ def carry_out(
     say: Callable[[str], None],
     pause: Callable[[float], None] = SYSTEM.sleep,
     clock: Callable[[], float] = SYSTEM.monotonic_s,
+    compare: Compare | None = None,
 ) -> None:
     """Measure the missing turns; failed ones are recorded with their reason.
 
-    Turns in which the load generator was the limit are measured once more, after all others.
-    Turns of an earlier run that failed or were limited are tried again. Ctrl-C or a kill loses
-    only the current turn.
+    Turns in which the load generator was the limit are measured once more, after all others. Then
+    the pairs of cells that have no ratio yet are compared in turns, if `compare` is given. Turns
+    and pairs of an earlier run that failed or were limited are tried again. Ctrl-C or a kill loses
+    only the current one.
     """
     study = journal.begun.study()
     todo = _Turns(study, turns(study, journal.begun.seed), measure, say, pause)
     with journal.locked():
         ended = journal.ended()
-        missing = [t for t in todo.order if t.number not in ended or not ended[t.number].is_done]
+        done_before = {number for number, one in ended.items() if one.is_done}
+        missing = [turn for turn in todo.order if turn.number not in done_before]
+        pairs = [
+            pair
+            for pair in (cell_pairs(study) if compare is not None else ())
+            if pair.number not in done_before
+        ]
         doubtful = []
         began_s = clock()
+        pairs_s = sum(pair_s(study, pair) for pair in pairs)
         for done, turn in enumerate(missing):
-            left_s = todo.left_s(missing[:done], missing[done:], clock() - began_s)
+            left_s = todo.left_s(missing[:done], missing[done:], clock() - began_s) + pairs_s
             result = todo.measure_turn(turn, left_s, is_first=not done)
             earlier = ended.get(turn.number)
             # An earlier result, of which the generator was the limit, is better than none.
@@ -144,6 +176,20 @@ def carry_out(
             result = todo.measure_turn(turn, None, is_first=False)
             if result.run_id is not None:  # otherwise the first result stays
                 journal.add(result)
+        for number, pair in enumerate(pairs, 1):
+            left_s = sum(pair_s(study, one) for one in pairs[number - 1 :])
+            say(f"in turns [{number}/{len(pairs)}] {pair}, about {about(left_s)} left")
+            if compare is not None:
+                journal.add(_compared(pair, compare, say))
+
+
+def _compared(pair: CellPair, compare: Compare, say: Callable[[str], None]) -> TurnResult:
+    try:
+        found = compare(pair)
+    except LoadstoneError as failed:
+        say(f"this pair failed, the study goes on: {failed}")
+        return TurnResult(pair.number, None, str(failed), failed.exit_code)
+    return TurnResult(pair.number, found.run_ids[0], None, ratio=found)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from loadstone.compare import disturbance
 from loadstone.diagnosis.finding import Severity
 from loadstone.errors import InvalidInput
 from loadstone.report import figures
@@ -30,6 +31,7 @@ from loadstone.study.scaling import LAW_POINTS, Scaling, fit, scalings
 from loadstone.study.software import change_lines
 from loadstone.study.table import (
     RATES,
+    RatioOutcome,
     TableRow,
     TurnOutcome,
     differences,
@@ -53,7 +55,11 @@ from loadstone.study.wording import (
 MOST_TIMES = 2.0  # of the largest value: the chart clips intervals beyond
 
 
-def report_of(journal: StudyJournal, outcomes: Sequence[TurnOutcome]) -> Report:
+def report_of(
+    journal: StudyJournal,
+    outcomes: Sequence[TurnOutcome],
+    in_turns: Sequence[RatioOutcome] = (),
+) -> Report:
     """Return a study as a report, complete or not."""
     study = journal.begun.study()
     lines = rows(study, outcomes)
@@ -71,43 +77,57 @@ def report_of(journal: StudyJournal, outcomes: Sequence[TurnOutcome]) -> Report:
         name=f"loadstone study {study.name}",
         id=journal.study_id,
         started_at=journal.begun.started_at,
-        exit_code=exit_code(outcomes),
-        statements=tuple(_statements(journal, study, outcomes)),
-        notes=tuple(_notes(study, outcomes)),
-        tables=tuple(_compared(study, outcomes)),
+        exit_code=exit_code(outcomes, in_turns),
+        statements=tuple(_statements(journal, study, outcomes, in_turns)),
+        notes=tuple(_notes(study, outcomes, in_turns)),
+        tables=tuple(_compared(journal, study, outcomes, in_turns)),
         charts=tuple(charts),
         settings=tuple(_differing(study, outcomes)),
         page=f"loadstone study show {journal.study_id} --html FILE{journal.store.option}",
-        data=_data(journal, study, outcomes),
+        data=_data(journal, study, outcomes, in_turns),
     )
     left = [one.result.run_id for one in outcomes if one.result is not None and not one.is_clean]
+    left += [run_id for one in in_turns for run_id in one.left]
     return with_left(report, left, journal.store.option)
 
 
 def _statements(
-    journal: StudyJournal, study: Study, outcomes: Sequence[TurnOutcome]
+    journal: StudyJournal,
+    study: Study,
+    outcomes: Sequence[TurnOutcome],
+    in_turns: Sequence[RatioOutcome],
 ) -> Iterator[Statement]:
     """Yield what shows no difference first, then what is missing, then what was wrong."""
     lines = rows(study, outcomes)
     yield from (Statement(one) for one in overview(study, lines))
     yield from (Statement(one) for one in beside_reference(study, lines))
+    resume = f"loadstone study run --resume {journal.study_id}{journal.store.option}"
     missing = sum(one.result is None for one in outcomes)
     if missing:
-        resume = f"loadstone study run --resume {journal.study_id}{journal.store.option}"
         text = f"{missing} of {len(outcomes)} measurements are missing; go on: {resume}"
         yield Statement(text, Severity.CRITICAL)
+    alone = sum(one.ratio is None for one in in_turns)
+    if alone and not missing:
+        text = f"{alone} of {len(in_turns)} ratios were not measured in turns; go on: {resume}"
+        yield Statement(text, Severity.WARNING)
+    for pair in in_turns:
+        failed = pair.failure.splitlines()[:1] if pair.failure else []
+        for text in (*failed, *disturbance.notes(pair.runs)):
+            yield Statement(f"{pair.cells}, in turns: {text}", Severity.WARNING)
     yield from (Statement(one, Severity.WARNING) for one in reasons(lines))
-    yield from (Statement(one, Severity.WARNING) for one in change_lines(outcomes))
+    yield from (Statement(one, Severity.WARNING) for one in change_lines(outcomes, in_turns))
     yield from map(Statement, disturbance_lines(outcomes))
 
 
-def _notes(study: Study, outcomes: Sequence[TurnOutcome]) -> Iterator[str]:
+def _notes(
+    study: Study, outcomes: Sequence[TurnOutcome], in_turns: Sequence[RatioOutcome]
+) -> Iterator[str]:
     """Yield how to read the table: the study's own notes, footnotes, and what was counted."""
     if study.quick:
         yield f"Quick form: {study.quick}"
     yield from study.notes
     yield from published(rows(study, outcomes))
-    yield from comparison_notes(study, outcomes)
+    yield from comparison_notes(study, outcomes, in_turns)
     yield from count_lines(study, outcomes)
     yield from first_failures(study, outcomes)
     yield from fault_lines(study, outcomes)
@@ -121,16 +141,23 @@ def _overview(study: Study, lines: Sequence[TableRow], sections: Sequence[Sectio
     return Table("Cells of the study", columns(*texts, numbers=numbers), found)
 
 
-def _compared(study: Study, outcomes: Sequence[TurnOutcome]) -> Iterator[Table]:
-    """Yield the requested ratios, each with its interval and its test."""
-    found = differences(study, outcomes)
+def _compared(
+    journal: StudyJournal,
+    study: Study,
+    outcomes: Sequence[TurnOutcome],
+    in_turns: Sequence[RatioOutcome],
+) -> Iterator[Table]:
+    """Yield the requested ratios, each with its interval and its answer."""
+    found = differences(study, outcomes, in_turns)
     if not found:
         return
+    has_report = any(one.run_ids for one in found)
     heads_ = (Column("compared"), Column("where"), Column("ratio", is_number=True))
     more = (Column("interval", is_number=True), Column("of", is_number=True), Column("answer"))
+    last = (Column("report"),) if has_report else ()
     yield Table(
         "Compared",
-        (*heads_, *more),
+        (*heads_, *more, *last),
         tuple(
             Row(
                 (
@@ -140,11 +167,17 @@ def _compared(study: Study, outcomes: Sequence[TurnOutcome]) -> Iterator[Table]:
                     one.interval or figures.MISSING,
                     one.count,
                     conclusion(one, study),
+                    *((_report(journal, one.run_ids),) if has_report else ()),
                 )
             )
             for one in found
         ),
     )
+
+
+def _report(journal: StudyJournal, run_ids: Sequence[str]) -> str:
+    """Return the command that shows a comparison in turns in full."""
+    return f"loadstone report {run_ids[0]}{journal.store.option}" if run_ids else ""
 
 
 def _differing(study: Study, outcomes: Sequence[TurnOutcome]) -> Iterator[Table]:
@@ -228,7 +261,12 @@ def _runs(
     return Table("Runs", (*numbers, Column("report")), tuple(found))
 
 
-def _data(journal: StudyJournal, study: Study, outcomes: Sequence[TurnOutcome]) -> dict[str, Any]:
+def _data(
+    journal: StudyJournal,
+    study: Study,
+    outcomes: Sequence[TurnOutcome],
+    in_turns: Sequence[RatioOutcome],
+) -> dict[str, Any]:
     return {
         "document": "study",
         "study_id": journal.study_id,
@@ -257,8 +295,9 @@ def _data(journal: StudyJournal, study: Study, outcomes: Sequence[TurnOutcome]) 
                 "p_holm": one.p_holm,
                 "answer": one.answer.value,
                 "words": str(one),
+                "run_ids": list(one.run_ids),
             }
-            for one in differences(study, outcomes)
+            for one in differences(study, outcomes, in_turns)
         ],
     }
 

@@ -14,6 +14,7 @@ Budget = Annotated[float, Field(ge=20, le=3000)]
 Iterations = Annotated[int, Field(ge=1, le=1_000_000)]
 Users = Annotated[int, Field(ge=0, le=10_000)]
 WarmUp = Annotated[float, Field(ge=0, le=600)]
+PairsInTurns = Annotated[int, Field(ge=0, le=1000)]
 # Told apart by hand, so that a wrong value has one error and not one for each alternative.
 WarmUps = Annotated[
     Annotated[WarmUp, Tag("number")] | Annotated[dict[str, WarmUp], Tag("mapping")],
@@ -117,6 +118,7 @@ class QuickShape(Form):
     budget_s: Budget | None = None
     iterations: Iterations | None = None  # of each step, at most
     times: Repeats | None = None  # of each fault
+    pairs_in_turns: PairsInTurns | None = None
     levels: dict[str, list[Any]] = Field(default_factory=dict)
 
 
@@ -135,6 +137,8 @@ class StudyShape(Form):
     costs: bool = False  # whether columns show p99, CPU per request and memory
     measurement: dict[str, Any] = Field(default_factory=dict)  # its fields depend on its kind
     compare: list[ComparisonShape] = Field(default_factory=list)
+    # Pairs of trials in turns, at most, for each two cells that are compared; 0: none.
+    pairs_in_turns: PairsInTurns | None = None
     published: list[PublishedShape] = Field(default_factory=list)
     reference: ReferenceShape | None = None
     quick: QuickShape | None = None

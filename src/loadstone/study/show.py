@@ -10,6 +10,7 @@ from loadstone.errors import InvalidInput
 from loadstone.report import figures
 from loadstone.store.location import StoreLocation
 from loadstone.study import needs
+from loadstone.study.duet import TRIAL_S, cell_pairs
 from loadstone.study.estimate import about, estimate_s
 from loadstone.study.journal import find
 from loadstone.study.model import (
@@ -33,6 +34,9 @@ def plan(study: Study, seed: int, to: Console) -> None:
         f"{study.pause_s:g} s between them: about {about(estimate_s(study))} in all.",
         soft_wrap=True,
     )
+    if pairs := cell_pairs(study):
+        each = f"at most {study.pairs_in_turns} pairs of trials of {TRIAL_S:g} s each"
+        to.print(f"Then {len(pairs)} pairs of cells in turns, {each}.", soft_wrap=True)
     has_scenario = any(cell.scenario for cell in study.cells)
     scenario_head = ("scenario",) if has_scenario else ()
     table = Table(*_factors(study), *scenario_head, "settings", box=SIMPLE_HEAD, pad_edge=False)
@@ -66,8 +70,9 @@ def describe_started(store: Path | StoreLocation, study_id: str) -> str:
         study, ended = journal.begun.study(), journal.ended()
     except InvalidInput as wrong:
         return f"{study_id}  {str(wrong).splitlines()[0]}"
+    count = len(study.cells) * study.repeats + len(cell_pairs(study))
     done = sum(turn.run_id is not None for turn in ended.values())
-    return f"{study_id}  {study.name}  {done} of {len(study.cells) * study.repeats} measured"
+    return f"{study_id}  {study.name}  {done} of {count} measured"
 
 
 def _head(study: Study, to: Console) -> None:

@@ -1,24 +1,29 @@
-"""Software that changed between the repeats of a cell, as a branch or a patch may."""
+"""Software that changed between the measurements of a cell, as a branch or a patch may."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from loadstone.study.table import TurnOutcome
+from loadstone.study.table import RatioOutcome, TurnOutcome
 
 NAMES = ("release", "loadstone")  # facts of a run: what was measured, and by what
 
 
-def change_lines(outcomes: Sequence[TurnOutcome]) -> Iterator[str]:
-    """Yield a line for each cell whose repeats were measured with different software."""
+def change_lines(
+    outcomes: Sequence[TurnOutcome], in_turns: Sequence[RatioOutcome]
+) -> Iterator[str]:
+    """Yield a line for each cell that was measured with different software."""
     of_cell: dict[str, list[dict[str, str]]] = defaultdict(list)
     for one in outcomes:
         if one.result is not None:
             of_cell[str(one.turn.cell)].append(dict(one.result.environment.settings))
-    for cell, runs in of_cell.items():
+    for pair in in_turns:
+        for cell, run in zip((pair.cells.base, pair.cells.other), pair.runs, strict=False):
+            of_cell[str(cell)].append(dict(run.environment.settings))
+    for measured, runs in of_cell.items():
         for name in NAMES:
             known = dict.fromkeys(facts[name] for facts in runs if name in facts)
             if len(known) > 1:
                 yield (
-                    f"{cell}: its repeats were measured with different software ({name}: "
-                    f"{'; '.join(known)}), and its figure is of no one of them."
+                    f"{measured} was measured with different software ({name}: "
+                    f"{'; '.join(known)}), and its figures are of no one of them."
                 )

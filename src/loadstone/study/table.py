@@ -13,7 +13,9 @@ from loadstone.compare.answer import Answer, Metric, answer_of
 from loadstone.report.settings import SettingDifference
 from loadstone.report.settings import differences as differences_of
 from loadstone.result.model import LAB_HOST, Run
+from loadstone.study.duet import ERROR_RATE, CellPair
 from loadstone.study.figure import Costs, Estimate, TurnFigure, of_turn, unsteady
+from loadstone.study.journal import ThroughputRatio
 from loadstone.study.model import (
     Cell,
     Comparison,
@@ -31,6 +33,7 @@ LEVEL = 0.05  # chance of any false "faster" or "slower" in a study
 SAME_WITHIN = 0.03  # ratios within this of 1 count as equal, as in `loadstone compare`
 RATES = ("N", Figure.RATE.value)
 MORE_IS_BETTER = (*RATES, Figure.SUCCESS.value, "goodput_rps")
+IN_TURNS = "pairs in turns"
 MOST = 1000  # limit of a ratio's interval, as Student's t of two pairs spans powers of ten
 
 
@@ -70,6 +73,18 @@ class TurnOutcome:
 
 
 @dataclass(frozen=True, slots=True)
+class RatioOutcome:
+    """A pair of cells with its ratio or failure; with neither, it has not been loaded in turns."""
+
+    cells: CellPair
+    ratio: ThroughputRatio | None
+    failure: str | None = None
+    exit_code: int = 0
+    runs: tuple[Run, ...] = ()  # of the base and of the other
+    left: tuple[str, ...] = ()  # the runs that left something in their clouds
+
+
+@dataclass(frozen=True, slots=True)
 class TableRow:
     """One cell, or one step of it, over all repeats."""
 
@@ -103,10 +118,16 @@ class Difference:
     others: Pairs  # levels of the other factors; for several combinations, the common ones
     ratio: Interval  # for one pair, from the scatter within both measurements if known
     p: float | None  # p-value of the null hypothesis of no difference
-    unit: str  # of the sample size: "pairs" or "configurations"
+    unit: str  # of the sample size: "pairs", "configurations" or IN_TURNS
     p_holm: float | None = None  # adjusted for all tests of the study
     answer: Answer = Answer.UNKNOWN  # whether the other level is better than the base
     is_valid: bool = True  # False: the load generator was the limit in some pair, so no test
+    run_ids: tuple[str, ...] = ()  # of the two that were loaded in turns
+
+    @property
+    def is_in_turns(self) -> bool:
+        """Whether it is the ratio of loads in turns, whose answer needs no p-value."""
+        return self.unit == IN_TURNS
 
     @property
     def interval(self) -> str:
@@ -118,7 +139,8 @@ class Difference:
     @property
     def count(self) -> str:
         """The sample size with its unit."""
-        return f"{self.ratio.count} {self.unit if self.ratio.count != 1 else self.unit[:-1]}"
+        is_one = self.ratio.count == 1 and not self.is_in_turns
+        return f"{self.ratio.count} {self.unit[:-1] if is_one else self.unit}"
 
     @property
     def where(self) -> str:
@@ -222,8 +244,10 @@ def _over_repeats(estimates: list[Estimate]) -> Estimate | None:
     return Estimate(over.mean, over.low, over.high, CONFIDENCE)
 
 
-def differences(study: Study, outcomes: Sequence[TurnOutcome]) -> tuple[Difference, ...]:
-    """Return the requested ratios, paired by repeat.
+def differences(
+    study: Study, outcomes: Sequence[TurnOutcome], in_turns: Sequence[RatioOutcome] = ()
+) -> tuple[Difference, ...]:
+    """Return the requested ratios: those of loads in turns, and the others paired by repeat.
 
     Each combination of the other factors' levels has its own ratio, over the pairs of its repeats.
     Three or more combinations of one scenario also have a common ratio, in which each counts once,
@@ -234,13 +258,21 @@ def differences(study: Study, outcomes: Sequence[TurnOutcome]) -> tuple[Differen
         found
         for one in study.comparisons
         for step in study.steps
-        for found in _differences(study, one, step, outcomes)
+        for found in _differences(study, one, step, outcomes, in_turns)
     ]
     ps = adjusted([one.p for one in every])
+    level = level_of_tests(study)
     return tuple(
-        replace(one, p_holm=p, answer=_answer(_metric(study, one.step), one.ratio, p))
+        one
+        if one.is_in_turns
+        else replace(one, p_holm=p, answer=_answer(_metric(study, one.step), one.ratio, p, level))
         for one, p in zip(every, ps, strict=True)
     )
+
+
+def level_of_tests(study: Study) -> float:
+    """Return the chance of a false answer in any test over repeats."""
+    return LEVEL - ERROR_RATE if study.pairs_in_turns else LEVEL
 
 
 def _metric(study: Study, step: str | None) -> Metric:
@@ -251,7 +283,7 @@ def _metric(study: Study, step: str | None) -> Metric:
     return Metric(*study.figure, is_higher_better=study.figure[0] in MORE_IS_BETTER)
 
 
-def _answer(metric: Metric, ratio: Interval, p_holm: float | None) -> Answer:
+def _answer(metric: Metric, ratio: Interval, p_holm: float | None, level: float) -> Answer:
     """Combine interval and test to an answer, UNKNOWN without one of them.
 
     The interval of one pair covers the scatter within its measurements, but not changes between
@@ -260,7 +292,7 @@ def _answer(metric: Metric, ratio: Interval, p_holm: float | None) -> Answer:
     if ratio.low is None or ratio.high is None or p_holm is None:
         return Answer.UNKNOWN
     found = answer_of(metric, ratio.low, ratio.high, SAME_WITHIN)
-    is_unsure = p_holm >= LEVEL
+    is_unsure = p_holm >= level
     return Answer.UNKNOWN if is_unsure and found is not Answer.SAME else found
 
 
@@ -293,8 +325,8 @@ def settings_that_differ(
         sides: dict[tuple[Pairs, int], dict[str, Run]] = defaultdict(dict)
         for outcome in outcomes:
             if outcome.result is not None:
-                level = dict(outcome.turn.cell.levels)[one.factor]
-                others = _others(outcome.turn.cell, one.factor)
+                level = outcome.turn.cell.level(one.factor)
+                others = outcome.turn.cell.others(one.factor)
                 sides[others, outcome.turn.repeat][level] = outcome.result
         pair = next((s for s in sides.values() if {one.base, one.other} <= s.keys()), None)
         if pair is not None:
@@ -304,14 +336,28 @@ def settings_that_differ(
 
 
 def _differences(
-    study: Study, comparison: Comparison, step: str | None, outcomes: Sequence[TurnOutcome]
+    study: Study,
+    comparison: Comparison,
+    step: str | None,
+    outcomes: Sequence[TurnOutcome],
+    in_turns: Sequence[RatioOutcome],
 ) -> Iterator[Difference]:
     pairs = _paired(study, comparison, step, outcomes)
+    ratios_in_turns = {
+        one.cells.base.others(comparison.factor): one.ratio
+        for one in in_turns
+        if one.ratio is not None and one.cells.comparison == comparison
+    }
     over: dict[str, list[_Configuration]] = defaultdict(list)
     for cell in study.cells:
-        others = _others(cell, comparison.factor)
+        others = cell.others(comparison.factor)
         own = pairs.pop(others, None)
-        if own:
+        found_in_turns = ratios_in_turns.pop(others, None)
+        if found_in_turns is not None:
+            found = _of_turns(comparison, others, found_in_turns)
+            yield found
+            over[cell.scenario].append(_Configuration(others, found.ratio, False, True))
+        elif own:
             ratios = [one.ratio for one in own]
             logs = [log(one.mean) for one in ratios]
             has_range = any(one.is_of_range for one in own)
@@ -327,6 +373,14 @@ def _differences(
     for each in over.values():
         if len(each) >= LEAST_REPEATS:
             yield _over_configurations(comparison, step, each)
+
+
+def _of_turns(comparison: Comparison, others: Pairs, found: ThroughputRatio) -> Difference:
+    row = found.throughput
+    ratio = Interval(row.ratio, row.low, row.high, row.pairs)
+    return Difference(
+        comparison, None, others, ratio, None, IN_TURNS, answer=row.answer, run_ids=found.run_ids
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -407,8 +461,8 @@ def _paired(
         if found and estimate and estimate.value and not estimate.is_at_least:
             is_valid = study.is_counted or found.is_valid is not False
             cell = outcome.turn.cell
-            level = dict(cell.levels)[comparison.factor]
-            others = _others(cell, comparison.factor)
+            level = cell.level(comparison.factor)
+            others = cell.others(comparison.factor)
             values[level, others, outcome.turn.repeat, outcome.host] = (estimate, is_valid)
     pairs: dict[Pairs, list[_Pair]] = defaultdict(list)
     for (level, others, repeat, host), (estimate, is_valid) in values.items():
@@ -419,7 +473,3 @@ def _paired(
             pair = _Pair(of_ratio(estimate, base), is_of_range, is_valid and is_base_valid)
             pairs[others].append(pair)
     return pairs
-
-
-def _others(cell: Cell, factor: str) -> Pairs:
-    return tuple((name, level) for name, level in cell.levels if name != factor)

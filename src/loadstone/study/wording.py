@@ -9,19 +9,21 @@ from loadstone.compare.answer import Answer
 from loadstone.report import figures
 from loadstone.result.model import OF_LAB_HOST
 from loadstone.search.model import Capacity
+from loadstone.study.duet import ERROR_RATE
 from loadstone.study.figure import Estimate
 from loadstone.study.journal import StudyJournal
 from loadstone.study.model import Cell, Study
 from loadstone.study.scaling import sentences
 from loadstone.study.table import (
     LEAST_REPEATS,
-    LEVEL,
     RATES,
     SAME_WITHIN,
     Difference,
+    RatioOutcome,
     TableRow,
     TurnOutcome,
     differences,
+    level_of_tests,
     reference_ratio,
     rows,
 )
@@ -226,11 +228,20 @@ def _listed(names: Sequence[str]) -> str:
     return f"{', '.join(most)} and {last}" if most else last
 
 
-def comparison_notes(study: Study, outcomes: Sequence[TurnOutcome]) -> Iterator[str]:
+def comparison_notes(
+    study: Study, outcomes: Sequence[TurnOutcome], in_turns: Sequence[RatioOutcome] = ()
+) -> Iterator[str]:
     """Yield the footnotes of the ratios, and the law of scaling."""
     if any(1 < row.found < LEAST_REPEATS for row in rows(study, outcomes)):
         yield "Two repeats are too few for an interval; three give one."
-    found = differences(study, outcomes)
+    every = differences(study, outcomes, in_turns)
+    if any(one.is_in_turns for one in every):
+        yield (
+            "In turns: the ratio of the throughput of both cells, each on a lab of its own, in "
+            "pairs of trials that share the same seconds; the chance that any of them shows a "
+            f"difference where there is none is {figures.percent(ERROR_RATE)}."
+        )
+    found = [one for one in every if not one.is_in_turns]
     if any(one.ratio.low is not None and one.p_holm is None and one.is_valid for one in found):
         within = "its interval is that within the measurements"
         yield f"{UNTESTED} of one pair there is no test; {within}"
@@ -238,7 +249,7 @@ def comparison_notes(study: Study, outcomes: Sequence[TurnOutcome]) -> Iterator[
     if tests > 1:
         yield (
             f"p is adjusted for {tests} tests (Holm): the chance that any of them shows a "
-            f"difference where there is none is {figures.percent(LEVEL)}."
+            f"difference where there is none is {figures.percent(level_of_tests(study))}."
         )
     if study.figure[0] in RATES:
         yield from sentences(rows(study, outcomes))
@@ -279,11 +290,13 @@ def _minute(instant: str) -> str:
 
 def conclusion(one: Difference, study: Study) -> str:
     """Return whether the other level is better, with the p-value."""
+    words = _OF_COUNTS if study.is_counted else _WORDS if study.is_of_speed else _OF_OTHERS
+    if one.is_in_turns:
+        return words[one.answer]
     if not one.is_valid:
         return "no test: the load generator was the limit"
     if one.ratio.low is None:
         return "no test of one alone"
     if one.p_holm is None:
         return f"no test {UNTESTED}"
-    words = _OF_COUNTS if study.is_counted else _WORDS if study.is_of_speed else _OF_OTHERS
     return f"{words[one.answer]}, p = {one.p_holm:.2g}"

@@ -1,0 +1,94 @@
+"""Two cells of a study that are loaded in turns, for the ratio of their throughput.
+
+The ratio of two searches has the scatter of both, and of what the machine did between them. Loads
+in turns have little of either (`compare.turns`).
+"""
+
+from dataclasses import dataclass
+
+from loadstone.compare.answer import Criteria
+from loadstone.compare.measure import ComparisonConfig, Side
+from loadstone.compare.metrics import THROUGHPUT
+from loadstone.lab.keystone import settings
+from loadstone.plan.load import ClosedLoad
+from loadstone.result.model import Tags
+from loadstone.study.cell import searched_of
+from loadstone.study.model import Cell, Comparison, SearchMeasurement, Study
+from loadstone.target.choice import OwnLab
+
+ERROR_RATE = 0.025  # chance of any false "faster" or "slower" among the cells in turns of a study
+FEWEST_PAIRS = 8  # of trials, before the answer counts
+TRIAL_S = 3.0
+LEAST_IN_FLIGHT = 8
+OF_EACH_WORKER = 2  # requests in flight, so that no worker waits for one
+
+
+@dataclass(frozen=True, slots=True)
+class CellPair:
+    """Two cells that differ in the compared factor only."""
+
+    number: int  # in the study's journal, after its last turn
+    comparison: Comparison
+    base: Cell
+    other: Cell
+
+    def __str__(self) -> str:
+        one = self.comparison
+        where = ", ".join(f"{name} {level}" for name, level in self.base.others(one.factor))
+        return f"{one.other} / {one.base}" + (f" ({where})" if where else "")
+
+
+def cell_pairs(study: Study) -> tuple[CellPair, ...]:
+    """Return the pairs of cells that are loaded in turns, in the order of the file.
+
+    Cells of different scenarios or services have no load in common.
+    """
+    if not study.pairs_in_turns:
+        return ()
+    own = [cell for cell in study.cells if not cell.is_reference]
+    found = [
+        (one, base, other)
+        for one in study.comparisons
+        for base in own
+        for other in own
+        if (base.level(one.factor), other.level(one.factor)) == (one.base, one.other)
+        and base.others(one.factor) == other.others(one.factor)
+        and _load(base) == _load(other)
+    ]
+    first = len(study.cells) * study.repeats + 1
+    return tuple(CellPair(number, *pair) for number, pair in enumerate(found, first))
+
+
+def _load(cell: Cell) -> tuple[str, str]:
+    return cell.scenario, settings.read(cell.settings).service
+
+
+def comparison_of(
+    study: Study, study_id: str, pair: CellPair, command: str, tags: Tags = ()
+) -> ComparisonConfig:
+    """Return the comparison of a pair of cells, each on a lab of its own."""
+    measurement = study.measurement
+    if not isinstance(measurement, SearchMeasurement):
+        raise AssertionError("only the cells of a search take turns")
+    cells = (pair.base, pair.other)
+    labs = [settings.read(cell.settings) for cell in cells]
+    names = (pair.comparison.base, pair.comparison.other)
+    sides = [
+        Side(name, OwnLab(f"study-{study_id}-{side}", lab, is_purged=True), cell.expected)
+        for name, side, lab, cell in zip(names, "ab", labs, cells, strict=True)
+    ]
+    workers = max(lab.workers * lab.nodes for lab in labs)
+    most = study.pairs_in_turns
+    alpha = ERROR_RATE / len(cell_pairs(study))
+    return ComparisonConfig(
+        sides=(sides[0], sides[1]),
+        searched=searched_of(measurement, pair.base),
+        load=ClosedLoad(max(LEAST_IN_FLIGHT, OF_EACH_WORKER * workers), duration_s=TRIAL_S),
+        criteria=Criteria(most, min(FEWEST_PAIRS, most), alpha),
+        command=command,
+        metric=THROUGHPUT,
+        tags=tags,
+        parameters=(("study", f"{study_id}, in turns"), ("cells", str(pair))),
+        max_rate_rps=measurement.max_rate_rps,
+        warm_up_s=2 * measurement.warm_up_of(labs[0].service),  # half of it for each side
+    )
