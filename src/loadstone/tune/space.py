@@ -119,13 +119,13 @@ class Space:
 
     def applying(self, changes: Sequence[tuple[str, str]]) -> Pairs:
         """Return changes without those whose condition does not hold; of a name the last counts."""
-        last = dict(changes)
-        values = self.values(tuple(last.items()))
-        return tuple(
-            (name, level)
-            for name, level in last.items()
-            if self.setting(name, level).applies(values)
-        )
+        kept = tuple(dict(changes).items())
+        while True:
+            values = self.values(kept)
+            applying = tuple(one for one in kept if self.setting(*one).applies(values))
+            if applying == kept:
+                return kept
+            kept = applying  # conditions of others may need what was left out
 
     @property
     def combinations(self) -> int:
