@@ -411,7 +411,7 @@ class _Session:
         found, criteria = self.found, self.config.criteria
         if self.config.metric is not None:
             return [one for one in loads if _metric(one) == self.config.metric] or loads
-        if found is None or found.pairs < criteria.fewest_pairs:
+        if found is None or found.pairs < criteria.fewest_pairs or not found.metrics:
             return loads
         open_metrics = {
             row.metric
