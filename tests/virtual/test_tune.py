@@ -189,6 +189,11 @@ def test_a_default_that_does_not_start_ends_it(
         ("settings: [{name: threads, levels: [1]}]", "threads: has one level, 1; give two or more"),
         ("settings: [{name: threads, levels: [1, 1]}]", "threads: has one level, 1"),
         ("settings: [{name: threads, levels: [1, x]}]", "threads must be a whole number"),
+        ("settings: [{name: threads, levels: ['{4 // 0}', 2]}]", "{4 // 0} cannot be computed"),
+        (
+            "settings: [{name: threads, levels: ['{host.cpus ** 2}', 2]}]",
+            "settings.0.levels: {host.cpus ** 2}: BinOp is not allowed in an expression",
+        ),
         ("settings: [{name: threads}]", "settings.0: give levels or range"),
         ("settings: [{name: threads, levels: [1, 2], kinds: gain}]", "settings.0.kinds: Extra"),
         ("settings: [{name: threads, range: {low: 4, high: 2, step: 1}}]", "low must be below"),

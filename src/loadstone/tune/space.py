@@ -269,7 +269,9 @@ class _Reader:
             raise self._fail(where, f"{read.name} is an address, not a setting to tune")
         if read.name.startswith("conf.") and is_secret_option(read.name):
             raise self._fail(where, f"{read.name} is a secret")
-        written = read.range.levels() if read.range else [self._filled(one) for one in read.levels]
+        written = [self._filled(f"{where}.levels", one) for one in read.levels]
+        if read.range:
+            written = read.range.levels()
         levels = [self._normal(read.name, one) for one in written]
         if any(masked(one) != one for one in levels):
             raise self._fail(where, f"a level of {read.name} has a secret in it")
@@ -287,15 +289,18 @@ class _Reader:
             when,
         )
 
-    def _filled(self, level: _Scalar) -> str:
+    def _filled(self, where: str, level: _Scalar) -> str:
         def lookup(name: str) -> Value:
             if name != "host.cpus":
                 raise MissingFact(name, "a space knows the processors only")
             return self.cpus
 
-        text = filled(_word(level), lookup)
+        try:
+            text = filled(_word(level), lookup)
+        except InvalidInput as wrong:
+            raise self._fail(where, f"{level}: {wrong}") from None
         if "{" in _word(level) and "?" in text:
-            raise self._fail("levels", f"{level} cannot be computed; {{host.cpus}} is known")
+            raise self._fail(where, f"{level} cannot be computed; {{host.cpus}} is known")
         return text
 
     def _normal(self, name: str, value: str) -> str:
