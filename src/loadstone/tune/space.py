@@ -334,14 +334,21 @@ class _Reader:
             raise self._fail(setting.name, f"has one level, the default's ({setting.levels[0]})")
 
     def _require_order(self, settings: list[Setting]) -> None:
-        """Refuse a condition on a setting that is chosen later, and a name that stands twice."""
+        """Refuse a condition on a setting that is unknown or chosen later, and a name twice."""
         places: dict[tuple[str, Kind], int] = {}
         for number, one in enumerate(settings):
             if (one.name, one.kind) in places:
                 raise self._fail(one.name, "stands twice")
             places[one.name, one.kind] = number
+        known = {*self.default, *(one.name for one in settings)}
         for number, one in enumerate(settings):
             for name, _ in one.when:
+                if not self.is_of_lab and name not in known:
+                    raise self._fail(
+                        one.name,
+                        f"its condition needs {name}, which is no setting of the space; add it, or "
+                        f"give its value as --with {name}=VALUE",
+                    )
                 if number < places.get((name, Kind.GAIN), -1):
                     raise self._fail(one.name, f"its condition needs {name}, which must come first")
 
