@@ -124,3 +124,12 @@ def test_the_answer_follows_from_the_interval(
 def test_identical_figures_are_the_same() -> None:
     [found] = compare({RATE: [(100.0, 100.0)] * 5}, Criteria())
     assert (found.ratio, found.answer) == (1.0, Answer.SAME)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_of_so_few_pairs_no_number_of_pairs_is_computed(count: int) -> None:
+    pairs = [(1.0, 1.0 + 0.01 * number) for number in range(count)]
+    [row] = compare({RATE: pairs}, Criteria())
+    assert (row.low, row.high, row.answer) == (0.0, inf, Answer.UNKNOWN)
+    assert row.pairs_to_find(0.02, 0.05) is None
+    assert row.pairs_to_decide(0.05, 0.05) is None

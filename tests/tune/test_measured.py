@@ -1,21 +1,39 @@
-"""A tuning gives the comparisons of a slow service more time."""
+"""What the comparisons of a tuning say, and how long they may take."""
 
+import json
+from dataclasses import replace
+from math import isnan, log, nan
 from pathlib import Path
+from statistics import fmean, stdev
 
 import pytest
 
+from loadstone.compare.answer import Criteria, compare
+from loadstone.compare.metrics import THROUGHPUT
 from loadstone.lab.keystone.settings import LabSettings
+from loadstone.report import figures
+from loadstone.report.data import as_data
 from loadstone.result.observer import Display
 from loadstone.run.backend import REAL
 from loadstone.store import location
 from loadstone.store.store import Store
 from loadstone.system.redaction import Redaction
-from loadstone.tune.evidence import Evidence
+from loadstone.tune.budget import FIRST_PAIRS, Costs
+from loadstone.tune.evidence import Evidence, pooled
 from loadstone.tune.journal import Begun, Load, TuningJournal
-from loadstone.tune.measured import LONGER, RealMeasure
-from loadstone.tune.model import Comparison, Objective, Outcome, Phase, Trial, Tuned
+from loadstone.tune.measured import LONGER, RealMeasure, evidence_of
+from loadstone.tune.model import (
+    Comparison,
+    Objective,
+    Outcome,
+    Phase,
+    Proof,
+    Trade,
+    Trial,
+    Tuned,
+)
 from loadstone.tune.section import Shown, report_of
-from loadstone.tune.space import Space
+from loadstone.tune.space import Change, Kind, Setting, Space
 
 
 class Silent(Display):
@@ -74,3 +92,45 @@ def test_more_time_is_given_for_good_to_a_slow_service_only(
         measure(COMPARISON)
         measure(COMPARISON)
     assert asked == [1.0, LONGER, *later]
+
+
+def test_few_pairs_scatter_as_much_as_they_do() -> None:
+    """The first round of a search may have two or three."""
+    ratios = [1.03, 0.99, 1.06, 1.01, 0.98, 1.04]
+
+    def seen(some: list[float]) -> Evidence:
+        [row] = compare({THROUGHPUT: [(100.0, 100.0 * one) for one in some]}, Criteria(len(some)))
+        return evidence_of(row)
+
+    logs = [log(one) for one in ratios]
+    assert seen(ratios[:2]).deviation == pytest.approx(stdev(logs[:2]))
+    for rounds in ([ratios], [ratios[:2], ratios[2:]], [ratios[:1], ratios[1:4], ratios[4:]]):
+        whole = pooled(map(seen, rounds))
+        assert (whole.mean, whole.deviation) == pytest.approx((fmean(logs), stdev(logs)))
+    first = pooled([seen(ratios[:2])]).interval(0.05)
+    assert first.low < 1.0 < first.high
+    assert isnan(pooled([seen(ratios[:1])]).deviation)
+
+
+def test_a_gain_of_a_single_pair_has_no_interval(tmp_path: Path) -> None:
+    """The load time of a slow service may end before there are more."""
+    evidence = Evidence(0.1, nan, 1)
+    changes = (("cache", "memcached"),)
+    proof = Proof(changes, Outcome(evidence), evidence.interval(0.025))
+    trade = Trade(("hash-rounds", "4"), evidence, evidence.interval(0.05))
+    tuned = Tuned(
+        Outcome(evidence), (Trial(changes, "search", evidence),), proof=proof, trades=(trade,)
+    )
+    setting = Setting("hash-rounds", ("4",), Kind.TRADE, Change.DATA, "", "")
+    asked = begun()
+    asked = replace(asked, space=replace(asked.space, trades=(setting,)))
+    report = report_of(Shown(tuned, TuningJournal(tmp_path / "ID/comparisons.jsonl", asked)))
+    [section] = report.sections
+    assert "1.105 times that of the default (too few pairs for an interval)" in report.title
+    assert (section.answer.low, section.answer.high, section.answer.confidence) == (None, None, 0.0)
+    [brings] = [one.rows[0].cells for one in section.tables if one.title.startswith("Trades")]
+    assert brings[1:3] == ("1.105", figures.MISSING)
+    assert json.dumps(as_data(report), allow_nan=False)
+    costs = Costs(asked.terms)
+    costs.learn_scatter(evidence)
+    assert costs.first_pairs == FIRST_PAIRS

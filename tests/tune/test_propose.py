@@ -51,6 +51,16 @@ def test_a_setting_whose_condition_does_not_hold_is_not_changed():
     assert sorted(found) == [(("web", "nginx"),), (("web", "nginx"), ("threads", "4"))]
 
 
+def test_what_no_longer_applies_takes_along_what_needs_it():
+    workers = _setting("workers", ("1", "4"), (("web", ("nginx",)),))
+    queue = _setting("queue", ("64", "128"), (("workers", ("4",)),))
+    default = (("web", "apache"), ("workers", "1"), ("queue", "64"))
+    space = _space(WEB, workers, queue, default=default)
+    changes = (("web", "nginx"), ("workers", "4"), ("queue", "128"))
+    assert space.applying(changes) == changes
+    assert space.applying(changes[1:]) == ()
+
+
 def test_settings_that_helped_alone_are_tried_together():
     proposals = Proposals(_space(WEB, CACHE, POOL, default=DEFAULT), seed=1)
     proposals.add((("web", "nginx"),), _seen(0.08))

@@ -87,6 +87,32 @@ def test_a_gain_that_needs_two_settings_keeps_both() -> None:
     assert set(found.changes) == {FIRST, SECOND}
 
 
+def test_what_the_lab_refuses_without_a_setting_is_not_measured() -> None:
+    """Only uWSGI has a listen queue; the space does not say so."""
+    web, queue = ("web", "uwsgi"), ("listen", "1024")
+    settings = [
+        Setting(name, levels, Kind.GAIN, Change.RESTART, "", "")
+        for name, levels in (("web", ("gunicorn", "uwsgi")), ("listen", ("1024",)))
+    ]
+    space = Space("test", tuple(settings), (), (("web", "gunicorn"),))
+    measured: list[Comparison] = []
+
+    def kept(one: Machine) -> Callable[[Comparison], Outcome]:
+        def measure(comparison: Comparison) -> Outcome:
+            measured.append(comparison)
+            return one.measure(comparison)
+
+        return measure
+
+    truth = Truth({web: 0.1, queue: 0.2})
+    found = run(truth, kept, space=space, suggested=(((web, queue), "test"),))
+    assert all(space.is_possible(one) for each in measured for one in (each.a, each.b))
+    assert found.changes == (web, queue)
+    first, second = found.ablation
+    assert (first.is_kept, first.failure) == (True, "without it, the lab does not accept the rest")
+    assert second.carries
+
+
 def test_of_combinations_that_look_equal_the_one_with_the_fewest_changes_wins() -> None:
     """The highest of the four that bring the same is chosen by luck; the plainest mostly wins."""
     plain = 0

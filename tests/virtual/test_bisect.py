@@ -7,6 +7,8 @@ import pytest
 from simulator.service import Service
 from virtual import Ended, VirtualCommandLine
 
+from loadstone.errors import InvalidInput
+
 VERSIONS = tuple(f"{major}.0.0" for major in range(20, 28))
 SHORT = ("--seconds=4", "--concurrency=6", "--pairs=12", "--users=0", "--json=-")
 
@@ -35,6 +37,18 @@ def test_the_first_slow_version_is_found(loadstone: VirtualCommandLine, first_ba
     assert found["slowdown"] == pytest.approx(1.3, rel=0.1)
     assert 2 <= len(found["steps"]) <= 3
     assert f"{first_bad} is the first that is slower" in found["sentence"]
+
+
+def test_a_version_that_lacks_a_setting_is_left_out(loadstone: VirtualCommandLine) -> None:
+    def lab(settings: Mapping[str, str]) -> Service:
+        if settings["release"] == VERSIONS[3]:
+            raise InvalidInput("conf.cache.x=1: Keystone 23.0.0 has no option x in [cache]")
+        return slow_since(VERSIONS[6], 1.3)(settings)
+
+    ended = bisected(loadstone, lab)
+    found = ended.data["bisection"]
+    assert (ended.code, found["first_bad"]) == (0, VERSIONS[6]), ended.stderr
+    assert f"{VERSIONS[3]} cannot be measured: conf.cache.x=1: Keystone" in ended.stderr
 
 
 def test_without_a_slowdown_no_version_is_blamed(loadstone: VirtualCommandLine) -> None:

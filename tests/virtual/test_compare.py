@@ -1,6 +1,7 @@
 """`loadstone compare` of simulated services: which is faster, and how often that is wrong."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import count
 from statistics import fmean
@@ -16,7 +17,7 @@ from virtual import Ended, VirtualCommandLine
 
 from loadstone.compare.measure import _Session
 from loadstone.engine.health import Health
-from loadstone.errors import LoadTimeUsed
+from loadstone.errors import InvalidInput, LoadTimeUsed
 
 SIDES = ("compare", "--cloud=a", "--cloud=b", "--users=0", "--json=-")
 SHORT = ("--seconds=2", "--concurrency=6", "--pairs=12")
@@ -362,6 +363,22 @@ def test_one_that_cannot_be_measured_does_not_end_the_others(
     assert (ended.code, codes) == (4, [4, 0])
     assert c["metrics"]["throughput"]["answer"] == "faster"
     assert any("b: " in one and "failed" in one for one in ended.data["comparisons"][0]["notes"])
+
+
+def test_a_release_that_lacks_a_setting_does_not_end_the_others(
+    loadstone: VirtualCommandLine,
+) -> None:
+    def lab(settings: Mapping[str, str]) -> Service:
+        if settings["release"] == "28.0.0":
+            raise InvalidInput("conf.cache.x=1: Keystone 28.0.0 has no option x in [cache]")
+        return times(1.3) if settings["release"] == "29.0.0" else A
+
+    releases = [f"--release={number}.0.0" for number in (27, 28, 29)]
+    ended = loadstone("compare", *releases, *SHORT, "--users=0", "--json=-", lab=lab)
+    b, c = ended.data["measurements"]
+    assert (ended.code, b["metrics"]) == (4, {})
+    assert c["metrics"]["throughput"]["answer"] == "faster"
+    assert any("has no option x" in one for one in ended.data["comparisons"][0]["notes"])
 
 
 def test_if_none_can_be_measured_the_reason_stands_alone(loadstone: VirtualCommandLine) -> None:

@@ -8,6 +8,8 @@ import pytest
 from simulator.service import Service
 from virtual import Ended, VirtualCommandLine
 
+from loadstone.errors import EnvironmentUnusable, InvalidInput, LoadstoneError
+
 SHORT = ("--budget=8m", "--users=0", "--concurrency=4", "--seconds=2", "--json=-")
 SPACE = """\
 settings:
@@ -133,12 +135,20 @@ def test_a_tuning_that_was_interrupted_goes_on_where_it_ended(
     assert path.read_text().startswith("".join(lines[:4]))
 
 
+@pytest.mark.parametrize(
+    "problem",
+    [
+        EnvironmentUnusable("memcached ended while starting\nits log"),
+        InvalidInput("conf.cache.x=1: Keystone 30.0.0 has no option x in [cache]"),
+    ],
+    ids=["a part fails", "a release lacks an option"],
+)
 def test_combinations_that_do_not_start_are_findings(
-    loadstone: VirtualCommandLine, space: Path
+    loadstone: VirtualCommandLine, space: Path, problem: LoadstoneError
 ) -> None:
     def lab(settings: Mapping[str, str]) -> Service:
         if settings["cache"] == "memcached":
-            raise_unusable()
+            raise problem
         return lab_of(threads_4=1.2)(settings)
 
     ended = tuned(loadstone, space, lab)
@@ -147,24 +157,28 @@ def test_combinations_that_do_not_start_are_findings(
     failed = [one for one in found["trials"] if one["failure"]]
     assert failed
     assert all(one["changes"]["cache"] == "memcached" for one in failed)
-    assert any("memcached ended while starting" in one["text"] for one in found["statements"])
+    first_line = str(problem).splitlines()[0]
+    assert any(first_line in one["text"] for one in found["statements"])
 
 
-def raise_unusable() -> None:
-    from loadstone.errors import EnvironmentUnusable
-
-    raise EnvironmentUnusable("memcached ended while starting\nits log")
-
-
-def test_a_default_that_does_not_start_ends_it(loadstone: VirtualCommandLine, space: Path) -> None:
+@pytest.mark.parametrize(
+    ("problem", "message"),
+    [
+        (EnvironmentUnusable("no port\nits log"), "the default does not start: no port"),
+        (InvalidInput("conf.cache.x=1: no option"), "conf.cache.x=1: no option"),
+    ],
+    ids=["a part fails", "a release lacks an option"],
+)
+def test_a_default_that_does_not_start_ends_it(
+    loadstone: VirtualCommandLine, space: Path, problem: LoadstoneError, message: str
+) -> None:
     def lab(_: Mapping[str, str]) -> Service:
-        raise_unusable()
-        raise AssertionError
+        raise problem
 
     ended = tuned(loadstone, space, lab)
-    assert ended.code == 3
-    assert "the default does not start: memcached ended while starting" in ended.stderr
-    assert json.loads(ended.stdout)["exit_code"] == 3
+    assert ended.code == problem.exit_code
+    assert message in ended.stderr
+    assert json.loads(ended.stdout)["exit_code"] == problem.exit_code
 
 
 @pytest.mark.parametrize(
@@ -175,6 +189,11 @@ def test_a_default_that_does_not_start_ends_it(loadstone: VirtualCommandLine, sp
         ("settings: [{name: threads, levels: [1]}]", "threads: has one level, 1; give two or more"),
         ("settings: [{name: threads, levels: [1, 1]}]", "threads: has one level, 1"),
         ("settings: [{name: threads, levels: [1, x]}]", "threads must be a whole number"),
+        ("settings: [{name: threads, levels: ['{4 // 0}', 2]}]", "{4 // 0} cannot be computed"),
+        (
+            "settings: [{name: threads, levels: ['{host.cpus ** 2}', 2]}]",
+            "settings.0.levels: {host.cpus ** 2}: BinOp is not allowed in an expression",
+        ),
         ("settings: [{name: threads}]", "settings.0: give levels or range"),
         ("settings: [{name: threads, levels: [1, 2], kinds: gain}]", "settings.0.kinds: Extra"),
         ("settings: [{name: threads, range: {low: 4, high: 2, step: 1}}]", "low must be below"),

@@ -186,6 +186,16 @@ def test_wrong_use_is_refused_before_anything_is_changed(
     assert not cloud.log.exists()
 
 
+def test_a_condition_on_an_unknown_variable_is_refused(cloud: Commanded) -> None:
+    """It would never hold, and the setting would never be tried."""
+    cloud.space.write_text("settings: [{name: WORKERS, levels: [1, 2], when: {CAHCE: [none]}}]")
+    ended = cloud.tuned()
+    assert ended.code == 2
+    assert "WORKERS: its condition needs CAHCE, which is no setting of the space" in ended.stderr
+    assert not cloud.log.exists()
+    assert cloud.tuned("--yes-change-this-target", "--dry-run", "--with=CAHCE=none").code == 0
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

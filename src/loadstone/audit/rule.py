@@ -127,7 +127,7 @@ def filled(text: str, lookup: expression.Lookup) -> str:
     def value(hole: re.Match[str]) -> str:
         try:
             return format_value(expression.parse(hole[1]).value(lookup))
-        except (MissingFact, TypeError, ValueError):
+        except (ArithmeticError, MissingFact, TypeError, ValueError):
             return "?"
 
     return _HOLE.sub(value, text)

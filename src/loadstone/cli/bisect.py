@@ -180,7 +180,7 @@ class _VersionBisection:
         """Carry it out; return the report of its last comparison, with the steps."""
         from loadstone.compare.bisect import JudgedVersion, StepAnswer, bisect, slowest, step_of
         from loadstone.compare.section import Compared
-        from loadstone.errors import EnvironmentUnusable, MeasurementInvalid
+        from loadstone.errors import EnvironmentUnusable, InvalidInput, MeasurementInvalid
 
         last = len(self.versions) - 1
         self._say(f"{len(self.versions)} versions; the last one compared with the first")
@@ -195,7 +195,8 @@ class _VersionBisection:
             try:
                 [(_, found)] = self._compared(0, index, whole).metrics
                 step = step_of(index, found, whole)
-            except (EnvironmentUnusable, MeasurementInvalid) as problem:
+            # InvalidInput: a setting that another version has, or a scenario that it lacks.
+            except (EnvironmentUnusable, InvalidInput, MeasurementInvalid) as problem:
                 why = _first_line(problem)
                 self._say(f"{self.versions[index].name} cannot be measured: {why}")
                 step = JudgedVersion(index, StepAnswer.UNDECIDED, None, why)

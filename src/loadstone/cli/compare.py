@@ -370,7 +370,7 @@ def _stored(pair: tuple[str, ...], options: CompareOptions) -> "Compared":
 def _measured(options: CompareOptions, backend: "Backend") -> "tuple[Compared, ...]":
     """Compare each target with the first; one that cannot be measured does not end the others."""
     from loadstone.compare.several import together
-    from loadstone.errors import EnvironmentUnusable, MeasurementInvalid
+    from loadstone.errors import EnvironmentUnusable, InvalidInput, MeasurementInvalid
 
     (a, *others), most_slower = _sides(options), options["most_slower"]
     found, problems = list["Compared"](), list[Exception]()
@@ -378,7 +378,8 @@ def _measured(options: CompareOptions, backend: "Backend") -> "tuple[Compared, .
         config = config_of((a, other), options, most_slower, comparisons=len(others))
         try:
             measured = measure(config, options["location"], backend)
-        except (EnvironmentUnusable, MeasurementInvalid) as problem:
+        # InvalidInput: a setting that only another release has.
+        except (EnvironmentUnusable, InvalidInput, MeasurementInvalid) as problem:
             problems.append(problem)
             found.append(_unmeasured(config, str(problem).splitlines()[0]))
         else:

@@ -52,7 +52,7 @@ class MetricComparison:
     high: float
     pairs: int
     answer: Answer
-    deviation: float  # standard deviation of the pairs' log ratios; NaN: too few pairs
+    deviation: float  # standard deviation of the pairs' log ratios; NaN: not known
 
     def pairs_to_find(self, share: float, alpha: float) -> int | None:
         """Return the pairs of trials that find a difference of `share` (0.02 is 2 %), if known."""
@@ -73,7 +73,8 @@ class MetricComparison:
 
     def _pairs_for(self, difference: float, alpha: float) -> int | None:
         """Return the pairs that find a difference of the logarithms."""
-        if not isfinite(self.deviation) or difference <= 0:
+        is_known = self.pairs >= FEWEST_PAIRS and isfinite(self.deviation)
+        if not is_known or difference <= 0:
             return None
         return pairs_needed(self.deviation, difference, alpha)
 
@@ -131,7 +132,7 @@ def _summary(metric: Metric, pairs: Sequence[Pair]) -> MetricComparison:
         high=float("inf"),
         pairs=len(pairs),
         answer=Answer.UNKNOWN,
-        deviation=stdev(ratios) if len(ratios) >= FEWEST_PAIRS else float("nan"),
+        deviation=stdev(ratios) if len(ratios) > 1 else float("nan"),
     )
 
 

@@ -13,6 +13,8 @@ from math import sqrt
 from loadstone.compare.answer import Answer, MetricComparison
 from loadstone.compare.pairs import GuardOutcome, leading, verdict
 
+NOT_MEASURED = "no complete pair was measured"
+
 
 class StepAnswer(StrEnum):
     """What a comparison with the first version says of a version."""
@@ -77,7 +79,9 @@ def is_confirmed(rows: Sequence[MetricComparison], whole: MetricComparison) -> b
 
 def step_of(index: int, rows: Sequence[MetricComparison], whole: MetricComparison) -> JudgedVersion:
     """Judge a version by its comparison with the first."""
-    [row] = [one for one in rows if one.metric == whole.metric]
+    row = next((one for one in rows if one.metric == whole.metric), None)
+    if row is None:
+        return JudgedVersion(index, StepAnswer.UNDECIDED, None, NOT_MEASURED)
     answer = {
         GuardOutcome.PASSED: StepAnswer.GOOD,
         GuardOutcome.FAILED: StepAnswer.BAD,

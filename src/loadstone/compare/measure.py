@@ -425,7 +425,7 @@ class _Session:
             wanted = [one for one in loads if _metric(one) == self.config.metric] or loads
             # Throughput needs to know once how long a single request takes.
             return loads if found is None and self.config.metric == THROUGHPUT else wanted
-        if found is None or found.pairs < criteria.fewest_pairs:
+        if found is None or found.pairs < criteria.fewest_pairs or not found.metrics:
             return loads
         open_metrics = {
             row.metric

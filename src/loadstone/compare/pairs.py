@@ -131,7 +131,8 @@ def verdict(found: MetricComparison, most_slower: float) -> GuardOutcome:
 
 def is_answered(found: PairComparison, most_slower: float | None) -> bool:
     """Return whether every metric that decides has its answer after the minimum number of pairs."""
-    if found.pairs < found.criteria.fewest_pairs:
+    # Without metrics, no pair of turns was complete: the service became slow.
+    if found.pairs < found.criteria.fewest_pairs or not found.metrics:
         return False
     if most_slower is not None and guard(found.metrics, most_slower)[0] is GuardOutcome.FAILED:
         return True

@@ -224,7 +224,9 @@ def _fault(sentence: str, verb: Verb | None, parts: dict[str, str | None]) -> Fa
         raise InvalidInput(f"fault {sentence!r}: overload is from 1x to {MOST_FACTOR:.0f}x")
     after = float(parts.get("after") or 1.0)
     if not 0 < after <= factor:
-        raise InvalidInput(f"fault {sentence!r}: afterwards the load is at most {factor:g}x")
+        raise InvalidInput(
+            f"fault {sentence!r}: afterwards the load is above 0x and at most {factor:g}x"
+        )
     section, _, name = (parts.get("option") or "").partition(".")
     return Fault(
         sentence=" ".join(sentence.split()),

@@ -1,7 +1,7 @@
 """How a tuning spends its time: what comparisons cost, and how many there is time for."""
 
 from dataclasses import dataclass, field
-from math import ceil, log
+from math import ceil, isfinite, log
 
 from loadstone.compare.sequential import pairs_needed
 from loadstone.tune.evidence import Evidence
@@ -47,6 +47,8 @@ class Costs:
 
     def learn_scatter(self, check: Evidence) -> None:
         """Plan the first rounds: pairs that scatter little tell enough when there are few."""
+        if not isfinite(check.deviation):
+            return
         wanted = ceil(min(check.deviation / FIRST_ERROR, FIRST_PAIRS) ** 2)
         self.first_pairs = min(max(wanted, FEWEST_FIRST), FIRST_PAIRS)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from math import exp, inf, isfinite, sqrt
+from math import exp, inf, isfinite, nan, sqrt
 
 from loadstone.analysis import student
 
@@ -28,7 +28,7 @@ class Evidence:
     """Mean and standard deviation of the pairs' log ratios; above 0 is better."""
 
     mean: float
-    deviation: float
+    deviation: float  # NaN: not known
     pairs: int
 
     def interval(self, alpha: float) -> Interval:
@@ -59,12 +59,10 @@ def pooled(found: Iterable[Evidence]) -> Evidence:
     known = [one for one in found if one.pairs]
     count = sum(one.pairs for one in known)
     mean = sum(one.mean * one.pairs for one in known) / count
-    squares = sum(
-        one.pairs * (one.mean - mean) ** 2 + (one.pairs - 1) * one.deviation**2
-        for one in known
-        if isfinite(one.deviation)
-    )
-    return Evidence(mean, sqrt(squares / (count - 1)) if count > 1 else inf, count)
+    between = sum(one.pairs * (one.mean - mean) ** 2 for one in known)
+    # A single pair does not scatter around its own mean.
+    within = sum((one.pairs - 1) * one.deviation**2 for one in known if one.pairs > 1)
+    return Evidence(mean, sqrt((between + within) / (count - 1)) if count > 1 else nan, count)
 
 
 def _exp(logarithm: float) -> float:

@@ -21,7 +21,7 @@ from loadstone.compare.measure import (
     measure,
 )
 from loadstone.compare.metrics import CPU, P99, THROUGHPUT
-from loadstone.errors import EnvironmentUnusable, MeasurementInvalid
+from loadstone.errors import EnvironmentUnusable, InvalidInput, MeasurementInvalid
 from loadstone.lab.keystone import settings
 from loadstone.plan.load import ClosedLoad
 from loadstone.result.model import Run
@@ -95,7 +95,7 @@ class RealMeasure:
                         switch.to(number)
                     runs.append(run(config, self.store, self.display, self.backend))
                 except (EnvironmentUnusable, MeasurementInvalid) as problem:
-                    failure = str(problem).splitlines()[0]
+                    failure = _first_line(problem)
         found = [_found(one) for one in runs]
         return Outcome(
             evidence=None,
@@ -119,16 +119,19 @@ class RealMeasure:
                     replace(self.backend, connected=starts.connected),
                 )
                 switched_s = 0.0 if switch is None else switch.took_s
-        except (EnvironmentUnusable, MeasurementInvalid) as problem:
-            failed = comparison.a if starts.succeeded == 0 else comparison.b
-            line = str(problem).splitlines()[0]
-            if isinstance(problem, EnvironmentUnusable) and begun.commands is not None:
+        except MeasurementInvalid as problem:
+            return Outcome(None, _first_line(problem), clock.monotonic_s() - began_s)
+        except (EnvironmentUnusable, InvalidInput) as problem:
+            if begun.commands is not None:
                 raise
+            failed = comparison.a if starts.succeeded == 0 else comparison.b
             if not failed and isinstance(problem, EnvironmentUnusable):
                 raise EnvironmentUnusable(f"the default does not start: {problem}") from None
-            took_s = clock.monotonic_s() - began_s
-            is_a = isinstance(problem, EnvironmentUnusable) and starts.succeeded == 0
-            return Outcome(None, line, took_s, a_does_not_start=is_a)
+            # A release may refuse an option or its value. Other mistakes are the user's.
+            if isinstance(problem, InvalidInput) and (not failed or starts.succeeded > 1):
+                raise
+            took_s, is_a = clock.monotonic_s() - began_s, starts.succeeded == 0
+            return Outcome(None, _first_line(problem), took_s, a_does_not_start=is_a)
         return self._outcome(found, clock.monotonic_s() - began_s, switched_s)
 
     @contextmanager
@@ -164,6 +167,10 @@ class RealMeasure:
             notes=tuple(disturbance.notes(found.runs)),
             findings=tuple(one.rule for one in found.runs[0].environment.audit),
         )
+
+
+def _first_line(problem: Exception) -> str:
+    return str(problem).splitlines()[0]
 
 
 def config_of(

@@ -105,6 +105,7 @@ def _section(shown: Shown) -> Section:
     tuned = shown.tuned
     proof = tuned.stated
     interval = proof.interval if proof is not None else None
+    known = interval if interval is not None and math.isfinite(interval.high) else None
     return Section(
         id="tuning",
         title=shown.metric,
@@ -114,10 +115,10 @@ def _section(shown: Shown) -> Section:
             unit="times better" if interval else "",
             sentence=_sentence(shown),
             value=interval.gain if interval else None,
-            low=interval.low if interval else None,
-            high=interval.high if interval else None,
-            interval=_within(proof) if interval else "",
-            confidence=1 - ALPHA if interval else 0.0,
+            low=known.low if known else None,
+            high=known.high if known else None,
+            interval=_within(known) if known else "",
+            confidence=1 - ALPHA if known else 0.0,
         ),
         certainty=Certainty(
             "sustained" if tuned.has_gain else "undecided", GAIN if tuned.has_gain else NO_GAIN
@@ -157,16 +158,18 @@ def _times(shown: Shown, found: Interval) -> str:
     ratio, low, high = found.gain, found.low, found.high
     if not METRICS[shown.journal.begun.objective].is_higher_better:
         ratio, low, high = 1 / ratio, 1 / high, 1 / max(low, 1e-300)
+    is_known = math.isfinite(found.high)
+    within = f"95 %: {low:.3f} to {high:.3f}" if is_known else "too few pairs for an interval"
     return (
-        f"{shown.metric} is {ratio:.3f} times that of the default (95 %: {low:.3f} to "
-        f"{high:.3f}), in pairs that the search has not seen"
+        f"{shown.metric} is {ratio:.3f} times that of the default ({within}), in pairs that the "
+        "search has not seen"
     )
 
 
-def _within(proof: Proof | None) -> str:
-    if proof is None or proof.interval is None or not math.isfinite(proof.interval.high):
+def _within(found: Interval | None) -> str:
+    if found is None or not math.isfinite(found.high):
         return figures.MISSING
-    return f"{proof.interval.low:.3f} to {proof.interval.high:.3f}"
+    return f"{found.low:.3f} to {found.high:.3f}"
 
 
 def _facts(shown: Shown) -> Iterator[Fact]:
@@ -176,8 +179,8 @@ def _facts(shown: Shown) -> Iterator[Fact]:
     if winner is not None and winner.evidence is not None:
         yield Fact(
             "seen while searching",
-            f"{words(winner.changes)}: {exp(winner.evidence.mean):.3f} times, chosen as the best "
-            f"of {_count(tuned)}: not the gain",
+            f"{words(winner.changes)}: {exp(winner.evidence.mean):.3f} times, chosen from "
+            f"{_count(tuned)}: not the gain",
             rank=2,
             short=f"{exp(winner.evidence.mean):.3f}",
             is_column=True,
@@ -239,7 +242,7 @@ def _capacities(outcome: Outcome) -> str:
 def _proved(proof: Proof) -> str:
     if proof.interval is None:
         return proof.outcome.failure
-    return f"{proof.interval.gain:.3f} times (95 %: {_within(proof)})"
+    return f"{proof.interval.gain:.3f} times (95 %: {_within(proof.interval)})"
 
 
 def _count(tuned: Tuned) -> str:
@@ -394,7 +397,7 @@ def _trades(shown: Shown) -> Table:
 def _trade(one: Trade) -> tuple[str, str]:
     if one.interval is None:
         return figures.MISSING, figures.MISSING
-    return f"{one.interval.gain:.3f}", f"{one.interval.low:.3f} to {one.interval.high:.3f}"
+    return f"{one.interval.gain:.3f}", _within(one.interval)
 
 
 def _trials(tuned: Tuned) -> Table:
@@ -420,9 +423,7 @@ def _ratio(evidence: Evidence | None, alpha: float) -> tuple[str, str]:
     if evidence is None:
         return figures.MISSING, figures.MISSING
     found = evidence.interval(alpha)
-    if not math.isfinite(found.high):
-        return f"{found.gain:.3f}", figures.MISSING
-    return f"{found.gain:.3f}", f"{found.low:.3f} to {found.high:.3f}"
+    return f"{found.gain:.3f}", _within(found)
 
 
 def _drawn(trials: tuple[Trial, ...]) -> list[tuple[str, Evidence]]:
@@ -532,11 +533,12 @@ def _proof_data(proof: Proof | None) -> dict[str, Any] | None:
     if proof is None:
         return None
     interval = proof.interval
+    known = interval if interval is not None and math.isfinite(interval.high) else None
     return {
         "changes": dict(proof.changes),
         "gain": interval.gain if interval else None,
-        "low": interval.low if interval else None,
-        "high": interval.high if interval else None,
+        "low": known.low if known else None,
+        "high": known.high if known else None,
         "pairs": proof.outcome.evidence.pairs if proof.outcome.evidence else 0,
         "failure": proof.outcome.failure or None,
         "runs": list(proof.outcome.runs),

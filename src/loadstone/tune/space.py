@@ -119,13 +119,13 @@ class Space:
 
     def applying(self, changes: Sequence[tuple[str, str]]) -> Pairs:
         """Return changes without those whose condition does not hold; of a name the last counts."""
-        last = dict(changes)
-        values = self.values(tuple(last.items()))
-        return tuple(
-            (name, level)
-            for name, level in last.items()
-            if self.setting(name, level).applies(values)
-        )
+        kept = tuple(dict(changes).items())
+        while True:
+            values = self.values(kept)
+            applying = tuple(one for one in kept if self.setting(*one).applies(values))
+            if applying == kept:
+                return kept
+            kept = applying  # conditions of others may need what was left out
 
     @property
     def combinations(self) -> int:
@@ -269,7 +269,9 @@ class _Reader:
             raise self._fail(where, f"{read.name} is an address, not a setting to tune")
         if read.name.startswith("conf.") and is_secret_option(read.name):
             raise self._fail(where, f"{read.name} is a secret")
-        written = read.range.levels() if read.range else [self._filled(one) for one in read.levels]
+        written = [self._filled(f"{where}.levels", one) for one in read.levels]
+        if read.range:
+            written = read.range.levels()
         levels = [self._normal(read.name, one) for one in written]
         if any(masked(one) != one for one in levels):
             raise self._fail(where, f"a level of {read.name} has a secret in it")
@@ -287,15 +289,18 @@ class _Reader:
             when,
         )
 
-    def _filled(self, level: _Scalar) -> str:
+    def _filled(self, where: str, level: _Scalar) -> str:
         def lookup(name: str) -> Value:
             if name != "host.cpus":
                 raise MissingFact(name, "a space knows the processors only")
             return self.cpus
 
-        text = filled(_word(level), lookup)
+        try:
+            text = filled(_word(level), lookup)
+        except InvalidInput as wrong:
+            raise self._fail(where, f"{level}: {wrong}") from None
         if "{" in _word(level) and "?" in text:
-            raise self._fail("levels", f"{level} cannot be computed; {{host.cpus}} is known")
+            raise self._fail(where, f"{level} cannot be computed; {{host.cpus}} is known")
         return text
 
     def _normal(self, name: str, value: str) -> str:
@@ -329,14 +334,21 @@ class _Reader:
             raise self._fail(setting.name, f"has one level, the default's ({setting.levels[0]})")
 
     def _require_order(self, settings: list[Setting]) -> None:
-        """Refuse a condition on a setting that is chosen later, and a name that stands twice."""
+        """Refuse a condition on a setting that is unknown or chosen later, and a name twice."""
         places: dict[tuple[str, Kind], int] = {}
         for number, one in enumerate(settings):
             if (one.name, one.kind) in places:
                 raise self._fail(one.name, "stands twice")
             places[one.name, one.kind] = number
+        known = {*self.default, *(one.name for one in settings)}
         for number, one in enumerate(settings):
             for name, _ in one.when:
+                if not self.is_of_lab and name not in known:
+                    raise self._fail(
+                        one.name,
+                        f"its condition needs {name}, which is no setting of the space; add it, or "
+                        f"give its value as --with {name}=VALUE",
+                    )
                 if number < places.get((name, Kind.GAIN), -1):
                     raise self._fail(one.name, f"its condition needs {name}, which must come first")
 

@@ -42,6 +42,7 @@ ALPHA = 0.05  # chance that a stated interval misses the true gain
 # error rate (Bonferroni), so that both intervals hold with 95 %.
 PROOF_ALPHA = ALPHA / 2
 DROP_ALPHA = 0.2  # of the interval by which a race drops a combination: 90 % one-sided
+IMPOSSIBLE = "without it, the lab does not accept the rest"
 
 
 def tune(
@@ -203,7 +204,8 @@ class _Tuning:
             return found
         found = replace(found, ablation=self._ablation(winner.changes))
         reduced = self.space.applying([one.change for one in found.ablation if one.is_kept])
-        if not reduced or len(reduced) == len(winner.changes) or not found.ablation:
+        is_other = bool(found.ablation) and 0 < len(reduced) < len(winner.changes)
+        if not is_other or not self.space.is_possible(reduced):
             return found
         seen = proof.outcome.evidence or winner.evidence
         again = self._proof(Phase.PROOF_AGAIN, reduced, seen, self._proof_s)
@@ -236,6 +238,9 @@ class _Tuning:
         outcomes = []
         for change in winner:
             rest = self.space.applying([one for one in winner if one != change])
+            if not self.space.is_possible(rest):
+                outcomes.append(Outcome(None, IMPOSSIBLE, a_does_not_start=True))
+                continue
             self.say(f"without {words((change,))}, {pairs} pairs")
             outcomes.append(self._compared(Phase.ABLATION, rest, winner, pairs))
         found = [one.evidence for one in outcomes]
