@@ -200,6 +200,16 @@ COMPARISON = (
         "{python} -m verification.comparison.real --times 1 --difference 'capacity 200 and 206'",
     ),
     Part(
+        "comparison-workers",
+        "comparison",
+        "how many times as much as one worker four complete, by `compare`, ten times",
+        11 * MINUTE_S,
+        "{python} -m verification.comparison.real --times 10 "
+        "--difference '1 and 4 workers of 20 a second'",
+        "{python} -m verification.comparison.real --times 1 "
+        "--difference '1 and 4 workers of 20 a second'",
+    ),
+    Part(
         "comparison-bisections",
         "comparison",
         "how often `bisect` blames the right one of 16 simulated versions",

@@ -40,6 +40,8 @@ class Difference:
     b: tuple[str, ...] = ()
     scenario: str = "issue"
     capacities_rps: tuple[float, float] = (0.0, 0.0)
+    workers: tuple[int, int] = (4, 4)  # of the services of known capacity
+    concurrency: int = 4
 
 
 DIFFERENCES = {
@@ -52,6 +54,9 @@ DIFFERENCES = {
     "cache off and on": Difference("faster", (*SMALL, "cache=off"), SMALL, "validate"),
     "capacity 200 and 200": Difference("same", capacities_rps=(200.0, 200.0)),
     "capacity 200 and 206": Difference("faster", capacities_rps=(200.0, 206.0)),
+    "1 and 4 workers of 20 a second": Difference(
+        "faster", capacities_rps=(20.0, 80.0), workers=(1, 4), concurrency=8
+    ),
 }
 
 
@@ -61,8 +66,9 @@ def sides(chosen: Difference, folder: Path) -> Iterator[tuple[str, ...]]:
     with contextlib.ExitStack() as stack:
         if not chosen.a:
             clouds = {}
-            for name, rate_rps in zip("ab", chosen.capacities_rps, strict=True):
-                url = stack.enter_context(known_service(4, 4 / rate_rps)).url
+            each = zip("ab", chosen.capacities_rps, chosen.workers, strict=True)
+            for name, rate_rps, workers in each:
+                url = stack.enter_context(known_service(workers, workers / rate_rps)).url
                 auth = {"auth_url": url, "username": NAME, "password": PASSWORD}
                 auth |= {"project_name": NAME, "user_domain_id": "default"}
                 auth |= {"project_domain_id": "default"}
@@ -136,7 +142,8 @@ def main() -> None:
             sides(chosen, Path(folder)) as two,
             busy(options.busy),
         ):
-            words = (*two, "--users=2", f"--scenario={chosen.scenario}", "--concurrency=4")
+            words = (*two, "--users=2", f"--scenario={chosen.scenario}")
+            words += (f"--concurrency={chosen.concurrency}",)
             for _ in range(options.times):
                 rows.append(compared(words, Path(folder)))
                 print(f"  {name}: {rows[-1]}", file=sys.stderr, flush=True)
