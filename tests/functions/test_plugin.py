@@ -142,9 +142,11 @@ def test_a_plugin_that_cannot_be_used_is_refused_in_one_line(tmp_path, text, wor
     assert before == FUNCTIONS
 
 
-def test_a_plugin_that_is_not_there_is_refused():
+# The second stands for a folder that may not be entered: nobody knows whether the file is there.
+@pytest.mark.parametrize("file", ["/nowhere/own.py", f"/{300 * 'x'}.py"])
+def test_a_plugin_that_is_not_there_is_refused(file):
     with pytest.raises(InvalidInput, match="is no Python file"):
-        load_plugins(["/nowhere/own.py"])
+        load_plugins([file])
 
 
 def test_annotations_that_only_type_checkers_see_are_no_hindrance(tmp_path):

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 # Returns the name of a setting as the source calls it.
 Where = Callable[[str], str]
 
+# Settings of a cloud in clouds.yaml that are not in its section `auth`.
+_BESIDE_AUTH = ("auth_type", "cacert", "cert", "key")
 # Variables that select file or cloud, or that collide with parameters of get_one.
 _NOT_SETTINGS = {
     "auth",
@@ -76,12 +78,12 @@ def from_clouds_yaml(name: str) -> Cloud:
         if path is None or name not in names:
             _require_clouds(name, path)
             raise InvalidInput(_unknown(name, path, names, skipped))
-        return _cloud(
-            config,
-            {"cloud": name},
-            f"--cloud {name}",
-            lambda field: f"{path}: clouds.{name}.auth.{field}",
-        )
+
+        def where(field: str) -> str:
+            section = f"clouds.{name}" if field in _BESIDE_AUTH else f"clouds.{name}.auth"
+            return f"{path}: {section}.{field}"
+
+        return _cloud(config, {"cloud": name}, f"--cloud {name}", where)
 
 
 def _files_of_clouds(loader: ModuleType) -> Iterator[Path]:
@@ -89,7 +91,8 @@ def _files_of_clouds(loader: ModuleType) -> Iterator[Path]:
     named = (os.environ.get(f"OS_CLIENT_{kind}_FILE") for kind in ("CONFIG", "SECURE", "VENDOR"))
     usual = (*loader.CONFIG_FILES, *loader.SECURE_FILES, *loader.VENDOR_FILES)
     for file in dict.fromkeys((*named, *usual)):
-        if file and Path(file).is_file():
+        # Path.is_file would raise for a folder that may not be entered; the loader passes over it.
+        if file and os.path.isfile(file):
             yield Path(file)
 
 
@@ -297,6 +300,12 @@ def _tls(region: "CloudRegion", where: Where) -> TlsFiles:
     cert_file, key_file = cert if isinstance(cert, tuple) else (cert, cert)
     ca_file = verify if isinstance(verify, str) else None
     for field, path in (("cacert", ca_file), ("cert", cert_file), ("key", key_file)):
-        if path is not None and not os.access(path, os.R_OK):
-            raise InvalidInput(f"{where(field)}: {path} is not a file that can be read")
+        if path is not None:
+            require_file(path, where(field))
     return TlsFiles(bool(verify), ca_file, cert_file, key_file)
+
+
+def require_file(path: str, name: str) -> None:
+    """Raise InvalidInput, with the name of the setting, for what is not a file that can be read."""
+    if not os.path.isfile(path) or not os.access(path, os.R_OK):
+        raise InvalidInput(f"{name}: {path} is not a file that can be read")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from loadstone.cloud.cloud import Cloud, Endpoint, TlsFiles
 from loadstone.cloud.permission import require_permission
+from loadstone.cloud.read import require_file
 from loadstone.errors import InvalidInput
 from loadstone.oidc.client import Client
 from loadstone.oidc.http import Http
@@ -47,7 +48,7 @@ class OidcIssuer:
             raise InvalidInput(f"{self.chosen}: {wrong}") from None
         who = f"client {self.client.id}"
         chosen = self.chosen if self.lab is None else f"--lab {self.lab}"
-        return Cloud(chosen, self.url, endpoint, who, NoAuth(), _tls())
+        return Cloud(chosen, self.url, endpoint, who, NoAuth(), _tls(endpoint))
 
     @cached_property
     def users(self) -> tuple[OidcUser, ...]:
@@ -83,5 +84,8 @@ def _authenticating(client: Client, metadata: Metadata) -> Client:
     return Client(client.id, client.secret, client.redirect_uri, in_body)
 
 
-def _tls() -> TlsFiles:
-    return TlsFiles(ca_file=os.environ.get(CA_VARIABLE) or None)
+def _tls(endpoint: Endpoint) -> TlsFiles:
+    ca_file = os.environ.get(CA_VARIABLE) or None
+    if ca_file is not None and endpoint.scheme == "https":
+        require_file(ca_file, CA_VARIABLE)
+    return TlsFiles(ca_file=ca_file)

@@ -3,6 +3,7 @@
 import contextlib
 import importlib.metadata
 import inspect
+import os
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -76,7 +77,7 @@ def _loaded(files: Iterable[str]) -> tuple[str, ...]:
 
 
 def _imported(path: Path) -> ModuleType:
-    if path.suffix != ".py" or not path.is_file():
+    if path.suffix != ".py" or not os.path.isfile(path):
         raise InvalidInput(f"--plugin {path}: is no Python file")
     try:
         return module_of(path)
