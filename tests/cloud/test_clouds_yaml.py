@@ -113,8 +113,9 @@ def test_a_missing_field_is_named_with_its_place(clouds, url):
 
 
 def test_a_file_of_tls_that_cannot_be_read_is_named_with_its_place(clouds, url, tmp_path):
+    known = entry(url, password=PASSWORD)
     for missing in (tmp_path / "ca.pem", tmp_path):
-        path = clouds({"clouds": {"prod": entry(url, password=PASSWORD) | {"cacert": str(missing)}}})
+        path = clouds({"clouds": {"prod": known | {"cacert": str(missing)}}})
         with pytest.raises(InvalidInput) as problem:
             from_clouds_yaml("prod")
         said = f"{path}: clouds.prod.cacert: {missing} is not a file that can be read"

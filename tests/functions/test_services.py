@@ -307,7 +307,6 @@ def test_a_password_that_is_refused_or_repeated_by_a_service_is_told_nowhere(clo
         ({"name": "no such"}, "no image is {'name': 'no such'}"),
         ({"name": "no such (1"}, "no image is {'name': 'no such (1'}"),
         ({"regex": "cirros", "accurate": True}, "more than one image"),
-        ({}, "give id, name or regex"),
     ],
 )
 def test_an_image_that_cannot_be_chosen_is_said(cloud, fake, image, words):

@@ -1,13 +1,11 @@
 """The context `servers`: which image and flavor a reference means."""
 
-import re
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from loadstone.errors import InvalidInput
 from loadstone.keystone.contexts.model import ExistingServers
 from loadstone.keystone.contexts.servers import boot_servers
 from loadstone.keystone.journal import Journal
@@ -50,7 +48,6 @@ def booted(image: dict[str, Any], folder: Path) -> str:
     ("image", "name"),
     [
         ({"name": "cirros (0.6"}, "cirros (0.6"),
-        ({"name": "(0.6"}, "cirros (0.6"),
         ({"name": "^cirros-"}, "cirros-0.5"),
         ({"regex": "^cirros"}, "cirros-0.5"),
     ],
@@ -59,18 +56,3 @@ def test_a_reference_is_a_name_or_a_pattern(
     tmp_path: Path, image: dict[str, Any], name: str
 ) -> None:
     assert booted(image, tmp_path) == f"id of {name}"
-
-
-@pytest.mark.parametrize(
-    ("image", "words"),
-    [
-        ({"regex": "cirros ("}, "servers: images: 'cirros (' is not a pattern"),
-        ({"nam": "cirros"}, "servers: images: give id, name or regex, not {'nam': 'cirros'}"),
-        ({"name": None}, "give id, name or regex"),
-    ],
-)
-def test_a_reference_that_means_nothing_is_refused(
-    tmp_path: Path, image: dict[str, Any], words: str
-) -> None:
-    with pytest.raises(InvalidInput, match=re.escape(words)):
-        booted(image, tmp_path)

@@ -1,6 +1,5 @@
 """Boots servers in the projects of a run before its load."""
 
-import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,8 +7,9 @@ from typing import Any
 from urllib.parse import quote
 
 from loadstone.cloud.access import not_json
-from loadstone.errors import EnvironmentUnusable, InvalidInput
+from loadstone.errors import EnvironmentUnusable
 from loadstone.keystone.contexts.model import ExistingServers
+from loadstone.keystone.contexts.reference import choose
 from loadstone.keystone.identity import Identity
 from loadstone.keystone.journal import Journal
 from loadstone.keystone.resources import ANY, ResourceKind, Token, User, counted, server_name
@@ -66,22 +66,17 @@ class _Compute:
             time.sleep(_POLL_S)
 
     def find_id(self, service: str, path: str, reference: Mapping[str, Any], token: Token) -> str:
-        """Return the id of the image or flavor with this id, name or pattern.
-
-        Of several, it is the last by name, as in Rally.
-        """
+        """Return the id of the image or flavor that a reference means."""
         if reference.get("id"):
             return str(reference["id"])
-        key = path.rpartition("/")[2]
-        pattern = _pattern(key, reference)
-        names = {one["id"]: one.get("name") or "" for one in self._listed(service, path, token)}
-        name = reference.get("name")
-        matches = {one: found for one, found in names.items() if name and found == name}
-        if not matches:
-            matches = {one: found for one, found in names.items() if pattern.search(found)}
-        if not matches:
-            raise EnvironmentUnusable(f"servers: none of the {key} is {dict(reference)}")
-        return str(max(matches, key=lambda one: matches[one]))
+        kind = path.rpartition("/")[2].removesuffix("s")
+        names = {
+            str(one["id"]): one.get("name") or "" for one in self._listed(service, path, token)
+        }
+        try:
+            return choose(kind, reference, names)
+        except LookupError as wrong:
+            raise EnvironmentUnusable(f"servers: {wrong}") from None
 
     def _listed(self, service: str, path: str, token: Token) -> Iterator[dict[str, Any]]:
         """Yield all images or flavors, which come in pages."""
@@ -118,17 +113,3 @@ class _Compute:
             return response.json()
         except ValueError:
             raise not_json(access.cloud, "prepare servers", response) from None
-
-
-def _pattern(key: str, reference: Mapping[str, Any]) -> re.Pattern[str]:
-    """Return the pattern of a reference; the text itself if a name is no pattern."""
-    name = reference.get("name")
-    text = name or reference.get("regex")
-    if not text:
-        raise InvalidInput(f"servers: {key}: give id, name or regex, not {dict(reference)}")
-    try:
-        return re.compile(str(text))
-    except re.error as wrong:
-        if name:
-            return re.compile(re.escape(str(name)))
-        raise InvalidInput(f"servers: {key}: {text!r} is not a pattern: {wrong}") from None

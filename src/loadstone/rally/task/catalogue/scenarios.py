@@ -89,12 +89,22 @@ HTTP = (
 )
 
 
-# Of the request that creates a server, by novaclient's names.
-SERVER_NAMES = (
-    *("admin_pass", "availability_zone", "block_device_mapping_v2", "config_drive", "disk_config"),
-    *("key_name", "max_count", "meta", "min_count", "nics", "scheduler_hints", "security_groups"),
-    "userdata",
-)
+# Arguments of novaclient's servers.create, as task files have them -> openstacksdk's.
+SERVER_NAMES = {
+    "admin_pass": "admin_password",
+    "availability_zone": "availability_zone",
+    "block_device_mapping_v2": "block_device_mapping",
+    "config_drive": "has_config_drive",
+    "disk_config": "disk_config",
+    "key_name": "key_name",
+    "max_count": "max_count",
+    "meta": "metadata",
+    "min_count": "min_count",
+    "nics": "networks",
+    "scheduler_hints": "scheduler_hints",
+    "security_groups": "security_groups",
+    "userdata": "user_data",
+}
 SERVER = tuple(Argument(name, ArgType.ANY, "Passed to Nova.") for name in SERVER_NAMES)
 
 
