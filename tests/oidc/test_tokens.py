@@ -5,7 +5,7 @@ from typing import cast
 
 import pytest
 
-from loadstone.cloud.cloud import Endpoint, TlsFiles
+from loadstone.cloud.cloud import Endpoint
 from loadstone.oidc.client import Client
 from loadstone.oidc.http import Http, HttpAnswer
 from loadstone.oidc.metadata import Metadata
@@ -14,7 +14,7 @@ from loadstone.oidc.provider import Provider, Tokens
 from loadstone.oidc.scenarios import ProviderWay, named
 from loadstone.oidc.users import OidcUser
 from loadstone.plan.load import OpenLoad
-from loadstone.plan.model import Limits, Placement
+from loadstone.plan.model import Limits, Placement, Tls
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_there_are_as_many_sessions_as_the_load_may_use(
         Client("load", "a secret"),
         named_users,
         cast("Http", http),
-        TlsFiles(),
+        Tls(),
     )
     steps, mix = named("oidc-refresh").steps(provider, ProviderWay())
     prepared = PreparedOidc(named("oidc-refresh"), provider, steps, mix, {}, lambda _: None)

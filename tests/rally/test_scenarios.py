@@ -144,6 +144,11 @@ def test_a_request_of_the_file_goes_where_its_url_says():
     assert compile_elsewhere(built, LOAD).without_secrets().columns["body"] == ("1 values",)
 
 
+def test_a_host_that_is_an_ipv6_address_is_shown_in_brackets():
+    wanted = {"url": "http://[::1]:8080/x", "method": "GET", "status_code": 200}
+    assert scenario("HttpRequests.check_request", wanted).request == "GET http://[::1]:8080"
+
+
 def test_one_of_several_requests_is_chosen_at_random():
     requests = [{"url": f"http://h:81/{n}", "method": "GET"} for n in range(3)]
     built = scenario(

@@ -16,8 +16,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from loadstone.cloud.cloud import Cloud, Endpoint, TlsFiles
+from loadstone.cloud.cloud import Cloud, Endpoint
 from loadstone.errors import InvalidInput
+from loadstone.plan.model import Tls
 from loadstone.system import yaml_file
 
 if TYPE_CHECKING:
@@ -295,14 +296,14 @@ def _who(auth: Mapping[str, Any]) -> str:
     return "the given identity"
 
 
-def _tls(region: "CloudRegion", where: Where) -> TlsFiles:
+def _tls(region: "CloudRegion", where: Where) -> Tls:
     verify, cert = region.get_requests_verify_args()
     cert_file, key_file = cert if isinstance(cert, tuple) else (cert, cert)
     ca_file = verify if isinstance(verify, str) else None
     for field, path in (("cacert", ca_file), ("cert", cert_file), ("key", key_file)):
         if path is not None:
             require_file(path, where(field))
-    return TlsFiles(bool(verify), ca_file, cert_file, key_file)
+    return Tls(bool(verify), ca_file, cert_file, key_file)
 
 
 def require_file(path: str, name: str) -> None:

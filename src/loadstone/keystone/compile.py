@@ -12,7 +12,7 @@ from loadstone.keystone.resources import Token, User
 from loadstone.keystone.scenarios import Scenario
 from loadstone.keystone.scenarios.model import ACCESS_TOKEN, ROOT, TOKEN_COLUMNS
 from loadstone.plan.load import Load
-from loadstone.plan.model import Limits, Origin, Plan, Tls
+from loadstone.plan.model import Limits, Plan
 from loadstone.plan.script import Pause, Step, Text
 
 # From making the plan to the first request, and the difference between clocks.
@@ -21,17 +21,6 @@ _MARGIN_S = 15.0
 _UNKNOWN_LOAD_S = 300.0
 # Of the time that late answers may take (minutes, in a task), tokens must outlast so much.
 _LATE_S = 30.0
-
-
-def origin(access: Access) -> Origin:
-    """Return the origin of the v3 API on the host that the user named."""
-    tls, endpoint = access.cloud.tls, access.endpoint
-    return Origin(
-        endpoint.scheme,
-        endpoint.host,
-        endpoint.port,
-        Tls(tls.verify, tls.ca_file, tls.cert_file, tls.key_file),
-    )
 
 
 def compile_plan(
@@ -66,8 +55,15 @@ def compile_plan(
                 f"prepared for {len(users)} users"
             )
     steps = tuple(_below(access.endpoint.path, step) for step in scenario.steps)
-    plan = Plan(origin(access), steps, load, columns, limits, mix=scenario.mix)
-    return replace(plan, connection=scenario.connection)
+    return Plan(
+        access.endpoint.origin(access.cloud.tls),
+        steps,
+        load,
+        columns,
+        limits,
+        connection=scenario.connection,
+        mix=scenario.mix,
+    )
 
 
 def compile_elsewhere(

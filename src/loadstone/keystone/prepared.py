@@ -70,8 +70,7 @@ def require_permitted(scenario: Scenario, access: Access, about: str) -> None:
     """
     origin = scenario.origin
     if origin is not None and not access.beyond_loopback:
-        url = f"{about}{origin.scheme}://{origin.host}:{origin.port}"
-        require_loopback(origin.host, origin.port, url, about)
+        require_loopback(origin.host, origin.port, f"{about}{origin.url}", about)
 
 
 def prepare(

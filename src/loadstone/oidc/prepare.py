@@ -32,7 +32,7 @@ from loadstone.oidc.scenarios import (
 )
 from loadstone.oidc.users import OidcUser
 from loadstone.plan.load import ClosedLoad, Load
-from loadstone.plan.model import Limits, Origin, Placement, Plan, Tls
+from loadstone.plan.model import Limits, Placement, Plan
 from loadstone.plan.script import Column, Step, Steps, WeightedScript
 
 Say = Callable[[str], None]
@@ -86,7 +86,7 @@ class PreparedOidc:
             limits = replace(limits, max_connections=most)
         used = {name for step in self.steps for name in _columns_of(step)}
         return Plan(
-            origin(self.provider),
+            self.provider.endpoint.origin(self.provider.tls),
             self.steps,
             load,
             {name: values for name, values in columns.items() if name in used},
@@ -96,17 +96,6 @@ class PreparedOidc:
             chains=chains,
             cookies=Need.LOGIN in needs,
         )
-
-
-def origin(provider: Provider) -> Origin:
-    """Return the origin of the provider."""
-    endpoint, tls = provider.endpoint, provider.tls
-    return Origin(
-        endpoint.scheme,
-        endpoint.host,
-        endpoint.port,
-        Tls(tls.verify, tls.ca_file, tls.cert_file, tls.key_file),
-    )
 
 
 def try_once(scenario: OidcScenario, provider: Provider) -> ProviderWay:

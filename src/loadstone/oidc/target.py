@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from loadstone.cloud.cloud import Cloud, Endpoint, TlsFiles
+from loadstone.cloud.cloud import Cloud, Endpoint
 from loadstone.cloud.permission import require_permission
 from loadstone.cloud.read import require_file
 from loadstone.errors import InvalidInput
@@ -17,6 +17,7 @@ from loadstone.oidc.metadata import Metadata
 from loadstone.oidc.provider import Provider
 from loadstone.oidc.users import OPTION as USERS_OPTION
 from loadstone.oidc.users import OidcUser, read_users
+from loadstone.plan.model import Tls
 
 Say = Callable[[str], None]
 CA_VARIABLE = "SSL_CERT_FILE"  # the engine reads it, too
@@ -84,8 +85,8 @@ def _authenticating(client: Client, metadata: Metadata) -> Client:
     return Client(client.id, client.secret, client.redirect_uri, in_body)
 
 
-def _tls(endpoint: Endpoint) -> TlsFiles:
+def _tls(endpoint: Endpoint) -> Tls:
     ca_file = os.environ.get(CA_VARIABLE) or None
     if ca_file is not None and endpoint.scheme == "https":
         require_file(ca_file, CA_VARIABLE)
-    return TlsFiles(ca_file=ca_file)
+    return Tls(ca_file=ca_file)

@@ -3,11 +3,13 @@
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from loadstone.plan.load import Load
 from loadstone.plan.script import Steps, WeightedScript
-from loadstone.plan.trace import Trace
+
+if TYPE_CHECKING:
+    from loadstone.plan.trace import Trace  # needs numpy
 
 Http = Literal["1.1", "2"]
 Retries = Literal["unread", "never"]
@@ -31,6 +33,12 @@ class Origin:
     host: str
     port: int
     tls: Tls = Tls()
+
+    @property
+    def url(self) -> str:
+        """The URL, with its port and without a path."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{self.scheme}://{host}:{self.port}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +116,7 @@ class Plan:
     # If none is free, the iteration fails (NONE_FREE).
     chains: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
     cookies: bool = False  # each iteration keeps its own, and begins without any
-    trace: Trace | None = None  # requests that carry a `traceparent`; None: none
+    trace: "Trace | None" = None  # requests that carry a `traceparent`; None: none
 
     @property
     def resumes_tls(self) -> bool | None:
