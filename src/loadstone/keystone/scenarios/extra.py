@@ -6,15 +6,9 @@ What iterations create is in the run's own domain or belongs to its users, and i
 from typing import TYPE_CHECKING
 
 from loadstone.keystone.resources import ResourceKind
+from loadstone.keystone.scenarios.authenticate import ask_for_token
 from loadstone.keystone.scenarios.draft import PROJECT_ID, USER_ID, Draft, under
-from loadstone.keystone.scenarios.model import (
-    ADMIN_TOKEN,
-    JSON_HEADERS,
-    TREE_PROJECTS,
-    Need,
-    Scenario,
-    filled,
-)
+from loadstone.keystone.scenarios.model import ADMIN_TOKEN, TREE_PROJECTS, Need, Scenario
 from loadstone.keystone.scenarios.tokens import about_itself, issue
 from loadstone.plan.script import Captured, Column, JsonCapture, Step, Text, text
 
@@ -30,18 +24,15 @@ ISSUE_BY_APPLICATION_CREDENTIAL = Scenario(
     title="token issue by application credential",
     request="POST /v3/auth/tokens (application credential)",
     steps=(
-        Step(
-            action="keystone_v3.issue_by_application_credential",
-            method="POST",
-            path=text("/auth/tokens"),
-            headers=JSON_HEADERS,
-            body=filled(
-                '{"auth":{"identity":{"methods":["application_credential"],'
-                '"application_credential":{"id":"<id>","secret":"<secret>"}}}}',
-                id=Column("application_credential_id"),
-                secret=Column("application_credential_secret"),
-            ),
-            expect_status=(201,),
+        ask_for_token(
+            "keystone_v3.issue_by_application_credential",
+            {
+                "methods": ["application_credential"],
+                "application_credential": {
+                    "id": (Column("application_credential_id"),),
+                    "secret": (Column("application_credential_secret"),),
+                },
+            },
         ),
     ),
     needs=(Need.APPLICATION_CREDENTIAL,),

@@ -7,18 +7,7 @@ from typing import Literal, Self, TypedDict
 
 from loadstone.keystone.resources import CreatedByIterations, iteration_prefix
 from loadstone.plan.model import Origin
-from loadstone.plan.script import (
-    Captured,
-    Column,
-    Iteration,
-    OneTimeCode,
-    Part,
-    Step,
-    Steps,
-    Template,
-    Text,
-    WeightedScript,
-)
+from loadstone.plan.script import Column, OneTimeCode, Step, Steps, Text, WeightedScript
 
 
 class EC2Request(TypedDict):
@@ -146,16 +135,3 @@ class Scenario:
     def token_columns(self) -> tuple[str, ...]:
         """Columns of users' tokens, which must be issued before the load."""
         return tuple(sorted(name for name in self.columns if name in TOKEN_COLUMNS))
-
-
-def filled(template: str, **holes: Column | Captured | Iteration) -> Template:
-    """Parse a template with holes written as <name>."""
-    parts: list[Part] = []
-    rest = template
-    while rest:
-        before, mark, after = rest.partition("<")
-        name, _, rest = after.partition(">")
-        parts.append(Text(before))
-        if mark:
-            parts.append(holes[name])
-    return tuple(part for part in parts if part != Text(""))
