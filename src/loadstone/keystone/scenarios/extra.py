@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from loadstone.keystone.scenarios.body import Tree
 
 _DOMAIN = {"domain_id": (Column("domain_id"),)}
-DEFAULT_VALIDATIONS = 5
+_VALIDATIONS = 5  # of each token of a chain
 _RULE_ID = "/application_credential/access_rules/0/id"
 
 ISSUE_BY_APPLICATION_CREDENTIAL = Scenario(
@@ -38,22 +38,19 @@ ISSUE_BY_APPLICATION_CREDENTIAL = Scenario(
     needs=(Need.APPLICATION_CREDENTIAL,),
 )
 
-
-def token_chain(validations: int) -> Scenario:
-    """Issue a token, validate it this many times, revoke it."""
-    return Scenario(
-        name="Keystone.token_chain",
-        title=f"token issue, {validations} validations, revocation",
-        request=f"POST /v3/auth/tokens, {validations} GET, DELETE (leaves a revocation event each)",
-        steps=(
-            issue("keystone_v3.fetch_token"),
-            *(
-                about_itself(f"keystone_v3.validate_token#{number}", "GET", 200)
-                for number in range(1, validations + 1)
-            ),
-            about_itself("keystone_v3.revoke_token", "DELETE", 204),
+TOKEN_CHAIN = Scenario(
+    name="Keystone.token_chain",
+    title=f"token issue, {_VALIDATIONS} validations, revocation",
+    request=f"POST /v3/auth/tokens, {_VALIDATIONS} GET, DELETE (leaves a revocation event each)",
+    steps=(
+        issue("keystone_v3.fetch_token"),
+        *(
+            about_itself(f"keystone_v3.validate_token#{number}", "GET", 200)
+            for number in range(1, _VALIDATIONS + 1)
         ),
-    )
+        about_itself("keystone_v3.revoke_token", "DELETE", 204),
+    ),
+)
 
 
 def _listed(plural: str) -> Scenario:
@@ -222,7 +219,7 @@ EXTRA_SCENARIOS = {
     "project-tags": _project_tags(),
     "project-tree": _project_tree(),
     "service-list": _listed("services"),
-    "token-chain": token_chain(DEFAULT_VALIDATIONS),
+    "token-chain": TOKEN_CHAIN,
     "trust-life": _trust(),
     "user-life": _user(),
     "user-list": _listed("users"),

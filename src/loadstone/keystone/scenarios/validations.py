@@ -18,7 +18,8 @@ from loadstone.keystone.scenarios.model import (
 from loadstone.keystone.scenarios.tokens import OWN_TOKEN, about_itself, issue
 from loadstone.plan.script import Captured, Column, Pause, Step, text
 
-WORKERS = 4  # validations before the revocation of revocation_delay
+WORKERS = 4  # validations before a revocation whose delay is measured
+_AFTER_S = (0, 1, 5, 15, 60)  # the revocation
 _ACCEPT = ("Accept", text("application/json"))
 # Keystone refuses tokens with access rules to services that do not say that they keep to them.
 _KEEPS_TO_ACCESS_RULES = ("OpenStack-Identity-Access-Rules", text("1.0"))
@@ -64,7 +65,7 @@ VALIDATE_REVOKED = Scenario(
 )
 
 
-def revocation_delay(after_s: tuple[int, ...] = (0, 1, 5, 15, 60)) -> Scenario:
+def _revocation_delay() -> Scenario:
     """Return the scenario that tells how long a revoked token is accepted.
 
     Which worker of which node answers is chance: over many iterations, the share of refusals at
@@ -79,14 +80,14 @@ def revocation_delay(after_s: tuple[int, ...] = (0, 1, 5, 15, 60)) -> Scenario:
         about_itself("keystone_v3.revoke_token", "DELETE", 204),
     ]
     passed_s = 0
-    for at_s in after_s:
+    for at_s in _AFTER_S:
         if at_s > passed_s:
             wait_s = float(at_s - passed_s)
             steps.append(Pause(f"wait_until_{at_s}_s", wait_s, wait_s, always=True))
         refused = _validation(f"keystone_v3.refused_after_{at_s}_s", OWN_TOKEN, status=404)
         steps.append(replace(refused, always=True))
         passed_s = at_s
-    times = ", ".join(str(at_s) for at_s in after_s)
+    times = ", ".join(str(at_s) for at_s in _AFTER_S)
     return Scenario(
         name="Keystone.wait_for_revocation",
         title="how long a revoked token is accepted",
@@ -136,7 +137,7 @@ POLLING_CACHED = _polling(
 )
 
 VALIDATIONS = {
-    "revocation-delay": revocation_delay(),
+    "revocation-delay": _revocation_delay(),
     "service-poll": POLLING,
     "service-poll-cached": POLLING_CACHED,
     "validate-access-rules": _validate(
