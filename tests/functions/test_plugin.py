@@ -16,7 +16,7 @@ from loadstone.plan.load import ClosedLoad
 from loadstone.rally import scenarios
 from loadstone.rally.functions import plugin
 from loadstone.rally.functions.actor import rows
-from loadstone.rally.functions.catalogue import FUNCTIONS, function_of
+from loadstone.rally.functions.catalogue import FUNCTIONS
 from loadstone.rally.functions.plugin import load_plugins
 from loadstone.rally.task.catalogue.scenarios import SCENARIOS
 from loadstone.rally.task.read import read
@@ -69,7 +69,7 @@ def test_the_example_runs():
     with fake_cloud() as (fake, settings):
         called = run(
             CallPlan(
-                function_of("Team.list_servers"),
+                FUNCTIONS["Team.list_servers"],
                 ClosedLoad(1, iterations=2),
                 {"times": 3, "detailed": False},
                 rows=(USER,),

@@ -8,9 +8,10 @@ from loadstone.errors import InvalidInput
 from loadstone.keystone.compile import compile_elsewhere
 from loadstone.keystone.resources import is_of_run
 from loadstone.keystone.scenarios.atomics import atomics
+from loadstone.keystone.scenarios.build_context import BuildContext
 from loadstone.plan.load import ClosedLoad
 from loadstone.plan.script import Text
-from loadstone.rally.scenarios import BuildContext, is_data, scenario
+from loadstone.rally.scenarios import is_data, scenario
 from loadstone.rally.task.catalogue.identity import AUTHENTICATE, KEYSTONE
 
 RUN = "20261121-0931-ab12cd"

@@ -14,10 +14,11 @@ from loadstone.errors import InvalidInput
 from loadstone.keystone.contexts.model import Context, Users
 from loadstone.keystone.contexts.workload import evenly
 from loadstone.keystone.scenarios import SCENARIOS, Scenario, is_named, named
+from loadstone.keystone.scenarios.build_context import DRY_RUN
 from loadstone.oidc.scenarios import PREFIX as OIDC
 from loadstone.plan.json_value import Json
 from loadstone.plan.model import Limits, Placement
-from loadstone.rally.scenarios import DRY_RUN, is_data
+from loadstone.rally.scenarios import is_data
 from loadstone.rally.scenarios import scenario as rally_scenario
 from loadstone.rally.task import messages
 from loadstone.rally.task.catalogue.own import OIDC_PLATFORM, entry_of

@@ -16,7 +16,7 @@ from loadstone.keystone.resources import iteration_prefix, of_iterations
 from loadstone.plan.json_value import Json
 from loadstone.plan.load import BandLoad, ClosedLoad
 from loadstone.rally.functions.actor import rows, settings
-from loadstone.rally.functions.catalogue import service_of, sweep_of
+from loadstone.rally.functions.catalogue import SERVICES, SWEEPS
 from loadstone.search.model import TrialRequest
 from loadstone.target.target import Target
 from loadstone.workload.generator import GeneratorPreview, Load, Loaded, LoadTerms, Say
@@ -45,7 +45,7 @@ class Calls:
     @property
     def preview(self) -> GeneratorPreview:
         """What an iteration creates; which requests it sends, its library decides."""
-        sweep = sweep_of(self.name)
+        sweep = SWEEPS.get(self.name)
         return GeneratorPreview(creates=() if sweep is None else (f"{sweep.made.kind}",))
 
     @property
@@ -55,7 +55,7 @@ class Calls:
 
     def require_permitted(self, target: Target) -> None:
         """Refuse a service that is on another machine according to the catalog."""
-        needed = service_of(self.name)
+        needed = SERVICES.get(self.name)
         if needed is not None:
             try:
                 target.access.service_url(needed)
@@ -64,7 +64,7 @@ class Calls:
 
     def require_usable(self, target: Target) -> None:
         """Refuse a scenario whose service the cloud does not have."""
-        needed = service_of(self.name)
+        needed = SERVICES.get(self.name)
         if needed is not None and target.access.service_url(needed) is None:
             raise EnvironmentUnusable(
                 f"{self.place}{self.name} needs a service of type {needed}, and the catalog of "
@@ -119,7 +119,7 @@ class Calls:
             self._sweep(target, own, own_settings, actors.journal, say)
 
     def _announce(self, target: Target, actors: Actors) -> None:
-        sweep = sweep_of(self.name)
+        sweep = SWEEPS.get(self.name)
         if sweep is not None:
             actors.note_security_groups(target.access)
             journal = actors.journal
@@ -135,7 +135,7 @@ class Calls:
         say: Say,
     ) -> None:
         """Remove as the users what iterations created; the admin's clean-up removes the rest."""
-        sweep = sweep_of(self.name)
+        sweep = SWEEPS.get(self.name)
         if sweep is None or not own:
             return
         say("removing what the iterations left in other services")

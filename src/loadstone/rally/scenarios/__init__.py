@@ -6,7 +6,7 @@ from dataclasses import replace
 from loadstone.errors import InvalidInput
 from loadstone.keystone.scenarios import is_named, named
 from loadstone.keystone.scenarios.authenticate import ISSUE_TOKEN
-from loadstone.keystone.scenarios.build_context import DRY_RUN, BuildContext, Finder
+from loadstone.keystone.scenarios.build_context import BuildContext
 from loadstone.keystone.scenarios.draft import Draft
 from loadstone.keystone.scenarios.model import Scenario
 from loadstone.keystone.scenarios.tokens import ISSUE_AND_VALIDATE
@@ -32,17 +32,6 @@ HTTP = {
 
 _MOST_STEPS = 255  # the engine numbers the steps of an iteration with one byte
 
-__all__ = [
-    "DRY_RUN",
-    "BuildContext",
-    "Finder",
-    "has_look_ups",
-    "has_requests_of_rally",
-    "is_data",
-    "scenario",
-    "with_look_ups",
-]
-
 
 def is_data(name: str) -> bool:
     """Whether it consists of data steps; others are functions (Dummy, NovaServers, ...)."""
@@ -54,11 +43,6 @@ def _is_own(name: str) -> bool:
         return False
     entry = entry_of(name)
     return entry is not None and entry.platform != OIDC_PLATFORM
-
-
-def has_look_ups(name: str) -> bool:
-    """Whether the scenario's requests hold ids that are looked up in the cloud."""
-    return name in BUILDS
 
 
 def has_requests_of_rally(name: str) -> bool:
@@ -123,7 +107,7 @@ def with_look_ups(
     rally_requests: bool = False,
 ) -> Scenario:
     """Return a scenario that was built for no cloud with the ids of this cloud."""
-    if not has_look_ups(built.name):
+    if built.name not in BUILDS:  # it has no ids
         return built
     return scenario(built.name, arguments, cloud, rally_requests=rally_requests)
 

@@ -50,7 +50,6 @@ def _keystone(
         actions=tuple(actions.split()),
         cleanup=cleanup,
         cleanup_of=("keystone",),
-        needs_admin=cleanup == ADMIN,
     )
 
 

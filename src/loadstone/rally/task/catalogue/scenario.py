@@ -50,7 +50,6 @@ class CatalogueEntry:
     actions: tuple[str, ...] = ()
     cleanup: str | None = None  # the context that Rally adds implicitly: admin_cleanup or cleanup
     cleanup_of: tuple[str, ...] = ()
-    needs_admin: bool = False
     needs_own_users: bool = False  # what it makes is removed with the users of the run
     service: str | None = None  # another service that the cloud must have
 
