@@ -1,5 +1,6 @@
 """Single requests to a provider, for discovery and preparation; load does not use it."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
@@ -30,8 +31,6 @@ class HttpAnswer:
     @property
     def json(self) -> Mapping[str, Any]:
         """The JSON object of the body; an empty one if it is none."""
-        import json
-
         try:
             value = json.loads(self.text)
         except ValueError:

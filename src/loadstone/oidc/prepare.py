@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import cycle, islice
-from typing import Self
 from urllib.parse import parse_qs, quote, urlsplit
 
 from loadstone.errors import EnvironmentUnusable
@@ -63,10 +62,6 @@ class PreparedOidc:
     def actions(self) -> tuple[str, ...]:
         """The names of the samples' actions."""
         return tuple(step.action for step in self.steps)
-
-    def of_run(self, _run_id: str) -> Self:
-        """Return itself: iterations create nothing that has a name."""
-        return self
 
     def plan(self, load: Load, limits: Limits, placement: Placement) -> Plan:
         """Return the engine's plan for this load; issues the tokens that it uses up."""

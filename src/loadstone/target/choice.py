@@ -5,11 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from loadstone.cloud import (
-    Cloud,
-    from_clouds_yaml,
-    from_environment,
-)
+from loadstone.cloud import Cloud, from_clouds_yaml, from_environment
 from loadstone.cloud.cloud import Endpoint
 from loadstone.errors import InvalidInput
 from loadstone.keystone.contexts.users_file import read_users

@@ -6,11 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, assert_never
 
-from loadstone.cloud import (
-    connect,
-    from_environment,
-    require_permission,
-)
+from loadstone.cloud import connect, from_environment, require_permission
 from loadstone.diagnosis.demand import Setup
 from loadstone.diagnosis.service import KEYSTONE, PROVIDER, WEB_SERVICE
 from loadstone.keystone.contexts.existing import directory_users
