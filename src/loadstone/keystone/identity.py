@@ -324,6 +324,30 @@ class Identity:
             time.sleep(wait_s)
         return self._send(path, method, body, query, whom)
 
+    def call_service(
+        self,
+        url: str,
+        method: str,
+        body: Mapping[str, Any] | None = None,
+        query: Mapping[str, str] | None = None,
+    ) -> "Response":
+        """Send a request to another service; raise EnvironmentUnusable if it is not reached."""
+        try:
+            return self.call(url, method, body, query)
+        except Unreachable:
+            # The identity service may still be reachable.
+            raise EnvironmentUnusable(f"{url}: no connection") from None
+
+    def refused_by_service(
+        self, url: str | None, what: str, response: "Response"
+    ) -> EnvironmentUnusable:
+        """Return the error for a response of another service; `url` is that of its API."""
+        why = self.access.cloud.lacks_role("for it")
+        hint = f"; {why}" if response.status_code == _FORBIDDEN else ""
+        return EnvironmentUnusable(
+            f"{url}: could not {what}: HTTP {response.status_code} {response.reason}{hint}"
+        )
+
     def _send(
         self,
         path: str,
