@@ -61,7 +61,7 @@ def from_environment(env: Mapping[str, str], chosen: str = "OS_*") -> Cloud:
         from openstack.config import OpenStackConfig
 
         config = OpenStackConfig(load_yaml_config=False, load_envvars=False)
-        return _cloud(config, settings, chosen, _variable)
+        return _cloud(config, settings, chosen, lambda field: f"OS_{field.upper()}")
 
 
 def from_clouds_yaml(name: str) -> Cloud:
@@ -122,10 +122,6 @@ def _unknown(name: str, path: str | None, names: list[str], skipped: list[str]) 
         )
     known = f"it has {', '.join(names)}" if names else "it has no clouds"
     return f"--cloud {name}: no such cloud in {path}; {known}"
-
-
-def _variable(field: str) -> str:
-    return f"OS_{field.upper()}"
 
 
 @contextmanager
@@ -210,6 +206,7 @@ def _cloud(
     plugin = region.get_auth()
     if plugin is None or "auth_url" not in auth:
         raise InvalidInput(f"{where('auth_type')}: this kind of authentication uses no Keystone")
+    scope = f"{where('project_name')} (or a domain, or system_scope)"
     return Cloud(
         chosen=chosen,
         auth_url=str(auth["auth_url"]).rstrip("/"),
@@ -219,7 +216,7 @@ def _cloud(
         tls=_tls(region, where),
         region=region.get_region_name("identity") or None,
         interface=_interface(region),
-        missing_scope="" if _has_scope(region, auth) else _missing_scope(where),
+        missing_scope="" if _has_scope(region, auth) else scope,
     )
 
 
@@ -247,10 +244,6 @@ def _has_scope(region: "CloudRegion", auth: Mapping[str, Any]) -> bool:
     """Return whether a token will be for a project, a domain or the system."""
     is_password = region.config["auth_type"] in {"password", "v3password"}
     return not is_password or any(auth.get(name) for name in _SCOPES)
-
-
-def _missing_scope(where: Where) -> str:
-    return f"{where('project_name')} (or a domain, or system_scope)"
 
 
 def _endpoint(url: str, where: Where) -> Endpoint:

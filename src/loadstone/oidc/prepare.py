@@ -32,7 +32,7 @@ from loadstone.oidc.scenarios import (
 from loadstone.oidc.users import OidcUser
 from loadstone.plan.load import ClosedLoad, Load
 from loadstone.plan.model import Limits, Placement, Plan
-from loadstone.plan.script import Column, Step, Steps, WeightedScript
+from loadstone.plan.script import Steps, WeightedScript, columns_of
 
 Say = Callable[[str], None]
 # Refreshes in flight need a refresh token each; the rest of a rotation waits in between.
@@ -79,7 +79,7 @@ class PreparedOidc:
             # Iterations without a session wait for one, as for a connection.
             most = min(limits.max_connections, len(sessions))
             limits = replace(limits, max_connections=most)
-        used = {name for step in self.steps for name in _columns_of(step)}
+        used = columns_of(self.steps)
         return Plan(
             self.provider.endpoint.origin(self.provider.tls),
             self.steps,
@@ -284,14 +284,6 @@ def _columns(provider: Provider) -> dict[str, tuple[str, ...]]:
         NONCE.column: tuple(new_state() for _ in keys),
         STATE.column: (new_state(),),
     }
-
-
-def _columns_of(step: object) -> tuple[str, ...]:
-    if not isinstance(step, Step):
-        return ()
-    return tuple(
-        part.column for template in step.templates for part in template if isinstance(part, Column)
-    )
 
 
 def _lasting_s(load: Load, limits: Limits) -> float:

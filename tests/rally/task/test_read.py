@@ -40,7 +40,7 @@ def test_a_workload_has_all_that_the_file_says(good):
     assert workload.runner == model.Constant(10, 2)
     assert workload.contexts == (
         contexts.Users(tenants=2, users_per_tenant=3),
-        contexts.Cleanup(("keystone",), as_admin=True),
+        contexts.Cleanup(),
     )
     assert workload.hooks == (
         hooks.Hook(hooks.SysCall(("echo", "a b")), hooks.Event("iteration", (2, 4))),
@@ -101,9 +101,7 @@ Dummy.openstack:
     made = good(text).task.subtasks[0].workloads[0].contexts
     assert made == (
         contexts.Users(may_be_existing=True),
-        contexts.ApiVersions(
-            (contexts.ApiVersion("nova", "2.2"), contexts.ApiVersion("cinder", "3", "volumev3"))
-        ),
+        contexts.ApiVersions(),
         contexts.Quotas({"nova": {"cores": -1}}),
         contexts.Roles(("reader",)),
         contexts.DummyContext(fail_setup=True),

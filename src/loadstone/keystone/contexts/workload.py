@@ -10,7 +10,6 @@ from typing import Literal, assert_never
 from loadstone.cloud import Access
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.keystone.contexts.model import (
-    ApiVersion,
     ApiVersions,
     Cleanup,
     Context,
@@ -61,7 +60,6 @@ class Actors:
     users: tuple[User, ...]
     journal: Journal = field(repr=False)
     choice: Literal["random", "round_robin"] = "random"
-    api_versions: tuple[ApiVersion, ...] = ()
     networks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # ids by project
     logs_in_anew: bool = False  # in every iteration
     are_own: bool = True  # created by the run and removed with everything they own
@@ -144,8 +142,6 @@ def _set_up(
         match context:
             case Users():
                 actors = _users(access, context, roles, journal, say, existing)
-            case ApiVersions(clients=clients):
-                actors = _with_versions(actors, clients)
             case Quotas(limits=limits):
                 if actors.are_own:
                     projects = sorted({user.project_id for user in actors.users})
@@ -159,8 +155,8 @@ def _set_up(
                 boot_servers(Identity(access), context, actors.users, actors.networks, journal, say)
             case Login(every_iteration=logs_in_anew):
                 actors = replace(actors, logs_in_anew=logs_in_anew)
-            case Roles() | Cleanup() | DummyContext():
-                pass  # set with the users; always runs; handled in `contexts`
+            case Roles() | ApiVersions() | Cleanup() | DummyContext():
+                pass  # set with the users; no effect; always runs; handled in `contexts`
             case _:
                 assert_never(context)
     return actors
@@ -204,7 +200,3 @@ def _with_networks(access: Access, actors: Actors, context: Network, say: Say) -
     actors.note_security_groups(access)
     networks = make_networks(Identity(access), context, projects, actors.journal)
     return replace(actors, networks=networks)
-
-
-def _with_versions(actors: Actors, clients: tuple[ApiVersion, ...]) -> Actors:
-    return replace(actors, api_versions=(*actors.api_versions, *clients))

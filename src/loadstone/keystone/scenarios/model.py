@@ -7,7 +7,7 @@ from typing import Literal, Self, TypedDict
 
 from loadstone.keystone.resources import CreatedByIterations, iteration_prefix
 from loadstone.plan.model import Origin
-from loadstone.plan.script import Column, OneTimeCode, Step, Steps, Text, WeightedScript
+from loadstone.plan.script import Column, Step, Steps, Text, WeightedScript, columns_of
 
 
 class EC2Request(TypedDict):
@@ -103,16 +103,7 @@ class Scenario:
     @property
     def columns(self) -> frozenset[str]:
         """Columns that the steps use, except the scenario's own."""
-        parts = [
-            part
-            for step in self.steps
-            if isinstance(step, Step)
-            for template in step.templates
-            for part in template
-        ]
-        used = {part.column for part in parts if isinstance(part, Column)}
-        used |= {part.one_time_code for part in parts if isinstance(part, OneTimeCode)}
-        return frozenset(used - {MADE.column, ROOT.column, *self.values})
+        return columns_of(self.steps) - {MADE.column, ROOT.column, *self.values}
 
     def of_run(self, run_id: str) -> Self:
         """Return a copy for one phase of load, with unique names for what it creates."""

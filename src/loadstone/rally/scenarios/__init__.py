@@ -1,6 +1,6 @@
 """Identity scenarios as data steps, by Rally's names and by ours."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 from loadstone.errors import InvalidInput
@@ -20,7 +20,6 @@ from loadstone.rally.scenarios.requests import (
     fetch_and_validate,
 )
 from loadstone.rally.task.catalogue.own import OIDC_PLATFORM, entry_of
-from loadstone.rally.task.catalogue.scenario import Argument
 from loadstone.rally.task.catalogue.scenarios import SCENARIOS as CATALOGUE
 
 FIXED = {scenario.name: scenario for scenario in (ISSUE_TOKEN, ISSUE_AND_VALIDATE)}
@@ -76,7 +75,7 @@ def scenario(
     _require_few_users(arguments)
     entry = CATALOGUE[name]
     draft = Draft(name, context)
-    BUILDS[name](draft, _with_defaults(entry.arguments, arguments))
+    BUILDS[name](draft, {one.name: one.default for one in entry.arguments} | dict(arguments))
     built = draft.scenario(entry.about.rstrip(".")).of_run(context.run_id)
     built = as_rally_sends(built, arguments) if rally_requests else built
     if len(built.steps) > _MOST_STEPS:
@@ -115,7 +114,3 @@ def with_look_ups(
 def _fixed_as_rally_sends(plain: Scenario) -> Scenario:
     steps = _STEPS_OF_RALLY[plain.name]()
     return replace(plain, steps=steps, request=describe(steps), connection="iteration")
-
-
-def _with_defaults(arguments: Sequence[Argument], values: Mapping[str, Json]) -> dict[str, Json]:
-    return {argument.name: argument.default for argument in arguments} | dict(values)

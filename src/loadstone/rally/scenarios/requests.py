@@ -66,7 +66,8 @@ def as_rally_sends(plain: Scenario, arguments: Mapping[str, Json]) -> Scenario:
     ends = {atomic.last: atomic for atomic in tree if atomic.name in _USERS_MADE}
     sequence = list(_before())
     for index, step in enumerate(steps):
-        session = _USER if _is_as_user(step) else _ADMIN
+        is_as_user = any(SUBJECT_TOKEN in value for _, value in step.headers)
+        session = _USER if is_as_user else _ADMIN
         if index == 0:
             sequence.append(_discover(step.action, session))
         domain = _domain_name(step, arguments)
@@ -175,10 +176,6 @@ def _read(step: Step) -> Step:
 
 def _as(session: Captured) -> tuple[tuple[str, Template], ...]:
     return (("Accept", text("application/json")), ("X-Auth-Token", (session,)))
-
-
-def _is_as_user(step: Step) -> bool:
-    return any(SUBJECT_TOKEN in value for _, value in step.headers)
 
 
 def _in_session(step: Step) -> tuple[tuple[str, Template], ...]:

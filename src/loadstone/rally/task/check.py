@@ -206,5 +206,5 @@ def _implied(entry: CatalogueEntry) -> dict[str, Context]:
     if entry.makes_users:
         implied["users"] = Users(may_be_existing=True)
     if entry.cleanup is not None:
-        implied[entry.cleanup] = Cleanup(entry.cleanup_of, entry.cleanup == "admin_cleanup")
+        implied[entry.cleanup] = Cleanup()
     return implied

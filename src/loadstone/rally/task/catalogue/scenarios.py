@@ -115,7 +115,6 @@ def _nova(name: str, about: str, actions: str, *arguments: Argument) -> Catalogu
         (IMAGE, FLAVOR, *arguments, *SERVER),
         actions=tuple(actions.split()),
         cleanup="cleanup",
-        cleanup_of=("nova",),
         service="compute",
     )
 
@@ -193,7 +192,6 @@ NEUTRON = (
         ),
         actions=("neutron.create_network", "neutron.list_networks"),
         cleanup="cleanup",
-        cleanup_of=("neutron",),
         service="network",
     ),
 )
