@@ -40,11 +40,6 @@ LEAST_SESSIONS = 64
 MOST_SESSIONS = 1024
 MOST_TOKENS = 64  # access tokens of as many users, in turn; each costs a login
 PROOF_KEYS = 256  # verifiers and challenges, in turn
-# From making the plan to the first request, and the difference between clocks.
-_MARGIN_S = 15.0
-# Of the time that late answers may take (minutes, in a task), tokens must outlast so much: their
-# life at a provider is often 300 s (Keycloak's default).
-_LATE_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +235,8 @@ def _access_columns(
     say(f"issuing {min(max(len(provider.users), 1), MOST_TOKENS)} access tokens")
     tokens = _access_tokens(provider)
     left_s = min(one.expires_at for one in tokens) - time.time()
-    lasting_s = _lasting_s(load, limits)
+    # How long a closed loop takes that is limited by iterations only is not known: it may begin.
+    lasting_s = limits.tokens_last_s(load.duration_s or 0.0)
     if left_s < lasting_s:
         raise EnvironmentUnusable(
             f"the access tokens expire in {max(left_s, 0.0):.0f} s, and this load needs them for "
@@ -284,11 +280,3 @@ def _columns(provider: Provider) -> dict[str, tuple[str, ...]]:
         NONCE.column: tuple(new_state() for _ in keys),
         STATE.column: (new_state(),),
     }
-
-
-def _lasting_s(load: Load, limits: Limits) -> float:
-    """Return how long tokens must stay valid for this load if it begins soon.
-
-    How long a closed loop takes that is limited by iterations only is not known: it may begin.
-    """
-    return (load.duration_s or 0.0) + min(limits.drain_s, _LATE_S) + _MARGIN_S

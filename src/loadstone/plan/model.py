@@ -13,6 +13,11 @@ if TYPE_CHECKING:
 
 Http = Literal["1.1", "2"]
 Retries = Literal["unread", "never"]
+# From making a plan to its first request, and the difference between clocks.
+_MARGIN_S = 15.0
+# Of the time that late answers may take (minutes, in a task), tokens must outlast so much: their
+# life at a provider is often 300 s (Keycloak's default).
+_LATE_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +65,10 @@ class Limits:
     # The engine connects to loopback only; only the gate sets this to False, with the user's
     # permission.
     loopback_only: bool = True
+
+    def tokens_last_s(self, load_s: float) -> float:
+        """Return how long tokens must stay valid for a load of this duration that begins soon."""
+        return load_s + min(self.drain_s, _LATE_S) + _MARGIN_S
 
 
 @dataclass(frozen=True, slots=True)

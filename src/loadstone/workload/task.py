@@ -1,6 +1,5 @@
 """The workloads of a task file as measurements."""
 
-import json
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -22,6 +21,7 @@ from loadstone.rally.scenarios import has_requests_of_rally, is_data, scenario
 from loadstone.rally.steps import MOST_STEPS, RisingLoad
 from loadstone.rally.task.catalogue.own import OIDC_PLATFORM, entry_of
 from loadstone.rally.task.model import Rps, Runner, Task, Workload
+from loadstone.rally.task.spec import runner_text
 from loadstone.result.model import Measurement
 from loadstone.search.model import TrialRequest
 from loadstone.workload.generator import LoadGenerator
@@ -100,7 +100,7 @@ def _measurement(
         ),
         generator=_generator(terms, workload, found, place),
         policy=policy,
-        heading=f"{number}: {workload.scenario.name}, {_runner_text(workload.spec.runner)}",
+        heading=f"{number}: {workload.scenario.name}, {runner_text(workload.spec)}",
         criteria=workload.sla,
         hooks=workload.hooks,
     )
@@ -197,10 +197,6 @@ def _request(
         most = MOST_WORKERS if name in FUNCTIONS else MOST_CONNECTIONS
         connections = most_connections(min(wanted, most))
     return TrialRequest(pace.load, name, max_connections=connections, runner=runner)
-
-
-def _runner_text(runner: Mapping[str, Any]) -> str:
-    return json.dumps(runner)[1:-1].replace('"', "")
 
 
 def _pacing(terms: TaskTerms, runner: Runner) -> Pacing:
