@@ -232,7 +232,8 @@ def _access_tokens(provider: Provider, *, first_only: bool = False) -> tuple[Tok
 def _access_columns(
     provider: Provider, load: Load, limits: Limits, say: Say
 ) -> dict[str, tuple[str, ...]]:
-    say(f"issuing {min(max(len(provider.users), 1), MOST_TOKENS)} access tokens")
+    count = min(max(len(provider.users), 1), MOST_TOKENS)
+    say(f"issuing {count} access token{'' if count == 1 else 's'}")
     tokens = _access_tokens(provider)
     left_s = min(one.expires_at for one in tokens) - time.time()
     # How long a closed loop takes that is limited by iterations only is not known: it may begin.
