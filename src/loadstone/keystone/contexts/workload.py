@@ -1,6 +1,6 @@
 """Prepares what a task's workload needs before its load, and removes it afterwards."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -28,7 +28,13 @@ from loadstone.keystone.contexts.servers import boot_servers
 from loadstone.keystone.contexts.users import UsersSettings, make_users, removing
 from loadstone.keystone.identity import Identity
 from loadstone.keystone.journal import Journal
-from loadstone.keystone.resources import ResourceKind, User, counted, of_iterations
+from loadstone.keystone.resources import (
+    CreatedByIterations,
+    ResourceKind,
+    User,
+    counted,
+    of_iterations,
+)
 from loadstone.keystone.scenarios.model import Scenario
 
 Say = Callable[[str], None]
@@ -81,7 +87,7 @@ class Actors:
         """Record in the journal what the iterations will create; called before every load."""
         if not self.are_own:
             require_own_users(scenario)
-        announce(self.journal, scenario)
+        announce(self.journal, scenario.makes)
 
     def note_security_groups(self, access: Access) -> None:
         """Record in the journal what Neutron makes for servers or networks; called before them."""
@@ -98,9 +104,9 @@ def require_own_users(scenario: Scenario) -> None:
         )
 
 
-def announce(journal: Journal, scenario: Scenario) -> None:
-    """Record in the journal what the iterations will create; called before every load."""
-    for created in scenario.makes:
+def announce(journal: Journal, makes: Iterable[CreatedByIterations]) -> None:
+    """Record in the journal what iterations will create."""
+    for created in makes:
         thing = of_iterations(journal.run_id, created)
         journal.create(thing.kind, thing.name, thing.domain_id)
 
