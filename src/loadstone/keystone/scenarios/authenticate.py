@@ -1,9 +1,17 @@
 """Issuing and validating tokens."""
 
 from loadstone.keystone.scenarios.body import Tree, json_body
-from loadstone.keystone.scenarios.model import ADMIN_TOKEN, JSON_HEADERS, SUBJECT_TOKEN, Scenario
+from loadstone.keystone.scenarios.model import (
+    ACCESS_RULES_TOKEN,
+    ADMIN_TOKEN,
+    JSON_HEADERS,
+    SUBJECT_TOKEN,
+    Scenario,
+)
 from loadstone.plan.script import Captured, Column, Step, text
 
+# Keystone refuses tokens with access rules to services that do not say that they keep to them.
+_KEEPS_TO_ACCESS_RULES = ("OpenStack-Identity-Access-Rules", text("1.0"))
 _PASSWORD: Tree = (Column("password"),)
 # By name, as people and services log in: Keystone then looks up user, project and domains.
 USER: dict[str, Tree] = {
@@ -41,6 +49,17 @@ def ask_for_token(action: str, identity: Tree, scope: Tree = None, status: int =
     )
 
 
+def validation(action: str, token: Column | Captured, status: int = 200) -> Step:
+    """Return the validation of a token by a service, with the administrator's token."""
+    headers = (
+        ("Accept", text("application/json")),
+        ("X-Auth-Token", (ADMIN_TOKEN,)),
+        ("X-Subject-Token", (token,)),
+        *((_KEEPS_TO_ACCESS_RULES,) if token == ACCESS_RULES_TOKEN else ()),
+    )
+    return Step(action, "GET", text("/auth/tokens"), headers, expect_status=(status,))
+
+
 ISSUE_TOKEN = Scenario(
     name="Authenticate.keystone",
     title="token issue",
@@ -54,17 +73,5 @@ VALIDATE_TOKEN = Scenario(
     name="Keystone.validate_token",
     title="token validation",
     request="GET /v3/auth/tokens (one service validates the users' tokens)",
-    steps=(
-        Step(
-            action="keystone_v3.validate_token",
-            method="GET",
-            path=text("/auth/tokens"),
-            headers=(
-                ("Accept", text("application/json")),
-                ("X-Auth-Token", (ADMIN_TOKEN,)),
-                ("X-Subject-Token", (SUBJECT_TOKEN,)),
-            ),
-            expect_status=(200,),
-        ),
-    ),
+    steps=(validation("keystone_v3.validate_token", SUBJECT_TOKEN),),
 )
