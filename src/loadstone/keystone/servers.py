@@ -24,7 +24,7 @@ class Servers:
 
     def find(self, kind: ResourceKind, **query: str) -> tuple[Resource, ...]:
         """List servers whose names begin with `name__startswith`."""
-        url = self._url()
+        url = self.url()
         if url is None:
             return ()
         named = f"^{re.escape(query['name__startswith'])}"
@@ -48,7 +48,7 @@ class Servers:
 
     def remove(self, thing: Resource) -> None:
         """Remove a server, and wait until it is gone."""
-        api = self._url()
+        api = self.url()
         url = f"{api}/servers/{quote(str(thing.id), safe='')}"
         response = self.identity.call_service(url, "DELETE")
         if not response.ok and response.status_code != _NOT_FOUND:
@@ -71,11 +71,11 @@ class Servers:
         except (AttributeError, KeyError, TypeError, ValueError):
             raise not_json(self.identity.access.cloud, "look up a server", response) from None
 
-    def _url(self) -> str | None:
-        """Return the URL of the compute API, or None if the catalog has none."""
+    def url(self) -> str | None:
+        """Return the URL of the compute API, which is that of all projects; None without one."""
         url = self.identity.access.service_url("compute")
         if not url:
             return None
-        # Some catalogs include the version in the URL, some do not.
-        base = url.rstrip("/")
-        return base if re.search(r"/v2(\.\d+)?(/|$)", base) else f"{base}/v2.1"
+        # Some catalogs include the version in the URL, and the project that the token is for.
+        versioned = re.match(r".*?/v2(\.\d+)?(?=/|$)", url)
+        return versioned[0] if versioned else f"{url.rstrip('/')}/v2.1"

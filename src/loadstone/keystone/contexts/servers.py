@@ -13,6 +13,7 @@ from loadstone.keystone.contexts.reference import choose
 from loadstone.keystone.identity import Identity
 from loadstone.keystone.journal import Journal
 from loadstone.keystone.resources import ANY, ResourceKind, Token, User, counted, server_name
+from loadstone.keystone.servers import Servers
 from loadstone.system.concurrently import each
 
 Say = Callable[[str], None]
@@ -97,13 +98,16 @@ class _Compute:
         body: Mapping[str, Any] | None = None,
     ) -> Any:
         access = self.identity.access
-        url = access.service_url(service)
+        is_compute = service == "compute"
+        url = Servers(self.identity).url() if is_compute else access.service_url(service)
         if url is None:
             raise EnvironmentUnusable(
                 f"context servers needs a service of type {service}, and the catalog of "
                 f"{access.identity_url} has none"
             )
-        url = f"{url.rstrip('/').removesuffix('/v2')}{path}"
+        # Some catalogs include the version in the URL, some do not.
+        base = url if is_compute else url.rstrip("/").removesuffix("/v2")
+        url = f"{base}{path}"
         response = self.identity.call(url, method, body, whom=token)
         if not response.ok:
             raise EnvironmentUnusable(
