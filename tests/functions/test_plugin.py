@@ -64,6 +64,19 @@ def test_a_data_scenario_of_a_plugin_is_the_same_with_the_requests_of_rally(tmp_
         assert not generator.requests_as_rally
 
 
+def test_a_scenario_of_a_plugin_that_leaves_things_gets_users_of_the_run(tmp_path):
+    text = (
+        "from loadstone.keystone.scenarios.model import Scenario\n"
+        "from loadstone.plan.script import Step, text\n"
+        "STEPS = (Step('a', 'POST', text('/a')),)\n"
+        "S = T = Scenario('Team.a', 'a', 'POST /v3/a', STEPS, leaves_with_users=('things',))"
+    )
+    assert load_plugins([written(tmp_path, text)]) == ("Team.a",)
+    (tmp_path / "task.yaml").write_text("Team.a: [{context: {users: {}}}]")
+    [workload] = read(str(tmp_path / "task.yaml")).task.workloads
+    assert [context.may_be_existing for context in workload.contexts] == [False]
+
+
 def test_the_example_runs():
     load_plugins([str(EXAMPLE)])
     with fake_cloud() as (fake, settings):
@@ -117,6 +130,12 @@ def test_task_check_knows_the_arguments_of_an_own_scenario(tmp_path):
             "from loadstone.rally.functions.plugin import scenario\n"
             "@scenario('A.b')\ndef f(): pass",
             "must take the iteration's context",
+        ),
+        (
+            "from loadstone.rally.functions.plugin import scenario\n"
+            "@scenario('A.b')\ndef f(context): pass\n"
+            "@scenario('A.b')\ndef g(context): pass",
+            "has 2 scenarios A.b; give each its own name",
         ),
         *(
             (
