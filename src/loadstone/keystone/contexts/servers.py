@@ -12,7 +12,7 @@ from loadstone.keystone.contexts.model import ExistingServers
 from loadstone.keystone.contexts.reference import choose
 from loadstone.keystone.identity import Identity
 from loadstone.keystone.journal import Journal
-from loadstone.keystone.resources import ANY, ResourceKind, Token, User, counted, server_name
+from loadstone.keystone.resources import ANY, ResourceKind, Token, User, counted, resource_name
 from loadstone.keystone.servers import Servers
 from loadstone.system.concurrently import each
 
@@ -45,8 +45,9 @@ def boot_servers(
         if context.picks_network and ids:
             body["networks"] = [{"uuid": ids[0]}]
         jobs += [(token, body)] * context.per_tenant
-    journal.create(ResourceKind.SERVER, server_name(journal.run_id, ANY))
-    numbered = [(server_name(journal.run_id, str(n)), *job) for n, job in enumerate(jobs)]
+    run_id, kind = journal.run_id, ResourceKind.SERVER
+    journal.create(kind, resource_name(run_id, kind, ANY))
+    numbered = [(resource_name(run_id, kind, n), *job) for n, job in enumerate(jobs)]
     each(lambda job: compute.boot(*job), numbered, _WORKERS, say)
 
 
