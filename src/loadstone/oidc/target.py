@@ -72,10 +72,8 @@ def connected(choice: OidcIssuer) -> Iterator[Provider]:
     loopback_only = not choice.beyond_loopback
     with Http(cloud.endpoint, cloud.tls, loopback_only=loopback_only) as http:
         metadata = Metadata.read(cloud.endpoint, http)
-        yield Provider(
-            cloud.endpoint, metadata, _authenticating(choice.client, metadata), users, http,
-            cloud.tls,
-        )  # fmt: skip
+        client = _authenticating(choice.client, metadata)
+        yield Provider(cloud.endpoint, metadata, client, users, http, cloud.tls)
 
 
 def _authenticating(client: Client, metadata: Metadata) -> Client:
