@@ -55,9 +55,10 @@ def test_what_the_file_does_not_say_is_as_in_rally(good):
     assert workload.description == "Create a user."
 
 
-def test_a_simple_subtask_is_one_workload(good):
+@pytest.mark.parametrize("version", ['"2"', "2", "2.0"])
+def test_a_simple_subtask_is_one_workload(good, version):
     text = """
-version: "2"
+version: VERSION
 title: T
 description: words
 tags: [a, b]
@@ -68,7 +69,7 @@ subtasks:
     scenario: {Dummy.dummy: {sleep: 0.1, anything: [1]}}
     runner: {rps: {times: 20, rps: {start: 1, end: 3, step: 1}, max_concurrency: 5}}
 """
-    task = good(text).task
+    task = good(text.replace("VERSION", version)).task
     assert (task.title, task.description, task.tags) == ("T", "words", ("a", "b"))
     (subtask,) = task.subtasks
     (workload,) = subtask.workloads
