@@ -6,6 +6,7 @@ from typing import cast
 import pytest
 
 from loadstone.cloud.cloud import Endpoint
+from loadstone.errors import EnvironmentUnusable
 from loadstone.oidc.client import Client
 from loadstone.oidc.http import Http, HttpAnswer
 from loadstone.oidc.metadata import Metadata
@@ -25,6 +26,12 @@ def test_a_token_lives_as_long_as_the_provider_says(said: object, life_s: float)
     given = {"access_token": "x"} | ({} if said is None else {"expires_in": said})
     tokens = Tokens.of(HttpAnswer(200, json.dumps(given)), "a grant")
     assert tokens.expires_at == pytest.approx(time() + life_s, abs=10)
+
+
+@pytest.mark.parametrize("text", ["<html>", "[1]", 100_000 * "["])
+def test_an_answer_that_is_no_json_object_says_its_status(text: str) -> None:
+    with pytest.raises(EnvironmentUnusable, match=r"^a grant: HTTP 200$"):
+        Tokens.of(HttpAnswer(200, text), "a grant")
 
 
 class GrantingHttp:

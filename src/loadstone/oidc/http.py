@@ -33,7 +33,7 @@ class HttpAnswer:
         """The JSON object of the body; an empty one if it is none."""
         try:
             value = json.loads(self.text)
-        except ValueError:
+        except (ValueError, RecursionError):
             return {}
         return value if isinstance(value, dict) else {}
 
