@@ -18,7 +18,6 @@ from loadstone.result.model import OF_LAB_HOST
 from loadstone.size.boots import Boots
 from loadstone.size.demand import ROLES, Demand, DemandEstimate, settings_that_differ
 
-UTILISATION = 0.6  # leaves room for two thirds more load
 # Defaults of oslo.db and oslo.cache, if not in the facts of a run.
 POOL, OVERFLOW, CACHE_POOL = 5, 50, 10
 NEGLIGIBLE = 0.005  # requests of a boot: less is shown as 0.00
