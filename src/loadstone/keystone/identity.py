@@ -175,10 +175,8 @@ class Identity:
         If an earlier attempt that seemed to fail has created it, its secret is lost, and another
         name is used.
         """
-        what, path = (
-            "create an application credential",
-            f"/users/{_quoted(user.id)}/application_credentials",
-        )
+        what = "create an application credential"
+        path = f"/users/{_quoted(user.id)}/application_credentials"
         for suffix in ("", "-again"):
             wanted: dict[str, Any] = {"name": f"{name}{suffix}"}
             if access_rules:

@@ -90,9 +90,8 @@ class Scenario:
     steps: Steps
     # Columns of its own, such as passwords that it sets.
     values: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
-    makes: tuple[
-        CreatedByIterations, ...
-    ] = ()  # what its iterations create, with the iteration's number in the name
+    # What its iterations create, with the iteration's number in the name.
+    makes: tuple[CreatedByIterations, ...] = ()
     needs: tuple[Need, ...] = ()
     # Describes what else is removed only with the users; shown to those who bring their own users.
     leaves_with_users: tuple[str, ...] = ()
