@@ -38,8 +38,7 @@ class Calls:
     logs_in_anew: bool = False  # in every iteration, as Rally
 
     needs_actors = False
-    can_use_fleet = False
-    can_be_traced = False
+    is_sent_by_engine = False
     requests_as_rally = False  # a function sends the requests of its library
 
     @property

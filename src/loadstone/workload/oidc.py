@@ -41,8 +41,7 @@ class OidcRequests:
     place: str = ""  # in a task file: "task.yaml:3: "
 
     needs_actors = False  # users are given, and nothing is created
-    can_use_fleet = True
-    can_be_traced = True
+    is_sent_by_engine = True
     requests_as_rally = False
 
     @property

@@ -37,8 +37,7 @@ class Requests:
     retries: Retries = "unread"
 
     needs_actors = True
-    can_use_fleet = True
-    can_be_traced = True
+    is_sent_by_engine = True
 
     @property
     def preview(self) -> GeneratorPreview:
