@@ -159,7 +159,7 @@ class Identity:
 
     def _issued(self, what: str, response: "Response") -> Token:
         if response.status_code != _CREATED:
-            raise self._refused(what, response)
+            raise self._refused(what, response, "nobody")
         expires = str(self._json(what, response, "token", "expires_at"))
         try:
             expires_at = datetime.fromisoformat(expires)
@@ -186,7 +186,7 @@ class Identity:
             if response.status_code != _CONFLICT:
                 break
         if response.status_code != _CREATED:
-            raise self._refused(what, response)
+            raise self._refused(what, response, token)
         credential_id, secret = (
             self._json(what, response, "application_credential", key) for key in ("id", "secret")
         )
@@ -204,7 +204,7 @@ class Identity:
         what = "create a trust"
         response = self.call("/OS-TRUST/trusts", "POST", {"trust": trust}, whom=token)
         if response.status_code != _CREATED:
-            raise self._refused(what, response)
+            raise self._refused(what, response, token)
         return str(self._json(what, response, "trust", "id"))
 
     def create_ec2_credential(self, user: User, token: Token) -> tuple[str, str]:
@@ -212,7 +212,7 @@ class Identity:
         what, path = "create an EC2 credential", f"/users/{_quoted(user.id)}/credentials/OS-EC2"
         response = self.call(path, "POST", {"tenant_id": user.project_id}, whom=token)
         if response.status_code != _CREATED:
-            raise self._refused(what, response)
+            raise self._refused(what, response, token)
         key, secret = (
             self._json(what, response, "credential", part) for part in ("access", "secret")
         )
@@ -373,12 +373,13 @@ class Identity:
         except exceptions.ClientException as error:
             raise unusable(self.access.cloud, error) from None
 
-    def _refused(self, what: str, response: "Response") -> EnvironmentUnusable:
-        """Return the error for a response; Refused if it is definite (4xx)."""
-        cloud = self.access.cloud
+    def _refused(
+        self, what: str, response: "Response", whom: Whom = "admin"
+    ) -> EnvironmentUnusable:
+        """Return the error for a response to somebody; Refused if it is definite (4xx)."""
         hint = ""
-        if response.status_code == _FORBIDDEN:
-            hint = f"; {cloud.lacks_role('to prepare users')}"
+        if response.status_code == _FORBIDDEN and whom == "admin":
+            hint = f"; {self.access.cloud.lacks_role('to prepare users')}"
         refusal = Refused if response.status_code < 500 else EnvironmentUnusable
         return refusal(
             f"{self.access.identity_url}: could not {what}: "
