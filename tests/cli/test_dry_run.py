@@ -123,6 +123,14 @@ def test_a_rising_load_does_not_exceed_what_is_given_as_the_most(tmp_path: Path,
     assert run["in_flight_at_most"] == 8
 
 
+def test_what_happens_once_is_said_so(tmp_path: Path) -> None:
+    [run] = as_data("fault", "--do", "kill keystone service", "--repeats", "1", "--rate", "50")
+    assert [one["load"] for one in run["loads"]] == ["50/s at most for 30 s, once"]
+    (tmp_path / "task.yaml").write_text("Authenticate.keystone: [{runner: {type: serial}}]\n")
+    [run] = as_data("run", "task.yaml")
+    assert [one["load"] for one in run["loads"]] == ["1 at once, for 1 iteration"]
+
+
 def test_a_fault_is_named_and_a_load_after_a_search_is_a_share_of_n() -> None:
     sentence = "kill keystone service"
     [run] = as_data("fault", "--do", sentence, "--repeats", "2")

@@ -112,6 +112,23 @@ def test_a_missing_field_is_named_with_its_place(clouds, url):
     assert str(problem.value) == f"{path}: clouds.prod.auth.password is missing"
 
 
+def test_a_file_of_tls_that_cannot_be_read_is_named_with_its_place(clouds, url, tmp_path):
+    known = entry(url, password=PASSWORD)
+    for missing in (tmp_path / "ca.pem", tmp_path):
+        path = clouds({"clouds": {"prod": known | {"cacert": str(missing)}}})
+        with pytest.raises(InvalidInput) as problem:
+            from_clouds_yaml("prod")
+        said = f"{path}: clouds.prod.cacert: {missing} is not a file that can be read"
+        assert str(problem.value) == said
+
+
+def test_places_that_cannot_be_looked_at_are_passed_over(clouds, url, monkeypatch):
+    clouds({"clouds": {"prod": entry(url, password=PASSWORD)}})
+    # As a folder that may not be entered: nobody knows whether the file is there.
+    monkeypatch.setenv("OS_CLIENT_SECURE_FILE", "/" + 300 * "x")
+    assert from_clouds_yaml("prod").chosen == "--cloud prod"
+
+
 def test_a_file_without_its_section_is_said(clouds):
     path = clouds({"cloud": {"prod": {}}})
     with pytest.raises(InvalidInput) as problem:

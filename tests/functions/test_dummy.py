@@ -9,12 +9,12 @@ from loadstone.engine.callables.context import Context
 from loadstone.engine.callables.model import ITERATION, WAIT, CallPlan
 from loadstone.engine.callables.run import run
 from loadstone.plan.load import ClosedLoad
-from loadstone.rally.functions.catalogue import function_of
+from loadstone.rally.functions.catalogue import FUNCTIONS
 
 
 def call(name, times=1, **arguments):
     load = ClosedLoad(1, iterations=times)
-    return run(CallPlan(function_of(f"Dummy.{name}"), load, arguments))
+    return run(CallPlan(FUNCTIONS[f"Dummy.{name}"], load, arguments))
 
 
 def failed_iterations(called):

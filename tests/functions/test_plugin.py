@@ -16,7 +16,7 @@ from loadstone.plan.load import ClosedLoad
 from loadstone.rally import scenarios
 from loadstone.rally.functions import plugin
 from loadstone.rally.functions.actor import rows
-from loadstone.rally.functions.catalogue import FUNCTIONS, function_of
+from loadstone.rally.functions.catalogue import FUNCTIONS
 from loadstone.rally.functions.plugin import load_plugins
 from loadstone.rally.task.catalogue.scenarios import SCENARIOS
 from loadstone.rally.task.read import read
@@ -64,12 +64,25 @@ def test_a_data_scenario_of_a_plugin_is_the_same_with_the_requests_of_rally(tmp_
         assert not generator.requests_as_rally
 
 
+def test_a_scenario_of_a_plugin_that_leaves_things_gets_users_of_the_run(tmp_path):
+    text = (
+        "from loadstone.keystone.scenarios.model import Scenario\n"
+        "from loadstone.plan.script import Step, text\n"
+        "STEPS = (Step('a', 'POST', text('/a')),)\n"
+        "S = T = Scenario('Team.a', 'a', 'POST /v3/a', STEPS, leaves_with_users=('things',))"
+    )
+    assert load_plugins([written(tmp_path, text)]) == ("Team.a",)
+    (tmp_path / "task.yaml").write_text("Team.a: [{context: {users: {}}}]")
+    [workload] = read(str(tmp_path / "task.yaml")).task.workloads
+    assert [context.may_be_existing for context in workload.contexts] == [False]
+
+
 def test_the_example_runs():
     load_plugins([str(EXAMPLE)])
     with fake_cloud() as (fake, settings):
         called = run(
             CallPlan(
-                function_of("Team.list_servers"),
+                FUNCTIONS["Team.list_servers"],
                 ClosedLoad(1, iterations=2),
                 {"times": 3, "detailed": False},
                 rows=(USER,),
@@ -118,6 +131,12 @@ def test_task_check_knows_the_arguments_of_an_own_scenario(tmp_path):
             "@scenario('A.b')\ndef f(): pass",
             "must take the iteration's context",
         ),
+        (
+            "from loadstone.rally.functions.plugin import scenario\n"
+            "@scenario('A.b')\ndef f(context): pass\n"
+            "@scenario('A.b')\ndef g(context): pass",
+            "has 2 scenarios A.b; give each its own name",
+        ),
         *(
             (
                 "from loadstone.rally.functions.plugin import scenario\n"
@@ -142,9 +161,11 @@ def test_a_plugin_that_cannot_be_used_is_refused_in_one_line(tmp_path, text, wor
     assert before == FUNCTIONS
 
 
-def test_a_plugin_that_is_not_there_is_refused():
+# The second stands for a folder that may not be entered: nobody knows whether the file is there.
+@pytest.mark.parametrize("file", ["/nowhere/own.py", f"/{300 * 'x'}.py"])
+def test_a_plugin_that_is_not_there_is_refused(file):
     with pytest.raises(InvalidInput, match="is no Python file"):
-        load_plugins(["/nowhere/own.py"])
+        load_plugins([file])
 
 
 def test_annotations_that_only_type_checkers_see_are_no_hindrance(tmp_path):

@@ -105,6 +105,19 @@ def test_the_right_to_create_users_is_only_said_of_admins(fake, roles, found):
     assert rows["rights"]["found"].endswith(found)
 
 
+@pytest.mark.usefixtures("named")
+def test_a_role_that_may_not_be_looked_for_is_not_told_to_be_created(fake):
+    fake.disturb = lambda _method, path: 403 if path.endswith("/roles") else None
+    _, rows = doctor()
+    assert not rows["role"]["is_there"]
+    assert "could not list roles: HTTP 403" in rows["role"]["found"]
+    assert rows["role"]["mend"] == "give that role, or measure with --users 0"
+    fake.disturb = lambda _method, _path: None
+    fake.roles = {"r-admin": "admin"}
+    _, rows = doctor()
+    assert rows["role"]["mend"] == "create it: openstack role create member"
+
+
 def test_a_wrong_password_is_one_row_and_exit_code_3(named):
     named(password="wrong-one")
     code, rows = doctor()

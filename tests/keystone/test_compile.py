@@ -84,7 +84,6 @@ def test_tokens_are_issued_for_each_user_and_validated_by_the_admin(fake, access
         plan = compile_plan(SCENARIOS["validate"], access, people, {"token": tokens}, LOAD)
         assert [fake.tokens[t]["id"] for t in plan.columns["token"]] == [u.id for u in people]
         assert fake.tokens[plan.columns["admin_token"][0]]["name"] == "admin"
-        assert len(issue_tokens(access, people, count=7)) == 7
     assert set(plan.columns) == {"token", "admin_token"}
     assert not [token for token in tokens if token.value in repr(tokens) + repr(plan)]
 
@@ -160,6 +159,6 @@ def test_every_scenario_compiles_into_requests(access, journal, scenario):
 
 def test_tokens_and_users_that_do_not_match_row_by_row_are_refused(access, journal):
     with users(access, RUN, UsersSettings(users_per_tenant=2), journal, str) as people:
-        tokens = issue_tokens(access, people, count=3)
+        tokens = issue_tokens(access, (*people, people[0]))
         with pytest.raises(InvalidInput, match="3 tokens were prepared for 2 users"):
             compile_plan(SCENARIOS["rescope"], access, people, {"token": tokens}, LOAD)

@@ -49,6 +49,7 @@ def test_a_damaged_line_is_named_with_where_to_look(fake, access, journal, said)
     said.clear()
     assert clean(access, journal, said.append) == ()
     assert said[0].startswith(f"{journal}:2: cannot be read; what it named may be left")
+    assert said[-1] == f"removed all that its journal tells of in {access.identity_url}"
     assert said[0].endswith(f"names that begin with loadstone-{RUN}")
     assert fake.names("users") == fake.names("domains") == []
 

@@ -35,8 +35,8 @@ def found(reference: dict[str, Any]) -> str:
     [
         ({"id": "x", "name": "m1.tiny"}, "x"),
         ({"id": None, "name": "m1.tiny"}, "f-1"),
-        ({"name": "m1"}, "f-2"),
         ({"regex": "^m1.tiny$"}, "f-1"),
+        ({"name": "2$"}, "f-2"),
         ({"name": "big (4 cores"}, "f-3"),
     ],
 )
@@ -46,5 +46,12 @@ def test_a_flavor_is_chosen_by_id_name_or_pattern(reference: dict[str, Any], cho
 
 @pytest.mark.parametrize("name", ["m2", "m1 ("])
 def test_a_flavor_that_there_is_not_is_named(name: str) -> None:
-    with pytest.raises(EnvironmentUnusable, match="none of the flavors is"):
+    with pytest.raises(EnvironmentUnusable, match=r"^servers: no flavor is"):
         found({"name": name})
+
+
+@pytest.mark.parametrize("reference", [{"name": "m1"}, {"regex": "^m1"}])
+def test_a_pattern_that_several_flavors_have_is_refused(reference: dict[str, Any]) -> None:
+    words = r"^servers: more than one flavor is .*: f-1, f-2$"
+    with pytest.raises(EnvironmentUnusable, match=words):
+        found(reference)

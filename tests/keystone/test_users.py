@@ -9,9 +9,11 @@ from fake_server import handled, serving
 from loadstone.cloud import connect, from_environment
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.keystone.clean import clean, remaining
+from loadstone.keystone.contexts.credentials import with_credentials
 from loadstone.keystone.contexts.users import UsersSettings, users
 from loadstone.keystone.identity import Identity
 from loadstone.keystone.resources import Resource, ResourceKind, Token, User
+from loadstone.keystone.scenarios.model import Need
 
 RUN = "20261121-0931-ab12cd"
 NAME = f"loadstone-{RUN}"
@@ -70,6 +72,17 @@ def test_as_many_calls_at_once_as_told(fake, access, journal, said):
 def test_numbers_below_one_are_refused(field):
     with pytest.raises(InvalidInput, match=f"users.{field} must be at least 1, not 0"):
         UsersSettings(**{field: 0})
+
+
+def test_what_a_user_of_the_run_may_not_do_is_not_laid_to_the_administrator(
+    fake, access, journal, said
+):
+    fake.disturb = lambda _method, path: 403 if path.endswith("/trusts") else None
+    with (
+        pytest.raises(EnvironmentUnusable, match=r"could not create a trust: HTTP 403 as told$"),
+        users(access, RUN, UsersSettings(), journal, said.append) as made,
+    ):
+        with_credentials(access, made, (Need.TRUST,))
 
 
 def test_no_password_is_shown_or_kept(access, journal, said):

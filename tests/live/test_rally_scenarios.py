@@ -12,8 +12,9 @@ from loadstone.keystone.contexts.tokens import issue_tokens
 from loadstone.keystone.contexts.workload import contexts
 from loadstone.keystone.identity import Identity
 from loadstone.keystone.resources import ResourceKind
+from loadstone.keystone.scenarios.build_context import BuildContext
 from loadstone.plan.load import ClosedLoad
-from loadstone.rally.scenarios import BuildContext, scenario
+from loadstone.rally.scenarios import scenario
 from loadstone.rally.task.catalogue.identity import AUTHENTICATE, KEYSTONE
 
 pytestmark = pytest.mark.live

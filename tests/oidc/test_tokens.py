@@ -5,7 +5,8 @@ from typing import cast
 
 import pytest
 
-from loadstone.cloud.cloud import Endpoint, TlsFiles
+from loadstone.cloud.cloud import Endpoint
+from loadstone.errors import EnvironmentUnusable
 from loadstone.oidc.client import Client
 from loadstone.oidc.http import Http, HttpAnswer
 from loadstone.oidc.metadata import Metadata
@@ -14,7 +15,7 @@ from loadstone.oidc.provider import Provider, Tokens
 from loadstone.oidc.scenarios import ProviderWay, named
 from loadstone.oidc.users import OidcUser
 from loadstone.plan.load import OpenLoad
-from loadstone.plan.model import Limits, Placement
+from loadstone.plan.model import Limits, Placement, Tls
 
 
 @pytest.mark.parametrize(
@@ -25,6 +26,12 @@ def test_a_token_lives_as_long_as_the_provider_says(said: object, life_s: float)
     given = {"access_token": "x"} | ({} if said is None else {"expires_in": said})
     tokens = Tokens.of(HttpAnswer(200, json.dumps(given)), "a grant")
     assert tokens.expires_at == pytest.approx(time() + life_s, abs=10)
+
+
+@pytest.mark.parametrize("text", ["<html>", "[1]", 100_000 * "["])
+def test_an_answer_that_is_no_json_object_says_its_status(text: str) -> None:
+    with pytest.raises(EnvironmentUnusable, match=r"^a grant: HTTP 200$"):
+        Tokens.of(HttpAnswer(200, text), "a grant")
 
 
 class GrantingHttp:
@@ -60,7 +67,7 @@ def test_there_are_as_many_sessions_as_the_load_may_use(
         Client("load", "a secret"),
         named_users,
         cast("Http", http),
-        TlsFiles(),
+        Tls(),
     )
     steps, mix = named("oidc-refresh").steps(provider, ProviderWay())
     prepared = PreparedOidc(named("oidc-refresh"), provider, steps, mix, {}, lambda _: None)

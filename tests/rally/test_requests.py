@@ -3,9 +3,10 @@
 import pytest
 
 from loadstone.keystone.scenarios.atomics import atomics
+from loadstone.keystone.scenarios.build_context import BuildContext
 from loadstone.keystone.scenarios.model import ROOT
 from loadstone.plan.script import Text
-from loadstone.rally.scenarios import BuildContext, scenario
+from loadstone.rally.scenarios import scenario
 from loadstone.rally.task.catalogue.identity import KEYSTONE
 
 RUN = "20261121-0931-ab12cd"

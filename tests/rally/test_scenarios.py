@@ -8,9 +8,10 @@ from loadstone.errors import InvalidInput
 from loadstone.keystone.compile import compile_elsewhere
 from loadstone.keystone.resources import is_of_run
 from loadstone.keystone.scenarios.atomics import atomics
+from loadstone.keystone.scenarios.build_context import BuildContext
 from loadstone.plan.load import ClosedLoad
 from loadstone.plan.script import Text
-from loadstone.rally.scenarios import BuildContext, is_data, scenario
+from loadstone.rally.scenarios import is_data, scenario
 from loadstone.rally.task.catalogue.identity import AUTHENTICATE, KEYSTONE
 
 RUN = "20261121-0931-ab12cd"
@@ -142,6 +143,11 @@ def test_a_request_of_the_file_goes_where_its_url_says():
     assert [name for name, _ in step.headers] == ["X-Key", "Content-Type", "Authorization"]
     assert "s3cret" not in repr(built)
     assert compile_elsewhere(built, LOAD).without_secrets().columns["body"] == ("1 values",)
+
+
+def test_a_host_that_is_an_ipv6_address_is_shown_in_brackets():
+    wanted = {"url": "http://[::1]:8080/x", "method": "GET", "status_code": 200}
+    assert scenario("HttpRequests.check_request", wanted).request == "GET http://[::1]:8080"
 
 
 def test_one_of_several_requests_is_chosen_at_random():

@@ -110,9 +110,10 @@ def _of_requests(checked: "Checked") -> "Iterator[Problem]":
     """Yield what the engine cannot send or run, such as unknown arguments of HttpRequests."""
     from loadstone.engine.callables.model import require_room
     from loadstone.errors import InvalidInput
-    from loadstone.rally.functions.catalogue import function_of
+    from loadstone.keystone.scenarios.build_context import DRY_RUN
+    from loadstone.rally.functions.catalogue import FUNCTIONS
     from loadstone.rally.runner import pacing
-    from loadstone.rally.scenarios import DRY_RUN, is_data, scenario
+    from loadstone.rally.scenarios import is_data, scenario
     from loadstone.rally.task.problem import Problem
 
     for workload in checked.task.workloads:
@@ -120,7 +121,7 @@ def _of_requests(checked: "Checked") -> "Iterator[Problem]":
         try:
             if is_data(name):
                 scenario(name, workload.scenario.arguments, DRY_RUN)
-            elif function_of(name) is not None:
+            elif name in FUNCTIONS:
                 pace = pacing(workload.runner)
                 require_room("its runner", pace.load, pace.max_in_flight)
         except InvalidInput as refused:

@@ -1,7 +1,7 @@
 """The target: identity endpoint and credentials from clouds.yaml, OS_* or a lab."""
 
 from loadstone.cloud.access import Access, connect
-from loadstone.cloud.cloud import Cloud, Endpoint, TlsFiles
+from loadstone.cloud.cloud import Cloud, Endpoint
 from loadstone.cloud.permission import require_permission
 from loadstone.cloud.read import from_clouds_yaml, from_environment
 
@@ -9,7 +9,6 @@ __all__ = [
     "Access",
     "Cloud",
     "Endpoint",
-    "TlsFiles",
     "connect",
     "from_clouds_yaml",
     "from_environment",

@@ -4,18 +4,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Self, cast
 from urllib.parse import urlsplit
 
+from loadstone.plan.model import Origin, Tls
+
 if TYPE_CHECKING:
     from keystoneauth1.plugin import BaseAuthPlugin
-
-
-@dataclass(frozen=True, slots=True)
-class TlsFiles:
-    """TLS verification and client certificate; the paths are checked files."""
-
-    verify: bool = True
-    ca_file: str | None = None
-    cert_file: str | None = None
-    key_file: str | None = None
 
 
 _LOOPBACK = ("localhost", "::1")
@@ -53,8 +45,11 @@ class Endpoint:
     @property
     def url(self) -> str:
         """The URL, with its port."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{self.scheme}://{host}:{self.port}{self.path}"
+        return f"{Origin(self.scheme, self.host, self.port).url}{self.path}"
+
+    def origin(self, tls: Tls) -> Origin:
+        """Return where the engine sends requests."""
+        return Origin(self.scheme, self.host, self.port, tls)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +61,7 @@ class Cloud:
     endpoint: Endpoint  # of auth_url
     who: str  # "user admin", for messages
     auth: "BaseAuthPlugin" = field(repr=False, compare=False)  # contains the credentials
-    tls: TlsFiles = TlsFiles()
+    tls: Tls = field(default_factory=Tls)  # its paths are files that can be read
     region: str | None = None
     interface: str = "public"  # of other services: which of their URLs in the catalog is used
     # Where a project or domain could be given, if none is: "OS_PROJECT_NAME (or a domain, ...)".

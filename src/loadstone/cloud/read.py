@@ -16,8 +16,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from loadstone.cloud.cloud import Cloud, Endpoint, TlsFiles
+from loadstone.cloud.cloud import Cloud, Endpoint
 from loadstone.errors import InvalidInput
+from loadstone.plan.model import Tls
 from loadstone.system import yaml_file
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 # Returns the name of a setting as the source calls it.
 Where = Callable[[str], str]
 
+# Settings of a cloud in clouds.yaml that are not in its section `auth`.
+_BESIDE_AUTH = ("auth_type", "cacert", "cert", "key")
 # Variables that select file or cloud, or that collide with parameters of get_one.
 _NOT_SETTINGS = {
     "auth",
@@ -58,7 +61,7 @@ def from_environment(env: Mapping[str, str], chosen: str = "OS_*") -> Cloud:
         from openstack.config import OpenStackConfig
 
         config = OpenStackConfig(load_yaml_config=False, load_envvars=False)
-        return _cloud(config, settings, chosen, _variable)
+        return _cloud(config, settings, chosen, lambda field: f"OS_{field.upper()}")
 
 
 def from_clouds_yaml(name: str) -> Cloud:
@@ -76,12 +79,12 @@ def from_clouds_yaml(name: str) -> Cloud:
         if path is None or name not in names:
             _require_clouds(name, path)
             raise InvalidInput(_unknown(name, path, names, skipped))
-        return _cloud(
-            config,
-            {"cloud": name},
-            f"--cloud {name}",
-            lambda field: f"{path}: clouds.{name}.auth.{field}",
-        )
+
+        def where(field: str) -> str:
+            section = f"clouds.{name}" if field in _BESIDE_AUTH else f"clouds.{name}.auth"
+            return f"{path}: {section}.{field}"
+
+        return _cloud(config, {"cloud": name}, f"--cloud {name}", where)
 
 
 def _files_of_clouds(loader: ModuleType) -> Iterator[Path]:
@@ -89,7 +92,8 @@ def _files_of_clouds(loader: ModuleType) -> Iterator[Path]:
     named = (os.environ.get(f"OS_CLIENT_{kind}_FILE") for kind in ("CONFIG", "SECURE", "VENDOR"))
     usual = (*loader.CONFIG_FILES, *loader.SECURE_FILES, *loader.VENDOR_FILES)
     for file in dict.fromkeys((*named, *usual)):
-        if file and Path(file).is_file():
+        # Path.is_file would raise for a folder that may not be entered; the loader passes over it.
+        if file and os.path.isfile(file):
             yield Path(file)
 
 
@@ -118,10 +122,6 @@ def _unknown(name: str, path: str | None, names: list[str], skipped: list[str]) 
         )
     known = f"it has {', '.join(names)}" if names else "it has no clouds"
     return f"--cloud {name}: no such cloud in {path}; {known}"
-
-
-def _variable(field: str) -> str:
-    return f"OS_{field.upper()}"
 
 
 @contextmanager
@@ -206,6 +206,7 @@ def _cloud(
     plugin = region.get_auth()
     if plugin is None or "auth_url" not in auth:
         raise InvalidInput(f"{where('auth_type')}: this kind of authentication uses no Keystone")
+    scope = f"{where('project_name')} (or a domain, or system_scope)"
     return Cloud(
         chosen=chosen,
         auth_url=str(auth["auth_url"]).rstrip("/"),
@@ -215,7 +216,7 @@ def _cloud(
         tls=_tls(region, where),
         region=region.get_region_name("identity") or None,
         interface=_interface(region),
-        missing_scope="" if _has_scope(region, auth) else _missing_scope(where),
+        missing_scope="" if _has_scope(region, auth) else scope,
     )
 
 
@@ -243,10 +244,6 @@ def _has_scope(region: "CloudRegion", auth: Mapping[str, Any]) -> bool:
     """Return whether a token will be for a project, a domain or the system."""
     is_password = region.config["auth_type"] in {"password", "v3password"}
     return not is_password or any(auth.get(name) for name in _SCOPES)
-
-
-def _missing_scope(where: Where) -> str:
-    return f"{where('project_name')} (or a domain, or system_scope)"
 
 
 def _endpoint(url: str, where: Where) -> Endpoint:
@@ -292,11 +289,17 @@ def _who(auth: Mapping[str, Any]) -> str:
     return "the given identity"
 
 
-def _tls(region: "CloudRegion", where: Where) -> TlsFiles:
+def _tls(region: "CloudRegion", where: Where) -> Tls:
     verify, cert = region.get_requests_verify_args()
     cert_file, key_file = cert if isinstance(cert, tuple) else (cert, cert)
     ca_file = verify if isinstance(verify, str) else None
     for field, path in (("cacert", ca_file), ("cert", cert_file), ("key", key_file)):
-        if path is not None and not os.access(path, os.R_OK):
-            raise InvalidInput(f"{where(field)}: {path} is not a file that can be read")
-    return TlsFiles(bool(verify), ca_file, cert_file, key_file)
+        if path is not None:
+            require_file(path, where(field))
+    return Tls(bool(verify), ca_file, cert_file, key_file)
+
+
+def require_file(path: str, name: str) -> None:
+    """Raise InvalidInput, with the name of the setting, for what is not a file that can be read."""
+    if not os.path.isfile(path) or not os.access(path, os.R_OK):
+        raise InvalidInput(f"{name}: {path} is not a file that can be read")

@@ -157,8 +157,7 @@ def _limited(plan: "Plan", allowance: Allowance) -> "Plan":
     origin = plan.origin
     if not allowance.beyond_loopback:
         # The engine also refuses such addresses; this check has the better message.
-        url = f"{origin.scheme}://{origin.host}:{origin.port}"
-        require_loopback(origin.host, origin.port, url)
+        require_loopback(origin.host, origin.port, origin.url)
     limits = replace(
         plan.limits,
         max_rate_rps=allowance.max_rate_rps,

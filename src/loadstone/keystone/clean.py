@@ -84,7 +84,8 @@ def clean_journal(access: Access, journal: Journal, say: Say) -> tuple[Leftover,
         return _leftovers(remainder, failed)
     for announced in remainder.remaining if remainder else ():
         _note(journal, announced)
-    say(f"removed all that the run made in {access.identity_url}")
+    known = "its journal tells of" if record.unread else "the run made"
+    say(f"removed all that {known} in {access.identity_url}")
     return ()
 
 

@@ -12,26 +12,11 @@ from loadstone.keystone.resources import Token, User
 from loadstone.keystone.scenarios import Scenario
 from loadstone.keystone.scenarios.model import ACCESS_TOKEN, ROOT, TOKEN_COLUMNS
 from loadstone.plan.load import Load
-from loadstone.plan.model import Limits, Origin, Plan, Tls
+from loadstone.plan.model import Limits, Plan
 from loadstone.plan.script import Pause, Step, Text
 
-# From making the plan to the first request, and the difference between clocks.
-_MARGIN_S = 15.0
 # A closed loop that is limited by iterations only.
 _UNKNOWN_LOAD_S = 300.0
-# Of the time that late answers may take (minutes, in a task), tokens must outlast so much.
-_LATE_S = 30.0
-
-
-def origin(access: Access) -> Origin:
-    """Return the origin of the v3 API on the host that the user named."""
-    tls, endpoint = access.cloud.tls, access.endpoint
-    return Origin(
-        endpoint.scheme,
-        endpoint.host,
-        endpoint.port,
-        Tls(tls.verify, tls.ca_file, tls.cert_file, tls.key_file),
-    )
 
 
 def compile_plan(
@@ -48,7 +33,8 @@ def compile_plan(
     """
     if scenario.origin is not None:
         return compile_elsewhere(scenario, load, limits)
-    lasting_s = _lasting_s(load, limits)
+    load_s = load.duration_s if load.duration_s is not None else _UNKNOWN_LOAD_S
+    lasting_s = limits.tokens_last_s(load_s)
     columns = {
         name: _column(name, access, users, tokens, lasting_s, is_open_ended=load.duration_s is None)
         for name in sorted(scenario.columns)
@@ -66,8 +52,15 @@ def compile_plan(
                 f"prepared for {len(users)} users"
             )
     steps = tuple(_below(access.endpoint.path, step) for step in scenario.steps)
-    plan = Plan(origin(access), steps, load, columns, limits, mix=scenario.mix)
-    return replace(plan, connection=scenario.connection)
+    return Plan(
+        access.endpoint.origin(access.cloud.tls),
+        steps,
+        load,
+        columns,
+        limits,
+        connection=scenario.connection,
+        mix=scenario.mix,
+    )
 
 
 def compile_elsewhere(
@@ -97,12 +90,6 @@ def _below(path: str, step: Step | Pause) -> Step | Pause:
             if ROOT in step.path:
                 return replace(step, path=(Text(path.removesuffix("v3")),))
             return replace(step, path=(Text(path), *step.path))
-
-
-def _lasting_s(load: Load, limits: Limits) -> float:
-    """Return how long tokens must stay valid for this load if it begins soon."""
-    load_s = load.duration_s if load.duration_s is not None else _UNKNOWN_LOAD_S
-    return load_s + min(limits.drain_s, _LATE_S) + _MARGIN_S
 
 
 def _column(

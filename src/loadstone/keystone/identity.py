@@ -159,7 +159,7 @@ class Identity:
 
     def _issued(self, what: str, response: "Response") -> Token:
         if response.status_code != _CREATED:
-            raise self._refused(what, response)
+            raise self._refused(what, response, "nobody")
         expires = str(self._json(what, response, "token", "expires_at"))
         try:
             expires_at = datetime.fromisoformat(expires)
@@ -175,10 +175,8 @@ class Identity:
         If an earlier attempt that seemed to fail has created it, its secret is lost, and another
         name is used.
         """
-        what, path = (
-            "create an application credential",
-            f"/users/{_quoted(user.id)}/application_credentials",
-        )
+        what = "create an application credential"
+        path = f"/users/{_quoted(user.id)}/application_credentials"
         for suffix in ("", "-again"):
             wanted: dict[str, Any] = {"name": f"{name}{suffix}"}
             if access_rules:
@@ -188,7 +186,7 @@ class Identity:
             if response.status_code != _CONFLICT:
                 break
         if response.status_code != _CREATED:
-            raise self._refused(what, response)
+            raise self._refused(what, response, token)
         credential_id, secret = (
             self._json(what, response, "application_credential", key) for key in ("id", "secret")
         )
@@ -206,7 +204,7 @@ class Identity:
         what = "create a trust"
         response = self.call("/OS-TRUST/trusts", "POST", {"trust": trust}, whom=token)
         if response.status_code != _CREATED:
-            raise self._refused(what, response)
+            raise self._refused(what, response, token)
         return str(self._json(what, response, "trust", "id"))
 
     def create_ec2_credential(self, user: User, token: Token) -> tuple[str, str]:
@@ -214,7 +212,7 @@ class Identity:
         what, path = "create an EC2 credential", f"/users/{_quoted(user.id)}/credentials/OS-EC2"
         response = self.call(path, "POST", {"tenant_id": user.project_id}, whom=token)
         if response.status_code != _CREATED:
-            raise self._refused(what, response)
+            raise self._refused(what, response, token)
         key, secret = (
             self._json(what, response, "credential", part) for part in ("access", "secret")
         )
@@ -324,6 +322,30 @@ class Identity:
             time.sleep(wait_s)
         return self._send(path, method, body, query, whom)
 
+    def call_service(
+        self,
+        url: str,
+        method: str,
+        body: Mapping[str, Any] | None = None,
+        query: Mapping[str, str] | None = None,
+    ) -> "Response":
+        """Send a request to another service; raise EnvironmentUnusable if it is not reached."""
+        try:
+            return self.call(url, method, body, query)
+        except Unreachable:
+            # The identity service may still be reachable.
+            raise EnvironmentUnusable(f"{url}: no connection") from None
+
+    def refused_by_service(
+        self, url: str | None, what: str, response: "Response"
+    ) -> EnvironmentUnusable:
+        """Return the error for a response of another service; `url` is that of its API."""
+        why = self.access.cloud.lacks_role("for it")
+        hint = f"; {why}" if response.status_code == _FORBIDDEN else ""
+        return EnvironmentUnusable(
+            f"{url}: could not {what}: HTTP {response.status_code} {response.reason}{hint}"
+        )
+
     def _send(
         self,
         path: str,
@@ -351,12 +373,13 @@ class Identity:
         except exceptions.ClientException as error:
             raise unusable(self.access.cloud, error) from None
 
-    def _refused(self, what: str, response: "Response") -> EnvironmentUnusable:
-        """Return the error for a response; Refused if it is definite (4xx)."""
-        cloud = self.access.cloud
+    def _refused(
+        self, what: str, response: "Response", whom: Whom = "admin"
+    ) -> EnvironmentUnusable:
+        """Return the error for a response to somebody; Refused if it is definite (4xx)."""
         hint = ""
-        if response.status_code == _FORBIDDEN:
-            hint = f"; {cloud.lacks_role('to prepare users')}"
+        if response.status_code == _FORBIDDEN and whom == "admin":
+            hint = f"; {self.access.cloud.lacks_role('to prepare users')}"
         refusal = Refused if response.status_code < 500 else EnvironmentUnusable
         return refusal(
             f"{self.access.identity_url}: could not {what}: "

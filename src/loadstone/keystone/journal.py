@@ -126,7 +126,7 @@ class Journal:
         with self._lock:
             replay = self._replay
             if contents is not None and {*replay.remaining} <= {
-                _key_of(one) for one in contents.remaining
+                _key(one) for one in contents.remaining
             }:
                 return contents
             return replay.record(self.run_id)
@@ -245,9 +245,10 @@ class _Replay:
             case "target":
                 self.target = entry["run_id"], entry["chosen"], entry["identity_url"]
             case "create" | "created":
-                self.remaining[_key(entry)] = _thing(entry)
+                thing = _thing(entry)
+                self.remaining[_key(thing)] = thing
             case "removed":
-                self.remaining.pop(_key(entry), None)
+                self.remaining.pop(_key(_thing(entry)), None)
             case "ready":
                 self.ready[entry["id"]] = UserReadiness(entry["grants"], entry["day"])
             case _:
@@ -269,9 +270,5 @@ def _thing(entry: dict[str, str]) -> Resource:
     )
 
 
-def _key(entry: dict[str, str]) -> tuple[str, ...]:
-    return entry["kind"], entry["name"], entry.get("domain_id") or ""
-
-
-def _key_of(thing: Resource) -> tuple[str, ...]:
-    return thing.kind.value, thing.name, thing.domain_id or ""
+def _key(thing: Resource) -> tuple[str, ...]:
+    return thing.kind, thing.name, thing.domain_id or ""

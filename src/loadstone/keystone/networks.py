@@ -2,18 +2,15 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 from loadstone.cloud.access import not_json
 from loadstone.errors import EnvironmentUnusable
-from loadstone.keystone.identity import Identity, Unreachable
+from loadstone.keystone.identity import Identity
 from loadstone.keystone.resources import Resource, ResourceKind
 
-if TYPE_CHECKING:
-    from requests import Response
-
-_NOT_FOUND, _FORBIDDEN = 404, 403
+_NOT_FOUND = 404
 _OF_EXTENSIONS = ("security_groups",)  # that a Neutron may lack
 
 
@@ -73,11 +70,11 @@ class Networks:
         query = "&".join(f"fields={name}" for name in names)
         path, marker = key.replace("_", "-"), ""
         while True:
-            response = self._call(f"{url}/{path}?{query}{marker}", "GET")
+            response = self.identity.call_service(f"{url}/{path}?{query}{marker}", "GET")
             if key in _OF_EXTENSIONS and response.status_code == _NOT_FOUND:
                 return  # this Neutron has none
             if not response.ok:
-                raise self._refused(what, response)
+                raise self.identity.refused_by_service(url, what, response)
             try:
                 page = response.json()
                 things = [{name: one[name] for name in names} for one in page[key]]
@@ -91,10 +88,12 @@ class Networks:
 
     def remove(self, thing: Resource) -> None:
         """Remove a network with its subnets, or a security group."""
+        url = self._url()
         path = f"{thing.kind.replace(' ', '-')}s/{quote(str(thing.id), safe='')}"
-        response = self._call(f"{self._url()}/{path}", "DELETE")
+        response = self.identity.call_service(f"{url}/{path}", "DELETE")
         if not response.ok and response.status_code != _NOT_FOUND:
-            raise self._refused(f"remove {thing.kind} {thing.name}", response)
+            what = f"remove {thing.kind} {thing.name}"
+            raise self.identity.refused_by_service(url, what, response)
 
     def require_service(self) -> str:
         """Return the URL of the network API; EnvironmentUnusable if the catalog has none.
@@ -111,9 +110,9 @@ class Networks:
 
     def _create(self, what: str, path: str, body: Mapping[str, Any], key: str) -> str:
         url = self.require_service()
-        response = self._call(f"{url}/{path}", "POST", body)
+        response = self.identity.call_service(f"{url}/{path}", "POST", body)
         if not response.ok:
-            raise self._refused(what, response)
+            raise self.identity.refused_by_service(url, what, response)
         try:
             return str(response.json()[key]["id"])
         except (AttributeError, KeyError, TypeError, ValueError):
@@ -127,17 +126,3 @@ class Networks:
         # Some catalogs include the version in the URL, some do not.
         base = url.rstrip("/")
         return base if base.endswith("/v2.0") else f"{base}/v2.0"
-
-    def _call(self, url: str, method: str, body: Mapping[str, Any] | None = None) -> "Response":
-        try:
-            return self.identity.call(url, method, body)
-        except Unreachable:
-            # Without the network service, the identity service may still be reachable.
-            raise EnvironmentUnusable(f"{url}: no connection") from None
-
-    def _refused(self, what: str, response: "Response") -> EnvironmentUnusable:
-        why = self.identity.access.cloud.lacks_role("for it")
-        hint = f"; {why}" if response.status_code == _FORBIDDEN else ""
-        return EnvironmentUnusable(
-            f"{self._url()}: could not {what}: HTTP {response.status_code} {response.reason}{hint}"
-        )

@@ -70,8 +70,7 @@ def require_permitted(scenario: Scenario, access: Access, about: str) -> None:
     """
     origin = scenario.origin
     if origin is not None and not access.beyond_loopback:
-        url = f"{about}{origin.scheme}://{origin.host}:{origin.port}"
-        require_loopback(origin.host, origin.port, url, about)
+        require_loopback(origin.host, origin.port, f"{about}{origin.url}", about)
 
 
 def prepare(
@@ -90,7 +89,7 @@ def prepare(
     users = with_credentials(access, users, scenario.needs)
     tokens = {}
     for column in scenario.token_columns:
-        say(f"issuing {len(users)} tokens")
+        say(f"issuing {len(users)} token{'' if len(users) == 1 else 's'}")
         issued = issue_tokens(access, users, column=column, federation=federation)
         tokens[column] = tuple(issued[turn] for turn in turns)
     return PreparedScenario(scenario, tuple(users[turn] for turn in turns), tokens)

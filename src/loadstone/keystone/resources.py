@@ -86,24 +86,12 @@ def domain_name(run_id: str) -> str:
     return f"loadstone-{run_id}"
 
 
-def project_name(run_id: str, number: int) -> str:
-    """Return the name of the run's project with this number."""
-    return f"{domain_name(run_id)}-p{number}"
+def resource_name(run_id: str, kind: ResourceKind, number: int | str) -> str:
+    """Return the name of the run's resource of a kind with this number, or of all by ANY.
 
-
-def user_name(run_id: str, number: int) -> str:
-    """Return the name of the run's user with this number."""
-    return f"{domain_name(run_id)}-u{number}"
-
-
-def group_name(run_id: str, number: int) -> str:
-    """Return the name of the run's group with this number."""
-    return f"{domain_name(run_id)}-g{number}"
-
-
-def role_name(run_id: str, number: int) -> str:
-    """Return the name of the run's role with this number, in its domain."""
-    return f"{domain_name(run_id)}-r{number}"
+    The number of a network is that of its project, a dash, its own.
+    """
+    return f"{domain_name(run_id)}-{kind[0]}{number}"
 
 
 def tree_name(run_id: str, number: int) -> str:
@@ -111,19 +99,9 @@ def tree_name(run_id: str, number: int) -> str:
     return f"{domain_name(run_id)}-t{number}"
 
 
-def network_name(run_id: str, number: str) -> str:
-    """Return the name of a network of the run: its project's number, a dash, its own."""
-    return f"{domain_name(run_id)}-n{number}"
-
-
 def security_group_name(project: str) -> str:
     """Return the name by which a project's group `default` is known; its id is the project's."""
     return f"default of {project}"
-
-
-def server_name(run_id: str, number: str) -> str:
-    """Return the name of the server with this number that a context boots before the load."""
-    return f"{domain_name(run_id)}-s{number}"
 
 
 def iteration_prefix(run_id: str) -> str:

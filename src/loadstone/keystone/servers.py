@@ -2,22 +2,17 @@
 
 import re
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from loadstone.cloud.access import not_json, unusable
+from loadstone.cloud.access import not_json
 from loadstone.errors import EnvironmentUnusable
-from loadstone.keystone.identity import Identity, Unreachable
+from loadstone.keystone.identity import Identity
 from loadstone.keystone.resources import Resource, ResourceKind
-
-if TYPE_CHECKING:
-    from requests import Response
 
 _POLL_S = 0.5
 _PATIENCE_S = 300.0  # Rally's limit for the deletion of a server
-_NOT_FOUND, _FORBIDDEN = 404, 403
+_NOT_FOUND = 404
 _GONE_STATES = ("DELETED", "SOFT_DELETED")
 
 
@@ -29,17 +24,18 @@ class Servers:
 
     def find(self, kind: ResourceKind, **query: str) -> tuple[Resource, ...]:
         """List servers whose names begin with `name__startswith`."""
-        url = self._url()
+        url = self.url()
         if url is None:
             return ()
-        start = query["name__startswith"]
-        response = self._call(
-            f"{url}/servers/detail", "GET", {"all_tenants": "1", "name": f"^{re.escape(start)}"}
+        named = f"^{re.escape(query['name__startswith'])}"
+        response = self.identity.call_service(
+            f"{url}/servers/detail", "GET", query={"all_tenants": "1", "name": named}
         )
+        what = "list the servers of all projects"
         if response.status_code == _NOT_FOUND:
             return ()
         if not response.ok:
-            raise self._refused("list the servers of all projects", response)
+            raise self.identity.refused_by_service(url, what, response)
         try:
             servers = response.json()["servers"]
             return tuple(
@@ -48,15 +44,16 @@ class Servers:
                 if server.get("status") not in _GONE_STATES
             )
         except (AttributeError, KeyError, TypeError, ValueError):
-            cloud = self.identity.access.cloud
-            raise not_json(cloud, "list the servers of all projects", response) from None
+            raise not_json(self.identity.access.cloud, what, response) from None
 
     def remove(self, thing: Resource) -> None:
         """Remove a server, and wait until it is gone."""
-        url = f"{self._url()}/servers/{quote(str(thing.id), safe='')}"
-        response = self._call(url, "DELETE")
+        api = self.url()
+        url = f"{api}/servers/{quote(str(thing.id), safe='')}"
+        response = self.identity.call_service(url, "DELETE")
         if not response.ok and response.status_code != _NOT_FOUND:
-            raise self._refused(f"remove server {thing.name}", response)
+            what = f"remove server {thing.name}"
+            raise self.identity.refused_by_service(api, what, response)
         began_s = time.monotonic()
         while not self._is_gone(url):
             if time.monotonic() - began_s > _PATIENCE_S:
@@ -66,7 +63,7 @@ class Servers:
             time.sleep(_POLL_S)
 
     def _is_gone(self, url: str) -> bool:
-        response = self._call(url, "GET")
+        response = self.identity.call_service(url, "GET")
         if response.status_code == _NOT_FOUND:
             return True
         try:
@@ -74,37 +71,11 @@ class Servers:
         except (AttributeError, KeyError, TypeError, ValueError):
             raise not_json(self.identity.access.cloud, "look up a server", response) from None
 
-    def _url(self) -> str | None:
-        """Return the URL of the compute API, or None if the catalog has none."""
-        from keystoneauth1.exceptions import CatalogException, ClientException
-
-        access = self.identity.access
-        try:
-            url = access.session.get_endpoint(
-                service_type="compute",
-                interface=access.cloud.interface,
-                region_name=access.cloud.region,
-            )
-        except CatalogException:
-            return None
-        except ClientException as error:
-            raise unusable(access.cloud, error) from None
+    def url(self) -> str | None:
+        """Return the URL of the compute API, which is that of all projects; None without one."""
+        url = self.identity.access.service_url("compute")
         if not url:
             return None
-        # Some catalogs include the version in the URL, some do not.
-        base = str(url).rstrip("/")
-        return base if re.search(r"/v2(\.\d+)?(/|$)", base) else f"{base}/v2.1"
-
-    def _call(self, url: str, method: str, query: Mapping[str, str] | None = None) -> "Response":
-        try:
-            return self.identity.call(url, method, query=query)
-        except Unreachable:
-            # Without the compute service, the identity service may still be reachable.
-            raise EnvironmentUnusable(f"{url}: no connection") from None
-
-    def _refused(self, what: str, response: "Response") -> EnvironmentUnusable:
-        why = self.identity.access.cloud.lacks_role("for it")
-        hint = f"; {why}" if response.status_code == _FORBIDDEN else ""
-        return EnvironmentUnusable(
-            f"{self._url()}: could not {what}: HTTP {response.status_code} {response.reason}{hint}"
-        )
+        # Some catalogs include the version in the URL, and the project that the token is for.
+        versioned = re.match(r".*?/v2(\.\d+)?(?=/|$)", url)
+        return versioned[0] if versioned else f"{url.rstrip('/')}/v2.1"

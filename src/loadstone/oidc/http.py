@@ -1,13 +1,15 @@
 """Single requests to a provider, for discovery and preparation; load does not use it."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
 from loadstone.cloud.body import BodyTooLong, CappedBody
-from loadstone.cloud.cloud import Endpoint, TlsFiles
+from loadstone.cloud.cloud import Endpoint
 from loadstone.errors import EnvironmentUnusable
+from loadstone.plan.model import Tls
 from loadstone.system.http_date import own_date
 
 if TYPE_CHECKING:
@@ -29,11 +31,9 @@ class HttpAnswer:
     @property
     def json(self) -> Mapping[str, Any]:
         """The JSON object of the body; an empty one if it is none."""
-        import json
-
         try:
             value = json.loads(self.text)
-        except ValueError:
+        except (ValueError, RecursionError):
             return {}
         return value if isinstance(value, dict) else {}
 
@@ -59,7 +59,7 @@ def _adapter(*, loopback_only: bool) -> "HTTPAdapter":
 class Http:
     """HTTP to one origin, without redirects, proxies, cookies or a netrc file."""
 
-    def __init__(self, endpoint: Endpoint, tls: TlsFiles, *, loopback_only: bool) -> None:
+    def __init__(self, endpoint: Endpoint, tls: Tls, *, loopback_only: bool) -> None:
         import requests
 
         self._base = Endpoint(endpoint.scheme, endpoint.host, endpoint.port, "").url

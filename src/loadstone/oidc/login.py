@@ -179,10 +179,10 @@ class _Browser:
                 f"it leads to {parts.scheme}://{parts.netloc}, and only {base} was named to be "
                 "loaded"
             )
-        is_absolute = link.startswith("/") or urlsplit(link).scheme
-        if not is_absolute:
-            raise self._impossible(f"it follows the relative link {link[:40]!r}, which cannot be "
-                                   "measured")  # fmt: skip
+        if not link.startswith("/") and not urlsplit(link).scheme:
+            raise self._impossible(
+                f"it follows the relative link {link[:40]!r}, which cannot be measured"
+            )
         return f"{parts.path or '/'}{f'?{parts.query}' if parts.query else ''}"
 
     def _get(self, path: str) -> HttpAnswer:
@@ -205,8 +205,11 @@ class _Browser:
 
     def _cookies(self, path: str) -> dict[str, str]:
         asked = urlsplit(path).path
-        fitting = [f"{name}={value}" for (name, place), value in self.cookies.items()
-                   if asked == place or asked.startswith(place.rstrip("/") + "/")]  # fmt: skip
+        fitting = [
+            f"{name}={value}"
+            for (name, place), value in self.cookies.items()
+            if asked == place or asked.startswith(place.rstrip("/") + "/")
+        ]
         return {"Cookie": "; ".join(fitting)} if fitting else {}
 
     def _impossible(self, why: str) -> EnvironmentUnusable:

@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import cycle, islice
-from typing import Self
 from urllib.parse import parse_qs, quote, urlsplit
 
 from loadstone.errors import EnvironmentUnusable
@@ -32,8 +31,8 @@ from loadstone.oidc.scenarios import (
 )
 from loadstone.oidc.users import OidcUser
 from loadstone.plan.load import ClosedLoad, Load
-from loadstone.plan.model import Limits, Origin, Placement, Plan, Tls
-from loadstone.plan.script import Column, Step, Steps, WeightedScript
+from loadstone.plan.model import Limits, Placement, Plan
+from loadstone.plan.script import Steps, WeightedScript, columns_of
 
 Say = Callable[[str], None]
 # Refreshes in flight need a refresh token each; the rest of a rotation waits in between.
@@ -41,11 +40,6 @@ LEAST_SESSIONS = 64
 MOST_SESSIONS = 1024
 MOST_TOKENS = 64  # access tokens of as many users, in turn; each costs a login
 PROOF_KEYS = 256  # verifiers and challenges, in turn
-# From making the plan to the first request, and the difference between clocks.
-_MARGIN_S = 15.0
-# Of the time that late answers may take (minutes, in a task), tokens must outlast so much: their
-# life at a provider is often 300 s (Keycloak's default).
-_LATE_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +58,6 @@ class PreparedOidc:
         """The names of the samples' actions."""
         return tuple(step.action for step in self.steps)
 
-    def of_run(self, _run_id: str) -> Self:
-        """Return itself: iterations create nothing that has a name."""
-        return self
-
     def plan(self, load: Load, limits: Limits, placement: Placement) -> Plan:
         """Return the engine's plan for this load; issues the tokens that it uses up."""
         needs = self.scenario.needs
@@ -84,9 +74,9 @@ class PreparedOidc:
             # Iterations without a session wait for one, as for a connection.
             most = min(limits.max_connections, len(sessions))
             limits = replace(limits, max_connections=most)
-        used = {name for step in self.steps for name in _columns_of(step)}
+        used = columns_of(self.steps)
         return Plan(
-            origin(self.provider),
+            self.provider.endpoint.origin(self.provider.tls),
             self.steps,
             load,
             {name: values for name, values in columns.items() if name in used},
@@ -96,17 +86,6 @@ class PreparedOidc:
             chains=chains,
             cookies=Need.LOGIN in needs,
         )
-
-
-def origin(provider: Provider) -> Origin:
-    """Return the origin of the provider."""
-    endpoint, tls = provider.endpoint, provider.tls
-    return Origin(
-        endpoint.scheme,
-        endpoint.host,
-        endpoint.port,
-        Tls(tls.verify, tls.ca_file, tls.cert_file, tls.key_file),
-    )
 
 
 def try_once(scenario: OidcScenario, provider: Provider) -> ProviderWay:
@@ -253,10 +232,12 @@ def _access_tokens(provider: Provider, *, first_only: bool = False) -> tuple[Tok
 def _access_columns(
     provider: Provider, load: Load, limits: Limits, say: Say
 ) -> dict[str, tuple[str, ...]]:
-    say(f"issuing {min(max(len(provider.users), 1), MOST_TOKENS)} access tokens")
+    count = min(max(len(provider.users), 1), MOST_TOKENS)
+    say(f"issuing {count} access token{'' if count == 1 else 's'}")
     tokens = _access_tokens(provider)
     left_s = min(one.expires_at for one in tokens) - time.time()
-    lasting_s = _lasting_s(load, limits)
+    # How long a closed loop takes that is limited by iterations only is not known: it may begin.
+    lasting_s = limits.tokens_last_s(load.duration_s or 0.0)
     if left_s < lasting_s:
         raise EnvironmentUnusable(
             f"the access tokens expire in {max(left_s, 0.0):.0f} s, and this load needs them for "
@@ -300,19 +281,3 @@ def _columns(provider: Provider) -> dict[str, tuple[str, ...]]:
         NONCE.column: tuple(new_state() for _ in keys),
         STATE.column: (new_state(),),
     }
-
-
-def _columns_of(step: object) -> tuple[str, ...]:
-    if not isinstance(step, Step):
-        return ()
-    return tuple(
-        part.column for template in step.templates for part in template if isinstance(part, Column)
-    )
-
-
-def _lasting_s(load: Load, limits: Limits) -> float:
-    """Return how long tokens must stay valid for this load if it begins soon.
-
-    How long a closed loop takes that is limited by iterations only is not known: it may begin.
-    """
-    return (load.duration_s or 0.0) + min(limits.drain_s, _LATE_S) + _MARGIN_S

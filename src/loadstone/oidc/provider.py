@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from time import time
 from urllib.parse import urlencode
 
-from loadstone.cloud.cloud import Endpoint, TlsFiles
+from loadstone.cloud.cloud import Endpoint
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.oidc.client import Client
 from loadstone.oidc.http import Http, HttpAnswer
 from loadstone.oidc.metadata import Metadata
 from loadstone.oidc.users import OPTION, OidcUser
+from loadstone.plan.model import Tls
 
 SCOPE = "openid"
 HTTP_OK = 200
@@ -80,7 +81,7 @@ class Provider:
     client: Client
     users: tuple[OidcUser, ...] = field(repr=False)
     http: Http = field(repr=False)
-    tls: TlsFiles
+    tls: Tls
 
     @property
     def url(self) -> str:

@@ -1,7 +1,7 @@
 """Scenarios of OpenID Connect by their names on the command line."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from enum import StrEnum
 from urllib.parse import quote
@@ -268,16 +268,18 @@ def _send_form(login: LoginWay) -> Steps:
         is_last = number == len(login.to_code) - 1
         link = f"resume_{number + 1}"
         kept = LinkCapture("code", parameter="code") if is_last else LinkCapture(link)
-        after: Template = (
-            Text("/"),
-            Captured("form_action" if number == 0 else f"resume_{number}"),
-        )
         if number == 0:
-            step = Step("oidc.login", "POST", after, (_HTML, _FORM_TYPE), (*hidden, *fields),
-                        (status,), (kept,))  # fmt: skip
+            request = Step(
+                "oidc.login",
+                "POST",
+                (Text("/"), Captured("form_action")),
+                (_HTML, _FORM_TYPE),
+                (*hidden, *fields),
+            )
         else:
-            step = Step(f"oidc.resume_{number}", "GET", after, (_HTML,), (), (status,), (kept,))
-        steps.append(step)
+            place = (Text("/"), Captured(f"resume_{number}"))
+            request = Step(f"oidc.resume_{number}", "GET", place, (_HTML,))
+        steps.append(replace(request, expect_status=(status,), captures=(kept,)))
     return tuple(steps)
 
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from loadstone.cloud.cloud import Cloud, Endpoint, TlsFiles
+from loadstone.cloud.cloud import Cloud, Endpoint
 from loadstone.cloud.permission import require_permission
+from loadstone.cloud.read import require_file
 from loadstone.errors import InvalidInput
 from loadstone.oidc.client import Client
 from loadstone.oidc.http import Http
@@ -16,6 +17,7 @@ from loadstone.oidc.metadata import Metadata
 from loadstone.oidc.provider import Provider
 from loadstone.oidc.users import OPTION as USERS_OPTION
 from loadstone.oidc.users import OidcUser, read_users
+from loadstone.plan.model import Tls
 
 Say = Callable[[str], None]
 CA_VARIABLE = "SSL_CERT_FILE"  # the engine reads it, too
@@ -47,7 +49,7 @@ class OidcIssuer:
             raise InvalidInput(f"{self.chosen}: {wrong}") from None
         who = f"client {self.client.id}"
         chosen = self.chosen if self.lab is None else f"--lab {self.lab}"
-        return Cloud(chosen, self.url, endpoint, who, NoAuth(), _tls())
+        return Cloud(chosen, self.url, endpoint, who, NoAuth(), _tls(endpoint))
 
     @cached_property
     def users(self) -> tuple[OidcUser, ...]:
@@ -70,10 +72,8 @@ def connected(choice: OidcIssuer) -> Iterator[Provider]:
     loopback_only = not choice.beyond_loopback
     with Http(cloud.endpoint, cloud.tls, loopback_only=loopback_only) as http:
         metadata = Metadata.read(cloud.endpoint, http)
-        yield Provider(
-            cloud.endpoint, metadata, _authenticating(choice.client, metadata), users, http,
-            cloud.tls,
-        )  # fmt: skip
+        client = _authenticating(choice.client, metadata)
+        yield Provider(cloud.endpoint, metadata, client, users, http, cloud.tls)
 
 
 def _authenticating(client: Client, metadata: Metadata) -> Client:
@@ -83,5 +83,8 @@ def _authenticating(client: Client, metadata: Metadata) -> Client:
     return Client(client.id, client.secret, client.redirect_uri, in_body)
 
 
-def _tls() -> TlsFiles:
-    return TlsFiles(ca_file=os.environ.get(CA_VARIABLE) or None)
+def _tls(endpoint: Endpoint) -> Tls:
+    ca_file = os.environ.get(CA_VARIABLE) or None
+    if ca_file is not None and endpoint.scheme == "https":
+        require_file(ca_file, CA_VARIABLE)
+    return Tls(ca_file=ca_file)

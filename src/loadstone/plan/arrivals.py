@@ -1,5 +1,6 @@
 """Due times of an open loop, identical to those of the Rust pacer, for Python callers."""
 
+import itertools
 import math
 from collections.abc import Iterator
 from typing import assert_never
@@ -26,7 +27,7 @@ def due_s(load: OpenLoop) -> Iterator[float]:
 
 def _staged(load: StagedLoad) -> Iterator[float]:
     pieces = _pieces(load.stages)
-    counts = _even() if load.arrivals == "constant" else _poisson(load.seed)
+    counts = itertools.count(0.0) if load.arrivals == "constant" else _poisson(load.seed)
     index, end_s = 0, load.duration_s
     for number, count in enumerate(counts):
         # The last stage that has begun by then, so iterations fall after a stage at rate 0.
@@ -57,13 +58,6 @@ def _within_s(stage: Stage, left: float) -> float:
     slope = (stage.to_rps - stage.from_rps) / stage.duration_s
     square = stage.from_rps * stage.from_rps + 2 * slope * left
     return 2 * left / (stage.from_rps + math.sqrt(max(square, 0.0)))
-
-
-def _even() -> Iterator[float]:
-    number = 0
-    while True:
-        yield float(number)
-        number += 1
 
 
 def _poisson(seed: int) -> Iterator[float]:

@@ -3,14 +3,21 @@
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from loadstone.plan.load import Load
 from loadstone.plan.script import Steps, WeightedScript
-from loadstone.plan.trace import Trace
+
+if TYPE_CHECKING:
+    from loadstone.plan.trace import Trace  # needs numpy
 
 Http = Literal["1.1", "2"]
 Retries = Literal["unread", "never"]
+# From making a plan to its first request, and the difference between clocks.
+_MARGIN_S = 15.0
+# Of the time that late answers may take (minutes, in a task), tokens must outlast so much: their
+# life at a provider is often 300 s (Keycloak's default).
+_LATE_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +39,12 @@ class Origin:
     port: int
     tls: Tls = Tls()
 
+    @property
+    def url(self) -> str:
+        """The URL, with its port and without a path."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{self.scheme}://{host}:{self.port}"
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -52,6 +65,10 @@ class Limits:
     # The engine connects to loopback only; only the gate sets this to False, with the user's
     # permission.
     loopback_only: bool = True
+
+    def tokens_last_s(self, load_s: float) -> float:
+        """Return how long tokens must stay valid for a load of this duration that begins soon."""
+        return load_s + min(self.drain_s, _LATE_S) + _MARGIN_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +125,7 @@ class Plan:
     # If none is free, the iteration fails (NONE_FREE).
     chains: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
     cookies: bool = False  # each iteration keeps its own, and begins without any
-    trace: Trace | None = None  # requests that carry a `traceparent`; None: none
+    trace: "Trace | None" = None  # requests that carry a `traceparent`; None: none
 
     @property
     def resumes_tls(self) -> bool | None:

@@ -165,6 +165,14 @@ class Pause:
 Steps = tuple[Step | Pause, ...]
 
 
+def columns_of(steps: Steps) -> frozenset[str]:
+    """Return the columns that steps use."""
+    requests = [step for step in steps if isinstance(step, Step)]
+    parts = [part for step in requests for template in step.templates for part in template]
+    used = {part.column for part in parts if isinstance(part, Column)}
+    return frozenset(used | {part.one_time_code for part in parts if isinstance(part, OneTimeCode)})
+
+
 @dataclass(frozen=True, slots=True)
 class WeightedScript:
     """The next `steps` of the plan are one script, chosen with probability weight / sum of weights.

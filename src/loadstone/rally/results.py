@@ -49,8 +49,8 @@ class _Task:
 def import_file(
     store: Store,
     path: Path,
-    say: Say = lambda _line: None,
-    require: Callable[[Run], None] = lambda _run: None,
+    say: Say,
+    require: Callable[[Run], None],
 ) -> tuple[str, ...]:
     """Import every task of a file of Rally's results; return the run ids.
 

@@ -27,8 +27,12 @@ def pacing(runner: Runner, rally_processes: int | None = None) -> Pacing:
         case Constant():
             closed = ClosedLoad(runner.concurrency, iterations=runner.times)
             return Pacing(closed, runner.timeout_s)
+        case ConstantForDuration(duration_s=0):
+            closed = ClosedLoad(runner.concurrency, iterations=runner.concurrency)
+            return Pacing(closed, runner.timeout_s)
         case ConstantForDuration():
-            return Pacing(_for_duration(runner), runner.timeout_s)
+            closed = ClosedLoad(runner.concurrency, duration_s=runner.duration_s)
+            return Pacing(closed, runner.timeout_s)
         case Serial():
             return Pacing(ClosedLoad(1, iterations=runner.times))
         case Rps():
@@ -36,12 +40,6 @@ def pacing(runner: Runner, rally_processes: int | None = None) -> Pacing:
             return Pacing(load, runner.timeout_s, runner.max_concurrency)
         case _:
             assert_never(runner)
-
-
-def _for_duration(runner: ConstantForDuration) -> Load:
-    if runner.duration_s == 0:
-        return ClosedLoad(runner.concurrency, iterations=runner.concurrency)
-    return ClosedLoad(runner.concurrency, duration_s=runner.duration_s)
 
 
 def _open(runner: Rps) -> Load:

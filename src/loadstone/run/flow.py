@@ -74,13 +74,13 @@ def run_on(
 def _untraced(config: RunConfig) -> Iterator[str]:
     """Yield which measurements `--trace-share` does not reach."""
     for one in config.measurements if config.trace_share else ():
-        if not one.generator.can_be_traced:
+        if not one.generator.is_sent_by_engine:
             yield f"{one.heading}: Python functions send requests without traceparent"
 
 
 def _require_fleet_possible(config: RunConfig) -> None:
     for one in config.measurements:
-        if not one.generator.can_use_fleet:
+        if not one.generator.is_sent_by_engine:
             raise InvalidInput(
                 f"{one.heading}: Python functions run on this machine, without --fleet"
             )

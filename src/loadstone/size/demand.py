@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from math import log
 from statistics import fmean
+from typing import Self
 
 from loadstone.analysis.interval import of_logs
 from loadstone.analysis.model import Trial
@@ -42,6 +43,21 @@ class DemandEstimate:
     value: float
     low: float | None = None
     high: float | None = None
+
+    @classmethod
+    def of_logs(cls, logs: Sequence[float]) -> Self:
+        """Return the geometric mean of values, by their logarithms."""
+        found = of_logs(logs)
+        return cls(found.mean, found.low, found.high)
+
+    def times(self, factor: float) -> "DemandEstimate":
+        """Return the multiple of it."""
+        low, high = self.low, self.high
+        return DemandEstimate(
+            self.value * factor,
+            None if low is None else low * factor,
+            None if high is None else high * factor,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +155,7 @@ def _demand(name: str, found: list[tuple[Run, Measurement]], like: Run | None) -
         cpu_s=tuple(
             (role, estimate) for role in roles if (estimate := _estimate(trials, role)) is not None
         ),
-        service_s=_service_s([trial for trial, _ in light]),
+        service_s=DemandEstimate.of_logs([log(one.stats.service.mean_s) for one, _ in light]),
         is_light=all(is_light for _, is_light in light),
         statements=_figure(trials, "statements_per_request"),
         cache_gets=_figure(trials, "cache_gets_per_request"),
@@ -168,8 +184,7 @@ def _estimate(trials: Sequence[tuple[str, Trial]], role: Role) -> DemandEstimate
         for _, costs in groupby(values, key=lambda one: one[0])
     ]
     logs = by_run if len(by_run) >= RUNS_FOR_SCATTER else [log(cost) for _, cost in values]
-    found = of_logs(logs)
-    return DemandEstimate(found.mean, found.low, found.high)
+    return DemandEstimate.of_logs(logs)
 
 
 def _cost(trial: Trial, role: Role) -> float:
@@ -193,11 +208,6 @@ def _fastest(measurement: Measurement) -> tuple[Trial, bool]:
     fastest = min(ended, key=lambda trial: trial.stats.service.mean_s)
     most = max(trial.stats.throughput_rps for trial in ended)
     return fastest, fastest.stats.throughput_rps <= LIGHT_SHARE * most
-
-
-def _service_s(trials: Sequence[Trial]) -> DemandEstimate:
-    found = of_logs([log(trial.stats.service.mean_s) for trial in trials])
-    return DemandEstimate(found.mean, found.low, found.high)
 
 
 def _figure(trials: Sequence[tuple[str, Trial]], name: str) -> float | None:

@@ -1,6 +1,7 @@
 """A sizing as a report."""
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Any
 
 from loadstone.diagnosis.demand import cpu_name, role_name
@@ -20,7 +21,7 @@ from loadstone.report.section import (
 from loadstone.report.sections.tables import columns
 from loadstone.size.boots import Boots
 from loadstone.size.demand import DemandEstimate
-from loadstone.size.sizing import ConnectionsNeeded, Sizing, round_up
+from loadstone.size.sizing import Sizing, round_up
 
 
 def report_of(found: Sizing) -> Report:
@@ -66,15 +67,16 @@ def _section(found: Sizing, subject: str) -> Section:
             for role, one in found.cores
         ),
         statements=tuple(map(Statement, (_full(found), *found.assumptions))),
-        tables=(_needs(found), _costs(found)),
+        tables=(
+            Table(
+                "What it needs",
+                columns("what", numbers=("needed", "95 %")),
+                tuple(map(Row, _rows(found))),
+                is_primary=True,
+            ),
+            _costs(found),
+        ),
         data={"title": subject, "scenario": ""},
-    )
-
-
-def _needs(found: Sizing) -> Table:
-    rows = tuple(map(Row, _rows(found)))
-    return Table(
-        "What it needs", columns("what", numbers=("needed", "95 %")), rows, is_primary=True
     )
 
 
@@ -84,23 +86,23 @@ def _data(found: Sizing) -> dict[str, Any]:
         "utilisation": found.utilisation,
         "boots": _boots(found.boots),
         "rates_rps": {one.demand.scenario: one.rate_rps for one in found.loads},
-        "cores": {role.value: _estimate(one) for role, one in found.cores},
+        "cores": {role.value: asdict(one) for role, one in found.cores},
         "workers": _whole(found.workers),
         "cores_per_node": found.cores_per_node,
         "nodes": _whole(found.nodes),
-        "database": _connections(found.database) | {"statements_rps": found.statements_rps}
+        "database": asdict(found.database) | {"statements_rps": found.statements_rps}
         if found.database
         else None,
-        "memcached": _connections(found.cache) | {"gets_rps": found.cache_gets_rps}
+        "memcached": asdict(found.cache) | {"gets_rps": found.cache_gets_rps}
         if found.cache
         else None,
-        "measured_machine_full_at": _estimate(found.full_at),
+        "measured_machine_full_at": asdict(found.full_at),
         "demands": [
             {
                 "scenario": one.demand.scenario,
                 "title": one.demand.title,
-                "cpu_ms": {role.value: _estimate(cpu, 1e3) for role, cpu in one.demand.cpu_s},
-                "service_ms": _estimate(one.demand.service_s, 1e3),
+                "cpu_ms": {role.value: asdict(cpu.times(1e3)) for role, cpu in one.demand.cpu_s},
+                "service_ms": asdict(one.demand.service_s.times(1e3)),
                 "statements": one.demand.statements,
                 "cache_gets": one.demand.cache_gets,
                 "trials": one.demand.trials,
@@ -184,19 +186,6 @@ def _whole_cells(one: DemandEstimate) -> tuple[str, str]:
     return str(value), figures.MISSING if low is None or high is None else f"{low} to {high}"
 
 
-def _estimate(one: DemandEstimate, factor: float = 1.0) -> dict[str, float | None]:
-    low, high = one.low, one.high
-    return {
-        "value": one.value * factor,
-        "low": None if low is None else low * factor,
-        "high": None if high is None else high * factor,
-    }
-
-
 def _whole(one: DemandEstimate) -> dict[str, int | None]:
     value, low, high = round_up(one)
     return {"value": value, "low": low, "high": high}
-
-
-def _connections(one: ConnectionsNeeded) -> dict[str, Any]:
-    return {"held": one.held, "limit": one.limit, "busy": one.busy}

@@ -18,7 +18,6 @@ from loadstone.result.model import OF_LAB_HOST
 from loadstone.size.boots import Boots
 from loadstone.size.demand import ROLES, Demand, DemandEstimate, settings_that_differ
 
-UTILISATION = 0.6  # leaves room for two thirds more load
 # Defaults of oslo.db and oslo.cache, if not in the facts of a run.
 POOL, OVERFLOW, CACHE_POOL = 5, 50, 10
 NEGLIGIBLE = 0.005  # requests of a boot: less is shown as 0.00
@@ -75,7 +74,7 @@ def size(
     The loads must include the Keystone requests of `boots`.
     """
     cores = tuple(
-        (role, _scaled(total, 1 / utilisation))
+        (role, total.times(1 / utilisation))
         for role in ROLES
         if (total := _total(loads, role)) is not None
     )
@@ -92,7 +91,7 @@ def size(
         cores=cores,
         workers=workers,
         cores_per_node=each,
-        nodes=_scaled(front, 1 / each),
+        nodes=front.times(1 / each),
         database=_database(loads, facts, count, utilisation),
         cache=_cache(facts, count, utilisation),
         statements_rps=_rate([(one.rate_rps, one.demand.statements) for one in loads]),
@@ -129,7 +128,7 @@ def round_up(estimate: DemandEstimate) -> tuple[int, int | None, int | None]:
 def _total(loads: Sequence[Load], role: Role) -> DemandEstimate | None:
     """Return the busy cores of a role under all loads."""
     parts = [
-        _scaled(estimate, load.rate_rps)
+        estimate.times(load.rate_rps)
         for load in loads
         if (estimate := load.demand.of(role)) is not None
     ]
@@ -147,20 +146,10 @@ def _sum(parts: Iterable[DemandEstimate]) -> DemandEstimate:
     return DemandEstimate(value, max(0.0, value - hypot(*lows)), value + hypot(*highs))
 
 
-def _scaled(one: DemandEstimate, factor: float) -> DemandEstimate:
-    low, high = one.low, one.high
-    return DemandEstimate(
-        one.value * factor,
-        None if low is None else low * factor,
-        None if high is None else high * factor,
-    )
-
-
 def _workers(loads: Sequence[Load], cores: DemandEstimate, utilisation: float) -> DemandEstimate:
     """Return the number of occupied workers, at least one for each busy core."""
-    held = _scaled(
-        _sum(_scaled(one.demand.service_s, one.rate_rps) for one in loads), 1 / utilisation
-    )
+    busy = _sum(one.demand.service_s.times(one.rate_rps) for one in loads)
+    held = busy.times(1 / utilisation)
     return held if held.value >= cores.value else cores
 
 

@@ -13,7 +13,7 @@ from loadstone.cloud.access import NEVER_S
 from loadstone.cloud.cloud import Endpoint
 from loadstone.cloud.permission import FLAG, is_loopback
 from loadstone.errors import EnvironmentUnusable, LoadstoneError
-from loadstone.keystone.identity import Identity
+from loadstone.keystone.identity import Identity, Refused
 from loadstone.keystone.resources import ResourceKind
 from loadstone.system.http_date import own_date
 from loadstone.target.reservation import measured_by
@@ -26,6 +26,7 @@ MOST_APART_S = 5.0  # clocks that are set by NTP differ by milliseconds
 OURS = "loadstone-"  # how the names of what runs create begin
 ADMIN = "admin"  # by Keystone's policies, who has this role creates users
 MEMBER = "member"
+USERS_NEED = "give that role, or measure with --users 0"
 SHOWN = 3
 
 
@@ -156,7 +157,7 @@ def _rights(identity: Identity) -> TargetCheck:
         "rights",
         False,
         f"HTTP {response.status_code}: {cloud.lacks_role(purpose)}",
-        "give that role, or measure with --users 0",
+        USERS_NEED,
         is_needed=False,
     )
 
@@ -165,6 +166,8 @@ def _role(identity: Identity) -> Iterator[TargetCheck]:
     """Check for the role that users of a run get."""
     try:
         identity.role_id(MEMBER)
+    except Refused as refused:
+        yield TargetCheck("role", False, str(refused), USERS_NEED, is_needed=False)
     except EnvironmentUnusable as problem:
         mend = f"create it: openstack role create {MEMBER}"
         yield TargetCheck("role", False, str(problem), mend, is_needed=False)

@@ -5,16 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from loadstone.cloud import (
-    Cloud,
-    from_clouds_yaml,
-    from_environment,
-)
-from loadstone.cloud.cloud import Endpoint, TlsFiles
+from loadstone.cloud import Cloud, from_clouds_yaml, from_environment
+from loadstone.cloud.cloud import Endpoint
 from loadstone.errors import InvalidInput
 from loadstone.keystone.contexts.users_file import read_users
 from loadstone.keystone.federation import Federation
 from loadstone.oidc.target import OidcIssuer
+from loadstone.plan.model import Tls
 
 if TYPE_CHECKING:
     from loadstone.lab.keystone.settings import LabSettings
@@ -80,7 +77,7 @@ class WebService:
         from keystoneauth1.noauth import NoAuth
 
         endpoint = Endpoint.parse(self.url)
-        tls = TlsFiles(self.verify)
+        tls = Tls(self.verify)
         return Cloud(self.url, self.url, endpoint, "nobody", NoAuth(), tls)
 
 

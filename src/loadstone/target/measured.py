@@ -1,18 +1,14 @@
 """Targets for a measurement: connected, reserved, watched."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, assert_never
 
-from loadstone.cloud import (
-    connect,
-    from_environment,
-    require_permission,
-)
+from loadstone.cloud import connect, from_environment, require_permission
 from loadstone.diagnosis.demand import Setup
-from loadstone.diagnosis.service import KEYSTONE, PROVIDER, WEB_SERVICE
+from loadstone.diagnosis.service import KEYSTONE, PROVIDER, WEB_SERVICE, MeasuredService
 from loadstone.keystone.contexts.existing import directory_users
 from loadstone.keystone.rust import UNSERVED
 from loadstone.monitor.identity_requests import AccessLogs
@@ -75,50 +71,27 @@ def measured_target(choice: TargetChoice, say: Say) -> Iterator[Target]:
                 host.up(choice.name, choice.pairs, say, owned=True, purged=True)
                 with remote_target(host, host.measure(choice.name), say, choice) as target:
                     yield target
-        case NamedTarget(lab=str(name)):
+        case NamedTarget(lab=str(name)) | OidcIssuer(lab=str(name)):
             from loadstone.lab.deployment import find
-            from loadstone.lab.measurement import measuring
 
-            with (
-                measuring(find(name).folder, find(name).place, anyway=choice.anyway) as reservation,
-                connected(choice, say) as target,
-                watching(find(name), say, choice.watched) as watch,
-            ):
-                yield replace(
-                    target, reservation=reservation, watch=watch, access_log=_logs(find(name), say)
-                )
+            lab = find(name)
+            if isinstance(choice, OidcIssuer):
+                way = _provider_lab(choice, lab, say)
+            else:
+                way = connected(choice, say)
+            with _on_lab(lab, way, say, choice.watched, anyway=choice.anyway) as target:
+                yield target
         case NamedTarget():
-            with (
-                connected(choice, say) as target,
-                reserved(target.access.endpoint, anyway=choice.anyway) as reservation,
-                watching_service(target.access.endpoint, say, choice.watched, KEYSTONE) as (
-                    members,
-                    watch,
-                ),
-            ):
-                yield replace(target, members=members, watch=watch, reservation=reservation)
+            with _on_service(connected(choice, say), choice, say, KEYSTONE) as target:
+                yield target
         case OwnLab():
-            from loadstone.lab.measurement import measuring
-
-            with (
-                own_lab(choice, say) as started,
-                measuring(started.folder, started.place) as reservation,
-                _connected_own(started, say) as target,
-                watching(started, say) as watch,
-            ):
-                yield replace(
-                    target, reservation=reservation, watch=watch, access_log=_logs(started, say)
-                )
+            with own_lab(choice, say) as lab, _on_lab(lab, _connected_own(lab, say), say) as target:
+                yield target
         case WebService():
-            endpoint = choice.cloud.endpoint
-            with (
-                web_service(choice, say) as target,
-                reserved(endpoint, anyway=choice.anyway) as reservation,
-                watching_service(endpoint, say, choice.watched, WEB_SERVICE) as (members, watch),
-            ):
-                yield replace(target, members=members, watch=watch, reservation=reservation)
+            with _on_service(web_service(choice, say), choice, say, WEB_SERVICE) as target:
+                yield target
         case OidcIssuer():
-            with _measured_provider(choice, say) as target:
+            with _on_service(oidc_target(choice, say), choice, say, PROVIDER) as target:
                 yield target
         case ReferenceService():
             with (
@@ -131,39 +104,58 @@ def measured_target(choice: TargetChoice, say: Say) -> Iterator[Target]:
 
 
 @contextmanager
-def _connected_own(lab: "Deployment", say: Say) -> Iterator[Target]:
-    """Connect to a lab that this process has started."""
-    provider = issuer_of_lab(lab.name)
-    if provider is None:
-        with connected_lab(lab, say) as target:
-            yield target
-        return
-    with oidc_target(provider, say) as target:
-        yield of_lab(target, lab)
+def _on_lab(
+    lab: "Deployment",
+    way: AbstractContextManager[Target],
+    say: Say,
+    watched: tuple[str, ...] = (),
+    *,
+    anyway: bool = False,
+) -> Iterator[Target]:
+    """Reserve a lab of this machine, connect to it in a `way`, and watch it."""
+    from loadstone.lab.measurement import measuring
+
+    with (
+        measuring(lab.folder, lab.place, anyway=anyway) as reservation,
+        way as target,
+        watching(lab, say, watched) as watch,
+    ):
+        logs = lab.access_logs()
+        access_log = AccessLogs.opened(logs, say) if logs else None
+        yield replace(target, reservation=reservation, watch=watch, access_log=access_log)
 
 
 @contextmanager
-def _measured_provider(choice: OidcIssuer, say: Say) -> Iterator[Target]:
-    """Connect to a provider: a lab, or one that is known by its issuer."""
-    if choice.lab is None:
-        endpoint = choice.cloud.endpoint
+def _on_service(
+    way: AbstractContextManager[Target],
+    choice: NamedTarget | WebService | OidcIssuer,
+    say: Say,
+    service: MeasuredService,
+) -> Iterator[Target]:
+    """Connect in a `way` to a service that was not chosen as a lab; reserve and watch it."""
+    with way as target:
+        endpoint = target.access.endpoint
         with (
-            oidc_target(choice, say) as target,
             reserved(endpoint, anyway=choice.anyway) as reservation,
-            watching_service(endpoint, say, choice.watched, PROVIDER) as (members, watch),
+            watching_service(endpoint, say, choice.watched, service) as (members, watch),
         ):
             yield replace(target, members=members, watch=watch, reservation=reservation)
-        return
-    from loadstone.lab.deployment import find
-    from loadstone.lab.measurement import measuring
 
-    lab = find(choice.lab)
-    with (
-        measuring(lab.folder, lab.place, anyway=choice.anyway) as reservation,
-        oidc_target(choice, say) as target,
-        watching(lab, say, choice.watched) as watch,
-    ):
-        yield replace(of_lab(target, lab), reservation=reservation, watch=watch)
+
+@contextmanager
+def _connected_own(lab: "Deployment", say: Say) -> Iterator[Target]:
+    """Connect to a lab that this process has started."""
+    provider = issuer_of_lab(lab.name)
+    way = connected_lab(lab, say) if provider is None else _provider_lab(provider, lab, say)
+    with way as target:
+        yield target
+
+
+@contextmanager
+def _provider_lab(choice: OidcIssuer, lab: "Deployment", say: Say) -> Iterator[Target]:
+    """Connect to a lab that is a provider."""
+    with oidc_target(choice, say) as target:
+        yield of_lab(target, lab)
 
 
 @contextmanager
@@ -202,8 +194,3 @@ def remote_target(
         yield (
             replace(target, users=partial(directory_users, access, entries)) if entries else target
         )
-
-
-def _logs(lab: "Deployment", say: Say) -> AccessLogs | None:
-    paths = lab.access_logs()
-    return AccessLogs.opened(paths, say) if paths else None

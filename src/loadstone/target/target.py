@@ -5,9 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from loadstone.cloud import (
-    Access,
-)
+from loadstone.cloud import Access
 from loadstone.diagnosis.resources import Watch
 from loadstone.keystone.federation import Federation
 from loadstone.keystone.resources import User

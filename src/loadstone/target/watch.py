@@ -22,20 +22,13 @@ Say = Callable[[str], None]
 
 
 @contextmanager
-def watching(lab: "Deployment | None", say: Say, more: tuple[str, ...] = ()) -> Iterator[Watch]:
+def watching(lab: "Deployment", say: Say, more: tuple[str, ...] = ()) -> Iterator[Watch]:
     """Read resources of this machine and of a lab until the end; say what cannot be read."""
-    if lab is None:
-        sources, setup = open_sources(lambda: None, (), more), Setup()
-    else:
-        from loadstone.lab import deployment
+    from loadstone.lab import deployment
 
-        # Read each time: parts may have been restarted.
-        name = lab.name
-        sources, setup = (
-            open_sources(lambda: deployment.load(name).members(), lab.statistics(), more),
-            lab.setup(),
-        )
-    with watching_sources(sources, setup, say) as watch:
+    name = lab.name  # read each time: parts may have been restarted
+    sources = open_sources(lambda: deployment.load(name).members(), lab.statistics(), more)
+    with watching_sources(sources, lab.setup(), say) as watch:
         yield watch
 
 

@@ -14,10 +14,11 @@ from loadstone.errors import InvalidInput
 from loadstone.keystone.contexts.model import Context, Users
 from loadstone.keystone.contexts.workload import evenly
 from loadstone.keystone.scenarios import SCENARIOS, Scenario, is_named, named
+from loadstone.keystone.scenarios.build_context import DRY_RUN
 from loadstone.oidc.scenarios import PREFIX as OIDC
 from loadstone.plan.json_value import Json
 from loadstone.plan.model import Limits, Placement
-from loadstone.rally.scenarios import DRY_RUN, is_data
+from loadstone.rally.scenarios import is_data
 from loadstone.rally.scenarios import scenario as rally_scenario
 from loadstone.rally.task import messages
 from loadstone.rally.task.catalogue.own import OIDC_PLATFORM, entry_of
@@ -26,6 +27,7 @@ from loadstone.rally.task.checked import Checked
 from loadstone.rally.task.model import Workload
 from loadstone.rally.task.problem import TaskInvalid
 from loadstone.rally.task.read import check_tree
+from loadstone.rally.task.spec import runner_text
 from loadstone.rally.task.tree import Path, Tree, parse
 from loadstone.result.model import Measurement
 from loadstone.search import low_load, profiling
@@ -177,8 +179,8 @@ def _of_checked(checked: Checked, number: int) -> Searched:
     workload = workloads[number - 1]
     place = f"{workload.file}:{workload.line}"
     _require_engine(workload.scenario.name, f"{place}: {workload.scenario.name}")
-    runner = json.dumps(workload.spec.runner)[1:-1].replace('"', "")
-    left_out = [("runner of the task", f"{runner}; not used, the search chooses the load")]
+    runner = f"{runner_text(workload.spec)}; not used, the search chooses the load"
+    left_out = [("runner of the task", runner)]
     if workload.hooks:
         left_out.append(("hooks of the task", f"{len(workload.hooks)}, not run"))
     about = _of_workload(workload, place)

@@ -192,10 +192,11 @@ def _measurement(
         max_connections=most, request_timeout_s=terms.timeout_s, drain_s=terms.timeout_s
     )
     share = "" if terms.rate_rps is not None else f" ({100 * terms.load:.0f} % of N)"
+    times = "once" if terms.repeats == 1 else f"{terms.repeats} times"
     parameters = (
         *searched.parameters,
         ("fault", fault.sentence),
-        ("load", f"{rate_rps:.3g}/s{share} for {seconds:.0f} s, {terms.repeats} times"),
+        ("load", f"{rate_rps:.3g}/s{share} for {seconds:.0f} s, {times}"),
         ("fault at", f"{terms.baseline_s:.3g} s"),
         ("time-out", f"{terms.timeout_s:g} s"),
         ("users", searched.users),

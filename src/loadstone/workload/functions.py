@@ -10,13 +10,13 @@ from loadstone.engine.callables.model import DRAIN_S, CallPlan, Function
 from loadstone.engine.callables.model import FailureGroup as CallFailure
 from loadstone.engine.gate import Allowance
 from loadstone.errors import EnvironmentUnusable, InvalidInput
-from loadstone.keystone.contexts.workload import Actors
+from loadstone.keystone.contexts.workload import Actors, announce
 from loadstone.keystone.journal import Journal
 from loadstone.keystone.resources import iteration_prefix, of_iterations
 from loadstone.plan.json_value import Json
 from loadstone.plan.load import BandLoad, ClosedLoad
 from loadstone.rally.functions.actor import rows, settings
-from loadstone.rally.functions.catalogue import service_of, sweep_of
+from loadstone.rally.functions.catalogue import SERVICES, SWEEPS, Sweep
 from loadstone.search.model import TrialRequest
 from loadstone.target.target import Target
 from loadstone.workload.generator import GeneratorPreview, Load, Loaded, LoadTerms, Say
@@ -38,14 +38,13 @@ class Calls:
     logs_in_anew: bool = False  # in every iteration, as Rally
 
     needs_actors = False
-    can_use_fleet = False
-    can_be_traced = False
+    is_sent_by_engine = False
     requests_as_rally = False  # a function sends the requests of its library
 
     @property
     def preview(self) -> GeneratorPreview:
         """What an iteration creates; which requests it sends, its library decides."""
-        sweep = sweep_of(self.name)
+        sweep = SWEEPS.get(self.name)
         return GeneratorPreview(creates=() if sweep is None else (f"{sweep.made.kind}",))
 
     @property
@@ -55,7 +54,7 @@ class Calls:
 
     def require_permitted(self, target: Target) -> None:
         """Refuse a service that is on another machine according to the catalog."""
-        needed = service_of(self.name)
+        needed = SERVICES.get(self.name)
         if needed is not None:
             try:
                 target.access.service_url(needed)
@@ -64,7 +63,7 @@ class Calls:
 
     def require_usable(self, target: Target) -> None:
         """Refuse a scenario whose service the cloud does not have."""
-        needed = service_of(self.name)
+        needed = SERVICES.get(self.name)
         if needed is not None and target.access.service_url(needed) is None:
             raise EnvironmentUnusable(
                 f"{self.place}{self.name} needs a service of type {needed}, and the catalog of "
@@ -109,47 +108,40 @@ class Calls:
                 called.outputs_dropped,
             )
 
-        if actors is None:
+        sweep = SWEEPS.get(self.name)
+        if actors is None or sweep is None:
             yield load
             return
-        self._announce(target, actors)
+        actors.note_security_groups(target.access)
+        announce(actors.journal, (sweep.made,))
         try:
             yield load
         finally:
-            self._sweep(target, own, own_settings, actors.journal, say)
+            if own:
+                say("removing what the iterations left in other services")
+                _sweep(sweep, own, own_settings, target, actors.journal, say)
 
-    def _announce(self, target: Target, actors: Actors) -> None:
-        sweep = sweep_of(self.name)
-        if sweep is not None:
-            actors.note_security_groups(target.access)
-            journal = actors.journal
-            thing = of_iterations(journal.run_id, sweep.made)
-            journal.create(thing.kind, thing.name, thing.domain_id)
 
-    def _sweep(
-        self,
-        target: Target,
-        own: tuple[dict[str, str], ...],
-        own_settings: Mapping[str, str],
-        journal: Journal,
-        say: Say,
-    ) -> None:
-        """Remove as the users what iterations created; the admin's clean-up removes the rest."""
-        sweep = sweep_of(self.name)
-        if sweep is None or not own:
-            return
-        say("removing what the iterations left in other services")
-        load = ClosedLoad(min(SWEEPERS, len(own)), iterations=len(own))
-        # Clean-up is no part of the load time that the user gave.
-        allowance = Allowance(SWEEP_RPS, SWEEP_S, target.access.beyond_loopback)
-        called = gate.call(CallPlan(sweep.function, load, {}, own, own_settings), allowance)
-        if called.failures:
-            say(f"  its users could not remove all of it: {called.failures[0].cause}")
-        elif not called.measured.interrupted:
-            journal.removed(of_iterations(journal.run_id, sweep.made))
-        if called.measured.interrupted:
-            # The admin's clean-up removes the rest; then the run ends.
-            raise KeyboardInterrupt
+def _sweep(
+    sweep: Sweep,
+    own: tuple[dict[str, str], ...],
+    own_settings: Mapping[str, str],
+    target: Target,
+    journal: Journal,
+    say: Say,
+) -> None:
+    """Remove as the users what iterations created; the admin's clean-up removes the rest."""
+    load = ClosedLoad(min(SWEEPERS, len(own)), iterations=len(own))
+    # Clean-up is no part of the load time that the user gave.
+    allowance = Allowance(SWEEP_RPS, SWEEP_S, target.access.beyond_loopback)
+    called = gate.call(CallPlan(sweep.function, load, {}, own, own_settings), allowance)
+    if called.failures:
+        say(f"  its users could not remove all of it: {called.failures[0].cause}")
+    elif not called.measured.interrupted:
+        journal.removed(of_iterations(journal.run_id, sweep.made))
+    if called.measured.interrupted:
+        # The admin's clean-up removes the rest; then the run ends.
+        raise KeyboardInterrupt
 
 
 def as_failure(failure: CallFailure) -> Failure:

@@ -72,12 +72,8 @@ class LoadGenerator(Protocol):
         """Whether it needs users or a journal even without a context."""
 
     @property
-    def can_use_fleet(self) -> bool:
-        """Whether a fleet can send it; Python functions only run on this machine."""
-
-    @property
-    def can_be_traced(self) -> bool:
-        """Whether its requests can carry a `traceparent` of the engine's."""
+    def is_sent_by_engine(self) -> bool:
+        """Whether a fleet can send it, with a `traceparent`; else functions of this machine do."""
 
     @property
     def requests_as_rally(self) -> bool:

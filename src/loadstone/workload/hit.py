@@ -82,13 +82,13 @@ def hit_group(terms: HitTerms) -> MeasurementGroup:
     )
     request = f"{terms.method} {terms.shown_url}"
     scenario = replace(scenario, name=NAME, title=request, request=request)
-    most = most_connections(terms.max_connections)
-    is_closed = isinstance(terms.load, ClosedLoad)
-    words = (
-        f"{terms.load.workers} at once for {terms.load.duration_s:g} s"
-        if isinstance(terms.load, ClosedLoad)
-        else f"{terms.load.rate_rps:g}/s for {terms.load.duration_s:g} s"
-    )
+    load = terms.load
+    if isinstance(load, ClosedLoad):
+        how, purpose, connections = f"{load.workers} at once", "closed loop", load.workers
+    else:
+        how, purpose = f"{load.rate_rps:g}/s", "a constant rate"
+        connections = most_connections(terms.max_connections)
+    words = f"{how} for {load.duration_s:g} s"
     measurement = MeasurementConfig(
         record=Measurement(
             scenario=NAME,
@@ -105,13 +105,13 @@ def hit_group(terms: HitTerms) -> MeasurementGroup:
         generator=Requests(
             scenario,
             limits=Limits(
-                max_connections=terms.load.workers if isinstance(terms.load, ClosedLoad) else most,
+                max_connections=connections,
                 request_timeout_s=terms.timeout_s,
                 drain_s=terms.timeout_s,
             ),
             placement=terms.placement,
         ),
-        policy=Fixed(TrialRequest(terms.load, "closed loop" if is_closed else "a constant rate")),
+        policy=Fixed(TrialRequest(load, purpose)),
         heading=f"{request}: {words}",
         goal=goal(terms.objectives),
     )

@@ -41,8 +41,7 @@ class OidcRequests:
     place: str = ""  # in a task file: "task.yaml:3: "
 
     needs_actors = False  # users are given, and nothing is created
-    can_use_fleet = True
-    can_be_traced = True
+    is_sent_by_engine = True
     requests_as_rally = False
 
     @property
@@ -61,7 +60,7 @@ class OidcRequests:
     def prepared(
         self,
         target: Target,
-        run_id: str,
+        run_id: str,  # noqa: ARG002 (iterations create nothing that has a name)
         actors: Actors | None,  # noqa: ARG002 (users are given)
         say: Say,
     ) -> Iterator[Load]:
@@ -70,14 +69,13 @@ class OidcRequests:
 
         def load(request: TrialRequest, terms: LoadTerms) -> Loaded:
             limits = limits_of_trial(self.limits, request)
-            fresh = prepared.of_run(run_id)
-            plan = fresh.plan(request.load, limits, self.placement)
+            plan = prepared.plan(request.load, limits, self.placement)
             plan = replace(
                 plan,
                 retries=self.sending.retries,
                 connection="iteration" if self.sending.opens_connections else "kept",
             )
-            return send(plan, fresh.actions, terms)
+            return send(plan, prepared.actions, terms)
 
         yield load
 

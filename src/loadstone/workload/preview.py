@@ -173,7 +173,8 @@ def _policy(one: MeasurementConfig, max_rate_rps: float) -> tuple[str, float, fl
         case Fixed(request=request):
             return _words(request.load), _seconds(request.load), _rate(request.load, max_rate_rps)
         case Repeats(request=request, count=count) | Interleaved(request=request, most=count):
-            words = f"{_words(request.load)}, {count} times at most"
+            times = "once" if count == 1 else f"{count} times at most"
+            words = f"{_words(request.load)}, {times}"
             seconds = min(count * _seconds(request.load), one.budget_s)
             return words, seconds, _rate(request.load, max_rate_rps)
         case _:
@@ -183,7 +184,7 @@ def _policy(one: MeasurementConfig, max_rate_rps: float) -> tuple[str, float, fl
 def _words(load: Load) -> str:
     match load:
         case ClosedLoad():
-            ends = [f"{load.iterations:,} iterations"] if load.iterations else []
+            ends = [_count(load.iterations, "iteration")] if load.iterations else []
             ends += [f"{load.duration_s:g} s"] if load.duration_s is not None else []
             return f"{load.workers} at once, for {' or '.join(ends)}"
         case BandLoad():

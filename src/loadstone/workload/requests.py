@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from loadstone.engine import gate
 from loadstone.engine.gate import Allowance
 from loadstone.errors import InvalidInput
-from loadstone.keystone.compile import origin
 from loadstone.keystone.contexts.workload import Actors
 from loadstone.keystone.identity import Identity
 from loadstone.keystone.prepared import prepare, require_credentials, require_permitted
@@ -38,8 +37,7 @@ class Requests:
     retries: Retries = "unread"
 
     needs_actors = True
-    can_use_fleet = True
-    can_be_traced = True
+    is_sent_by_engine = True
 
     @property
     def preview(self) -> GeneratorPreview:
@@ -57,7 +55,8 @@ class Requests:
         require_credentials(self.scenario, target.access, target.federation, self.place)
         if self.placement.http != "2":
             return
-        where = self.scenario.origin or origin(target.access)
+        access = target.access
+        where = self.scenario.origin or access.endpoint.origin(access.cloud.tls)
         # The engine connects and looks when it prepares a load; this one is not started.
         plan = Plan(
             where,
@@ -66,7 +65,7 @@ class Requests:
             limits=Limits(max_connections=1),
             placement=Placement(http="2"),
         )
-        with gate.prepare(plan, Allowance(1.0, 1.0, target.access.beyond_loopback)):
+        with gate.prepare(plan, Allowance(1.0, 1.0, access.beyond_loopback)):
             pass
 
     @contextmanager

@@ -1,6 +1,5 @@
 """The workloads of a task file as measurements."""
 
-import json
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -10,17 +9,19 @@ from typing import Any
 from loadstone.engine.callables.model import MOST_WORKERS, require_room
 from loadstone.engine.limits import MOST_CONNECTIONS, most_connections
 from loadstone.errors import InvalidInput
+from loadstone.keystone.scenarios.build_context import DRY_RUN
 from loadstone.oidc import scenarios as oidc
 from loadstone.oidc.target import OidcIssuer
 from loadstone.plan.hooks import has_faults
 from loadstone.plan.load import ClosedLoad, OpenLoop, peak_rps
 from loadstone.plan.model import Limits, Placement, Retries
-from loadstone.rally.functions.catalogue import function_of, service_of
+from loadstone.rally.functions.catalogue import FUNCTIONS, SERVICES
 from loadstone.rally.runner import Pacing, pacing
-from loadstone.rally.scenarios import DRY_RUN, has_requests_of_rally, is_data, scenario
+from loadstone.rally.scenarios import has_requests_of_rally, is_data, scenario
 from loadstone.rally.steps import MOST_STEPS, RisingLoad
 from loadstone.rally.task.catalogue.own import OIDC_PLATFORM, entry_of
 from loadstone.rally.task.model import Rps, Runner, Task, Workload
+from loadstone.rally.task.spec import runner_text
 from loadstone.result.model import Measurement
 from loadstone.search.model import TrialRequest
 from loadstone.workload.generator import LoadGenerator
@@ -99,7 +100,7 @@ def _measurement(
         ),
         generator=_generator(terms, workload, found, place),
         policy=policy,
-        heading=f"{number}: {workload.scenario.name}, {_runner_text(workload.spec.runner)}",
+        heading=f"{number}: {workload.scenario.name}, {runner_text(workload.spec)}",
         criteria=workload.sla,
         hooks=workload.hooks,
     )
@@ -120,7 +121,7 @@ def _generator(terms: TaskTerms, workload: Workload, pace: Pacing, place: str) -
         except InvalidInput as refused:
             raise InvalidInput(f"{place}{name}: {refused}") from None
         return Requests(built, arguments, limits, terms.placement, as_rally, place, retries)
-    function = function_of(name)
+    function = FUNCTIONS.get(name)
     if function is None:
         raise InvalidInput(f"{place}{name} cannot be carried out yet")
     if terms.placement.http != "1.1":
@@ -133,7 +134,7 @@ def _generator(terms: TaskTerms, workload: Workload, pace: Pacing, place: str) -
 
     require_room(f"{place}{name}", pace.load, pace.max_in_flight)
     # Without a cloud there is nothing to log in to.
-    logs_in_anew = terms.requests_as_rally and service_of(name) is not None
+    logs_in_anew = terms.requests_as_rally and name in SERVICES
     how = (pace.timeout_s, pace.max_in_flight, logs_in_anew)
     return Calls(name, place, function, arguments, *how)
 
@@ -179,7 +180,7 @@ def _requests(terms: TaskTerms, rising: RisingLoad, workload: Workload) -> Itera
 
 def _has_room(workload: Workload, pace: Pacing) -> bool:
     """Whether there may be as many workers; only those of Python functions are limited."""
-    if function_of(workload.scenario.name) is None or not isinstance(pace.load, ClosedLoad):
+    if workload.scenario.name not in FUNCTIONS or not isinstance(pace.load, ClosedLoad):
         return True
     return pace.load.workers <= MOST_WORKERS
 
@@ -193,13 +194,9 @@ def _request(
         connections = pace.load.workers
     elif isinstance(workload.runner, Rps):  # Rally's default is as many as there are iterations
         wanted = pace.max_in_flight or workload.runner.times
-        most = MOST_CONNECTIONS if function_of(name) is None else MOST_WORKERS
+        most = MOST_WORKERS if name in FUNCTIONS else MOST_CONNECTIONS
         connections = most_connections(min(wanted, most))
     return TrialRequest(pace.load, name, max_connections=connections, runner=runner)
-
-
-def _runner_text(runner: Mapping[str, Any]) -> str:
-    return json.dumps(runner)[1:-1].replace('"', "")
 
 
 def _pacing(terms: TaskTerms, runner: Runner) -> Pacing:

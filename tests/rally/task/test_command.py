@@ -6,8 +6,6 @@ import pytest
 from click.testing import CliRunner
 
 from loadstone.cli.task import task
-from loadstone.rally.functions import nova
-from loadstone.rally.task.catalogue.scenarios import SERVER_NAMES
 
 GOOD = "version: 2\ntitle: T\nsubtasks:\n- title: S\n  scenario: {Authenticate.keystone: {}}\n"
 TRAP = GOOD + "  sla: {max_avg_duration: 1}\n"
@@ -82,7 +80,6 @@ def test_a_server_takes_what_nova_can_be_asked_for(write):
     bad = run("check", write(good.replace("nics:", "nicks:")))
     assert bad.exit_code == 2
     assert 'did you mean "nics"?' in bad.output
-    assert set(SERVER_NAMES) == set(nova._NAMES)
 
 
 def test_arguments_from_stdin_that_are_no_text_are_refused(write):

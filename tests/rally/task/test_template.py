@@ -186,9 +186,3 @@ def test_a_template_without_end_takes_no_more_memory_than_it_may(kind, tmp_path)
 def test_a_loop_without_output_is_stopped_by_its_cpu_time():
     said = refusal("{% for i in range(90000) %}{% for j in range(90000) %}{% endfor %}{% endfor %}")
     assert "it may use 3 s of CPU" in said
-
-
-def test_a_file_of_10_mb_is_refused_before_it_is_looked_at():
-    assert (
-        refusal("a" * 10_000_000) == "task.yaml: the file is larger than 2 MB, which no task needs"
-    )

@@ -18,12 +18,13 @@ from loadstone.system.concurrently import each
 
 _NAME = "loadstone"
 _ROLE = "member"
+_WORKERS = 8
 # What a service that lists and reads servers would be allowed.
 _ACCESS_RULES = ({"service": "compute", "method": "GET", "path": "/v2.1/servers/*"},)
 
 
 def with_credentials(
-    access: Access, users: Sequence[User], needs: Iterable[Need], workers: int = 8
+    access: Access, users: Sequence[User], needs: Iterable[Need]
 ) -> tuple[User, ...]:
     """Return the users, each with the credentials or roles that a scenario needs."""
     identity = Identity(access)
@@ -35,7 +36,7 @@ def with_credentials(
             made |= make(identity, user)
         return replace(user, credentials=made)
 
-    return tuple(each(with_all, users, workers)) if wanted else tuple(users)
+    return tuple(each(with_all, users, _WORKERS)) if wanted else tuple(users)
 
 
 def _application_credential(identity: Identity, user: User) -> Mapping[str, str]:

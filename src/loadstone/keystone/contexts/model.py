@@ -34,20 +34,8 @@ class Quotas:
 
 
 @dataclass(frozen=True, slots=True)
-class ApiVersion:
-    """Version of a service's API, and its name in the catalog."""
-
-    client: str
-    version: str | None = None
-    service_type: str | None = None
-    service_name: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class ApiVersions:
-    """The API versions that clients use."""
-
-    clients: tuple[ApiVersion, ...]
+    """The API versions that Rally's clients use; without effect."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +68,7 @@ class Login:
 
 @dataclass(frozen=True, slots=True)
 class Cleanup:
-    """Remove what iterations left in these services, as the users or as the administrator."""
-
-    services: tuple[str, ...]
-    as_admin: bool
+    """Remove what iterations left, which is done in any case."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from loadstone.keystone.contexts.model import Network
 from loadstone.keystone.identity import Identity
 from loadstone.keystone.journal import Journal
 from loadstone.keystone.networks import Networks
-from loadstone.keystone.resources import ANY, ResourceKind, network_name
+from loadstone.keystone.resources import ANY, ResourceKind, resource_name
 
 
 def make_networks(
@@ -22,11 +22,12 @@ def make_networks(
     networks.require_service()
     first = IPv4Network(context.start_cidr)
     count = 0
-    journal.create(ResourceKind.NETWORK, network_name(journal.run_id, ANY))
+    kind = ResourceKind.NETWORK
+    journal.create(kind, resource_name(journal.run_id, kind, ANY))
     network_ids: dict[str, tuple[str, ...]] = {}
     for number, project in enumerate(projects):
         for each in range(context.networks_per_tenant):
-            name = network_name(journal.run_id, f"{number}-{each}")
+            name = resource_name(journal.run_id, kind, f"{number}-{each}")
             network_id = networks.create(project, name, context.attributes)
             for _ in range(context.subnets_per_network):
                 cidr = str(_following(first, count))

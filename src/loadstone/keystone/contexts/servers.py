@@ -1,6 +1,5 @@
 """Boots servers in the projects of a run before its load."""
 
-import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,11 +7,13 @@ from typing import Any
 from urllib.parse import quote
 
 from loadstone.cloud.access import not_json
-from loadstone.errors import EnvironmentUnusable, InvalidInput
+from loadstone.errors import EnvironmentUnusable
 from loadstone.keystone.contexts.model import ExistingServers
+from loadstone.keystone.contexts.reference import choose
 from loadstone.keystone.identity import Identity
 from loadstone.keystone.journal import Journal
-from loadstone.keystone.resources import ANY, ResourceKind, Token, User, counted, server_name
+from loadstone.keystone.resources import ANY, ResourceKind, Token, User, counted, resource_name
+from loadstone.keystone.servers import Servers
 from loadstone.system.concurrently import each
 
 Say = Callable[[str], None]
@@ -44,8 +45,9 @@ def boot_servers(
         if context.picks_network and ids:
             body["networks"] = [{"uuid": ids[0]}]
         jobs += [(token, body)] * context.per_tenant
-    journal.create(ResourceKind.SERVER, server_name(journal.run_id, ANY))
-    numbered = [(server_name(journal.run_id, str(n)), *job) for n, job in enumerate(jobs)]
+    run_id, kind = journal.run_id, ResourceKind.SERVER
+    journal.create(kind, resource_name(run_id, kind, ANY))
+    numbered = [(resource_name(run_id, kind, n), *job) for n, job in enumerate(jobs)]
     each(lambda job: compute.boot(*job), numbered, _WORKERS, say)
 
 
@@ -66,22 +68,17 @@ class _Compute:
             time.sleep(_POLL_S)
 
     def find_id(self, service: str, path: str, reference: Mapping[str, Any], token: Token) -> str:
-        """Return the id of the image or flavor with this id, name or pattern.
-
-        Of several, it is the last by name, as in Rally.
-        """
+        """Return the id of the image or flavor that a reference means."""
         if reference.get("id"):
             return str(reference["id"])
-        key = path.rpartition("/")[2]
-        pattern = _pattern(key, reference)
-        names = {one["id"]: one.get("name") or "" for one in self._listed(service, path, token)}
-        name = reference.get("name")
-        matches = {one: found for one, found in names.items() if name and found == name}
-        if not matches:
-            matches = {one: found for one, found in names.items() if pattern.search(found)}
-        if not matches:
-            raise EnvironmentUnusable(f"servers: none of the {key} is {dict(reference)}")
-        return str(max(matches, key=lambda one: matches[one]))
+        kind = path.rpartition("/")[2].removesuffix("s")
+        names = {
+            str(one["id"]): one.get("name") or "" for one in self._listed(service, path, token)
+        }
+        try:
+            return choose(kind, reference, names)
+        except LookupError as wrong:
+            raise EnvironmentUnusable(f"servers: {wrong}") from None
 
     def _listed(self, service: str, path: str, token: Token) -> Iterator[dict[str, Any]]:
         """Yield all images or flavors, which come in pages."""
@@ -102,13 +99,16 @@ class _Compute:
         body: Mapping[str, Any] | None = None,
     ) -> Any:
         access = self.identity.access
-        url = access.service_url(service)
+        is_compute = service == "compute"
+        url = Servers(self.identity).url() if is_compute else access.service_url(service)
         if url is None:
             raise EnvironmentUnusable(
                 f"context servers needs a service of type {service}, and the catalog of "
                 f"{access.identity_url} has none"
             )
-        url = f"{url.rstrip('/').removesuffix('/v2')}{path}"
+        # Some catalogs include the version in the URL, some do not.
+        base = url if is_compute else url.rstrip("/").removesuffix("/v2")
+        url = f"{base}{path}"
         response = self.identity.call(url, method, body, whom=token)
         if not response.ok:
             raise EnvironmentUnusable(
@@ -118,17 +118,3 @@ class _Compute:
             return response.json()
         except ValueError:
             raise not_json(access.cloud, "prepare servers", response) from None
-
-
-def _pattern(key: str, reference: Mapping[str, Any]) -> re.Pattern[str]:
-    """Return the pattern of a reference; the text itself if a name is no pattern."""
-    name = reference.get("name")
-    text = name or reference.get("regex")
-    if not text:
-        raise InvalidInput(f"servers: {key}: give id, name or regex, not {dict(reference)}")
-    try:
-        return re.compile(str(text))
-    except re.error as wrong:
-        if name:
-            return re.compile(re.escape(str(name)))
-        raise InvalidInput(f"servers: {key}: {text!r} is not a pattern: {wrong}") from None

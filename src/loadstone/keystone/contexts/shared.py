@@ -11,8 +11,7 @@ from loadstone.keystone.resources import (
     ResourceKind,
     User,
     domain_name,
-    group_name,
-    role_name,
+    resource_name,
     tree_name,
 )
 from loadstone.keystone.scenarios.model import GROUPS, TREE_PROJECTS, Need
@@ -56,11 +55,12 @@ def _groups(
     domain, run_id = users[0].domain_id, journal.run_id
     say(f"creating {_ROLES} roles and {GROUPS} groups")
     # Keystone keeps the roles of a domain that is removed.
-    journal.create(ResourceKind.ROLE, f"{domain_name(run_id)}-r{ANY}", domain)
+    journal.create(ResourceKind.ROLE, resource_name(run_id, ResourceKind.ROLE, ANY), domain)
     implied = identity.role_id(_IMPLIED)
 
     def role(number: int) -> str:
-        made = identity.create(ResourceKind.ROLE, role_name(run_id, number), {"domain_id": domain})
+        name = resource_name(run_id, ResourceKind.ROLE, number)
+        made = identity.create(ResourceKind.ROLE, name, {"domain_id": domain})
         identity.imply_role(str(made.id), implied)
         return str(made.id)
 
@@ -69,7 +69,7 @@ def _groups(
     distinct = list(dict.fromkeys(users))
 
     def group(number: int) -> None:
-        name = group_name(run_id, number)
+        name = resource_name(run_id, ResourceKind.GROUP, number)
         made = identity.create(ResourceKind.GROUP, name, {"domain_id": domain})
         for project in projects:
             identity.grant_to_group(project, str(made.id), roles[number % _ROLES])

@@ -1,7 +1,6 @@
 """Issues the users' tokens before the load starts."""
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 from loadstone.cloud import Access
@@ -20,33 +19,29 @@ from loadstone.keystone.scenarios.model import (
 )
 from loadstone.system.concurrently import each
 
+_WORKERS = 8
+
 
 def issue_tokens(
     access: Access,
     users: Sequence[User],
-    count: int | None = None,
-    workers: int = 8,
     column: str = SUBJECT_TOKEN.column,
     federation: Federation | None = None,
 ) -> tuple[Token, ...]:
-    """Issue `count` tokens, token n for user n mod m; by default one per user.
+    """Issue a token to each user.
 
     They are kept in memory only and are not revoked: each revocation would add an event that every
     later validation in that cloud has to check. They become invalid when their users are deleted.
     """
-    total = len(users) if count is None else count
+    identity = Identity(access)
     if federation is not None and column in (ACCESS_TOKEN.column, FEDERATED_TOKEN.column):
-        identity, accesses = Identity(access), federation.access_tokens(total)
+        accesses = federation.access_tokens(len(users))
         if column == FEDERATED_TOKEN.column:
             return federation.tokens(identity, accesses)
         federation.tokens(identity, accesses[:1])  # explains a refusal before any load
         return accesses
-    owners = (users[number % len(users)] for number in range(total))
-    return each(partial(_issued, Identity(access), _AUTH[column]), owners, workers)
-
-
-def _issued(identity: Identity, auth: "Callable[[User], Mapping[str, Any]]", user: User) -> Token:
-    return identity.issue(user, auth(user))
+    auth = _AUTH[column]
+    return each(lambda user: identity.issue(user, auth(user)), users, _WORKERS)
 
 
 def _by_credential(user: User, prefix: str) -> Mapping[str, Any]:

@@ -22,8 +22,7 @@ from loadstone.keystone.resources import (
     User,
     counted,
     domain_name,
-    project_name,
-    user_name,
+    resource_name,
 )
 from loadstone.system.concurrently import each
 from loadstone.system.interrupts import Interrupts
@@ -153,20 +152,19 @@ class _Maker:
                 domains.append(own)
                 continue
             domain = identity.domain(str(name))
-            many = f"{domain_name(journal.run_id)}-{kind[0]}{ANY}"
-            journal.create(kind, many, domain.id)
+            journal.create(kind, resource_name(journal.run_id, kind, ANY), domain.id)
             domains.append(domain)
         existing = ExistingResources.of(identity, journal, own)
         return cls(identity, settings, journal, roles, domains[0], domains[1], existing)
 
     def project(self, number: int) -> Resource:
         """Create the project with this number."""
-        name = project_name(self.journal.run_id, number)
+        name = resource_name(self.journal.run_id, ResourceKind.PROJECT, number)
         return self._create(ResourceKind.PROJECT, name, self.project_domain, {})
 
     def planned_user(self, number: int, project: Resource) -> User:
         """Return the user to create; it has an id if it exists already."""
-        name = user_name(self.journal.run_id, number)
+        name = resource_name(self.journal.run_id, ResourceKind.USER, number)
         return User(
             id=self.existing.ids.get((ResourceKind.USER, name), ""),
             name=name,

@@ -1,6 +1,6 @@
 """Prepares what a task's workload needs before its load, and removes it afterwards."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -10,7 +10,6 @@ from typing import Literal, assert_never
 from loadstone.cloud import Access
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.keystone.contexts.model import (
-    ApiVersion,
     ApiVersions,
     Cleanup,
     Context,
@@ -29,7 +28,13 @@ from loadstone.keystone.contexts.servers import boot_servers
 from loadstone.keystone.contexts.users import UsersSettings, make_users, removing
 from loadstone.keystone.identity import Identity
 from loadstone.keystone.journal import Journal
-from loadstone.keystone.resources import ResourceKind, User, counted, of_iterations
+from loadstone.keystone.resources import (
+    CreatedByIterations,
+    ResourceKind,
+    User,
+    counted,
+    of_iterations,
+)
 from loadstone.keystone.scenarios.model import Scenario
 
 Say = Callable[[str], None]
@@ -61,7 +66,6 @@ class Actors:
     users: tuple[User, ...]
     journal: Journal = field(repr=False)
     choice: Literal["random", "round_robin"] = "random"
-    api_versions: tuple[ApiVersion, ...] = ()
     networks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # ids by project
     logs_in_anew: bool = False  # in every iteration
     are_own: bool = True  # created by the run and removed with everything they own
@@ -83,7 +87,7 @@ class Actors:
         """Record in the journal what the iterations will create; called before every load."""
         if not self.are_own:
             require_own_users(scenario)
-        announce(self.journal, scenario)
+        announce(self.journal, scenario.makes)
 
     def note_security_groups(self, access: Access) -> None:
         """Record in the journal what Neutron makes for servers or networks; called before them."""
@@ -100,9 +104,9 @@ def require_own_users(scenario: Scenario) -> None:
         )
 
 
-def announce(journal: Journal, scenario: Scenario) -> None:
-    """Record in the journal what the iterations will create; called before every load."""
-    for created in scenario.makes:
+def announce(journal: Journal, makes: Iterable[CreatedByIterations]) -> None:
+    """Record in the journal what iterations will create."""
+    for created in makes:
         thing = of_iterations(journal.run_id, created)
         journal.create(thing.kind, thing.name, thing.domain_id)
 
@@ -144,8 +148,6 @@ def _set_up(
         match context:
             case Users():
                 actors = _users(access, context, roles, journal, say, existing)
-            case ApiVersions(clients=clients):
-                actors = _with_versions(actors, clients)
             case Quotas(limits=limits):
                 if actors.are_own:
                     projects = sorted({user.project_id for user in actors.users})
@@ -159,8 +161,8 @@ def _set_up(
                 boot_servers(Identity(access), context, actors.users, actors.networks, journal, say)
             case Login(every_iteration=logs_in_anew):
                 actors = replace(actors, logs_in_anew=logs_in_anew)
-            case Roles() | Cleanup() | DummyContext():
-                pass  # set with the users; always runs; handled in `contexts`
+            case Roles() | ApiVersions() | Cleanup() | DummyContext():
+                pass  # set with the users; no effect; always runs; handled in `contexts`
             case _:
                 assert_never(context)
     return actors
@@ -204,7 +206,3 @@ def _with_networks(access: Access, actors: Actors, context: Network, say: Say) -
     actors.note_security_groups(access)
     networks = make_networks(Identity(access), context, projects, actors.journal)
     return replace(actors, networks=networks)
-
-
-def _with_versions(actors: Actors, clients: tuple[ApiVersion, ...]) -> Actors:
-    return replace(actors, api_versions=(*actors.api_versions, *clients))

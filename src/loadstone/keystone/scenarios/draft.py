@@ -101,9 +101,8 @@ class Draft:
     ) -> Template:
         """Create a resource with the iteration's name; return a hole for its id."""
         where = attributes.get("domain_id")
-        if where is None or isinstance(
-            where, str
-        ):  # otherwise in the users' domain, which is deleted as a whole
+        # Otherwise it is in the users' domain, which is deleted as a whole.
+        if where is None or isinstance(where, str):
             self.makes[CreatedByIterations(kind, where)] = None
         keep = f"{kind}_id" if number == 1 else f"{kind}_id_{number}"
         body = {kind.value: {"name": self.thing(number), **attributes}}
@@ -120,12 +119,9 @@ class Draft:
         number: int = 1,
     ) -> Template:
         """Create a user; in a project with a role if one is given."""
-        attributes: dict[str, Tree] = {
-            "domain_id": self.context.finder.domain_id(
-                str(arguments.get("domain_name") or "Default")
-            ),
-            "enabled": bool(arguments.get("enabled", True)),
-        }
+        domain = self.context.finder.domain_id(str(arguments.get("domain_name") or "Default"))
+        enabled = bool(arguments.get("enabled", True))
+        attributes: dict[str, Tree] = {"domain_id": domain, "enabled": enabled}
         if arguments.get("password"):
             attributes["password"] = self.secret("new_password", str(arguments["password"]))
         if project is None and arguments.get("project_id"):

@@ -6,15 +6,9 @@ What iterations create is in the run's own domain or belongs to its users, and i
 from typing import TYPE_CHECKING
 
 from loadstone.keystone.resources import ResourceKind
+from loadstone.keystone.scenarios.authenticate import ask_for_token
 from loadstone.keystone.scenarios.draft import PROJECT_ID, USER_ID, Draft, under
-from loadstone.keystone.scenarios.model import (
-    ADMIN_TOKEN,
-    JSON_HEADERS,
-    TREE_PROJECTS,
-    Need,
-    Scenario,
-    filled,
-)
+from loadstone.keystone.scenarios.model import ADMIN_TOKEN, TREE_PROJECTS, Need, Scenario
 from loadstone.keystone.scenarios.tokens import about_itself, issue
 from loadstone.plan.script import Captured, Column, JsonCapture, Step, Text, text
 
@@ -22,7 +16,7 @@ if TYPE_CHECKING:
     from loadstone.keystone.scenarios.body import Tree
 
 _DOMAIN = {"domain_id": (Column("domain_id"),)}
-DEFAULT_VALIDATIONS = 5
+_VALIDATIONS = 5  # of each token of a chain
 _RULE_ID = "/application_credential/access_rules/0/id"
 
 ISSUE_BY_APPLICATION_CREDENTIAL = Scenario(
@@ -30,39 +24,33 @@ ISSUE_BY_APPLICATION_CREDENTIAL = Scenario(
     title="token issue by application credential",
     request="POST /v3/auth/tokens (application credential)",
     steps=(
-        Step(
-            action="keystone_v3.issue_by_application_credential",
-            method="POST",
-            path=text("/auth/tokens"),
-            headers=JSON_HEADERS,
-            body=filled(
-                '{"auth":{"identity":{"methods":["application_credential"],'
-                '"application_credential":{"id":"<id>","secret":"<secret>"}}}}',
-                id=Column("application_credential_id"),
-                secret=Column("application_credential_secret"),
-            ),
-            expect_status=(201,),
+        ask_for_token(
+            "keystone_v3.issue_by_application_credential",
+            {
+                "methods": ["application_credential"],
+                "application_credential": {
+                    "id": (Column("application_credential_id"),),
+                    "secret": (Column("application_credential_secret"),),
+                },
+            },
         ),
     ),
     needs=(Need.APPLICATION_CREDENTIAL,),
 )
 
-
-def token_chain(validations: int) -> Scenario:
-    """Issue a token, validate it this many times, revoke it."""
-    return Scenario(
-        name="Keystone.token_chain",
-        title=f"token issue, {validations} validations, revocation",
-        request=f"POST /v3/auth/tokens, {validations} GET, DELETE (leaves a revocation event each)",
-        steps=(
-            issue("keystone_v3.fetch_token"),
-            *(
-                about_itself(f"keystone_v3.validate_token#{number}", "GET", 200)
-                for number in range(1, validations + 1)
-            ),
-            about_itself("keystone_v3.revoke_token", "DELETE", 204),
+TOKEN_CHAIN = Scenario(
+    name="Keystone.token_chain",
+    title=f"token issue, {_VALIDATIONS} validations, revocation",
+    request=f"POST /v3/auth/tokens, {_VALIDATIONS} GET, DELETE (leaves a revocation event each)",
+    steps=(
+        issue("keystone_v3.fetch_token"),
+        *(
+            about_itself(f"keystone_v3.validate_token#{number}", "GET", 200)
+            for number in range(1, _VALIDATIONS + 1)
         ),
-    )
+        about_itself("keystone_v3.revoke_token", "DELETE", 204),
+    ),
+)
 
 
 def _listed(plural: str) -> Scenario:
@@ -231,7 +219,7 @@ EXTRA_SCENARIOS = {
     "project-tags": _project_tags(),
     "project-tree": _project_tree(),
     "service-list": _listed("services"),
-    "token-chain": token_chain(DEFAULT_VALIDATIONS),
+    "token-chain": TOKEN_CHAIN,
     "trust-life": _trust(),
     "user-life": _user(),
     "user-list": _listed("users"),

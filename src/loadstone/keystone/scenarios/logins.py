@@ -3,7 +3,14 @@
 import base64
 from dataclasses import replace
 
-from loadstone.keystone.scenarios.authenticate import ISSUE_TOKEN
+from loadstone.keystone.scenarios.authenticate import (
+    ISSUE_TOKEN,
+    PROJECT,
+    USER,
+    ask_for_token,
+    by_password,
+    by_token,
+)
 from loadstone.keystone.scenarios.body import Tree, json_body
 from loadstone.keystone.scenarios.model import (
     ACCESS_TOKEN,
@@ -20,46 +27,27 @@ from loadstone.plan.script import Captured, Column, HeaderCapture, OneTimeCode, 
 
 # No password that Loadstone makes has a space.
 _WRONG_PASSWORD = "not the password"  # noqa: S105
-_USER: dict[str, Tree] = {
-    "name": (Column("user_name"),),
-    "domain": {"name": (Column("domain_name"),)},
-}
 
-
-def _login(action: str, password: Tree, scope: Tree = None, status: int = 201) -> Step:
-    return _asked(action, _by_password(password), scope, status)
-
-
-def _by_password(password: Tree) -> Tree:
-    return {"methods": ["password"], "password": {"user": {**_USER, "password": password}}}
-
-
-def _asked(action: str, identity: Tree, scope: Tree = None, status: int = 201) -> Step:
-    """Ask for a token."""
-    auth = {"identity": identity} if scope is None else {"identity": identity, "scope": scope}
-    return Step(
-        action=f"keystone_v3.{action}",
-        method="POST",
-        path=text("/auth/tokens"),
-        headers=JSON_HEADERS,
-        body=json_body({"auth": auth}),
-        expect_status=(status,),
-    )
-
-
-_PASSWORD = (Column("password"),)
 ISSUE_FOR_DOMAIN = Scenario(
     name="Keystone.issue_domain_token",
     title="token issue for a domain",
     request="POST /v3/auth/tokens (password, domain scope)",
-    steps=(_login("issue_domain_token", _PASSWORD, {"domain": {"id": (Column("domain_id"),)}}),),
+    steps=(
+        ask_for_token(
+            "keystone_v3.issue_domain_token",
+            by_password(),
+            {"domain": {"id": (Column("domain_id"),)}},
+        ),
+    ),
     needs=(Need.DOMAIN_ROLE,),
 )
 ISSUE_FOR_SYSTEM = Scenario(
     name="Keystone.issue_system_token",
     title="token issue for the system",
     request="POST /v3/auth/tokens (password, system scope)",
-    steps=(_login("issue_system_token", _PASSWORD, {"system": {"all": True}}),),
+    steps=(
+        ask_for_token("keystone_v3.issue_system_token", by_password(), {"system": {"all": True}}),
+    ),
     needs=(Need.SYSTEM_ROLE,),
 )
 
@@ -90,9 +78,9 @@ FEDERATED = Scenario(
             expect_status=(201,),
             captures=(HeaderCapture("unscoped", "X-Subject-Token"),),
         ),
-        _asked(
-            "rescope_token",
-            {"methods": ["token"], "token": {"id": (Captured("unscoped"),)}},
+        ask_for_token(
+            "keystone_v3.rescope_token",
+            by_token(Captured("unscoped")),
             {"project": {"id": (Column("federated_project_id"),)}},
         ),
     ),
@@ -105,7 +93,11 @@ WRONG_PASSWORD = Scenario(
     name="Keystone.refuse_wrong_password",
     title="login with a wrong password",
     request="POST /v3/auth/tokens (wrong password; 401 is expected)",
-    steps=(_login("refuse_wrong_password", _WRONG_PASSWORD, status=401),),
+    steps=(
+        ask_for_token(
+            "keystone_v3.refuse_wrong_password", by_password(_WRONG_PASSWORD), status=401
+        ),
+    ),
     leaves_with_users=("failed logins",),
 )
 
@@ -115,20 +107,11 @@ RESCOPE_REFUSED = Scenario(
     title="refused token rescope",
     request="POST /v3/auth/tokens (token, scope of a domain without a role; 401 is expected)",
     steps=(
-        Step(
-            action="keystone_v3.refuse_rescope",
-            method="POST",
-            path=text("/auth/tokens"),
-            headers=JSON_HEADERS,
-            body=json_body(
-                {
-                    "auth": {
-                        "identity": {"methods": ["token"], "token": {"id": (SUBJECT_TOKEN,)}},
-                        "scope": {"domain": {"id": "default"}},
-                    }
-                }
-            ),
-            expect_status=(401,),
+        ask_for_token(
+            "keystone_v3.refuse_rescope",
+            by_token(SUBJECT_TOKEN),
+            {"domain": {"id": "default"}},
+            status=401,
         ),
     ),
     leaves_with_users=("refused logins",),
@@ -184,15 +167,9 @@ OAUTH2_MTLS = Scenario(
 # Keystone's guide, "Multi-factor authentication": the password alone gives a receipt, with which
 # the code is sent. Keystone accepts a code more than once.
 _RECEIPT = "Openstack-Auth-Receipt"
-_PROJECT: Tree = {
-    "project": {
-        "name": (Column("project_name"),),
-        "domain": {"name": (Column("project_domain_name"),)},
-    }
-}
 _BY_CODE: Tree = {
     "methods": ["totp"],
-    "totp": {"user": {**_USER, "passcode": (OneTimeCode("totp_secret"),)}},
+    "totp": {"user": {**USER, "passcode": (OneTimeCode("totp_secret"),)}},
 }
 LOGIN_WITH_TOTP = Scenario(
     name="Keystone.log_in_with_totp",
@@ -200,11 +177,11 @@ LOGIN_WITH_TOTP = Scenario(
     request="POST /v3/auth/tokens twice (password, then one-time code with the receipt)",
     steps=(
         replace(
-            _asked("get_receipt", _by_password(_PASSWORD), _PROJECT, status=401),
+            ask_for_token("keystone_v3.get_receipt", by_password(), PROJECT, status=401),
             captures=(HeaderCapture("receipt", _RECEIPT),),
         ),
         replace(
-            _asked("issue_token", _BY_CODE, _PROJECT),
+            ask_for_token("keystone_v3.issue_token", _BY_CODE, PROJECT),
             headers=(*JSON_HEADERS, (_RECEIPT, (Captured("receipt"),))),
         ),
     ),

@@ -7,18 +7,7 @@ from typing import Literal, Self, TypedDict
 
 from loadstone.keystone.resources import CreatedByIterations, iteration_prefix
 from loadstone.plan.model import Origin
-from loadstone.plan.script import (
-    Captured,
-    Column,
-    Iteration,
-    OneTimeCode,
-    Part,
-    Step,
-    Steps,
-    Template,
-    Text,
-    WeightedScript,
-)
+from loadstone.plan.script import Column, Step, Steps, Text, WeightedScript, columns_of
 
 
 class EC2Request(TypedDict):
@@ -101,9 +90,8 @@ class Scenario:
     steps: Steps
     # Columns of its own, such as passwords that it sets.
     values: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
-    makes: tuple[
-        CreatedByIterations, ...
-    ] = ()  # what its iterations create, with the iteration's number in the name
+    # What its iterations create, with the iteration's number in the name.
+    makes: tuple[CreatedByIterations, ...] = ()
     needs: tuple[Need, ...] = ()
     # Describes what else is removed only with the users; shown to those who bring their own users.
     leaves_with_users: tuple[str, ...] = ()
@@ -114,16 +102,7 @@ class Scenario:
     @property
     def columns(self) -> frozenset[str]:
         """Columns that the steps use, except the scenario's own."""
-        parts = [
-            part
-            for step in self.steps
-            if isinstance(step, Step)
-            for template in step.templates
-            for part in template
-        ]
-        used = {part.column for part in parts if isinstance(part, Column)}
-        used |= {part.one_time_code for part in parts if isinstance(part, OneTimeCode)}
-        return frozenset(used - {MADE.column, ROOT.column, *self.values})
+        return columns_of(self.steps) - {MADE.column, ROOT.column, *self.values}
 
     def of_run(self, run_id: str) -> Self:
         """Return a copy for one phase of load, with unique names for what it creates."""
@@ -146,16 +125,3 @@ class Scenario:
     def token_columns(self) -> tuple[str, ...]:
         """Columns of users' tokens, which must be issued before the load."""
         return tuple(sorted(name for name in self.columns if name in TOKEN_COLUMNS))
-
-
-def filled(template: str, **holes: Column | Captured | Iteration) -> Template:
-    """Parse a template with holes written as <name>."""
-    parts: list[Part] = []
-    rest = template
-    while rest:
-        before, mark, after = rest.partition("<")
-        name, _, rest = after.partition(">")
-        parts.append(Text(before))
-        if mark:
-            parts.append(holes[name])
-    return tuple(part for part in parts if part != Text(""))

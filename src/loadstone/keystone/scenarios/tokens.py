@@ -1,8 +1,15 @@
 """More scenarios with tokens: chains, other ways to get one, calls that use one."""
 
-from loadstone.keystone.scenarios.authenticate import PASSWORD_BODY
-from loadstone.keystone.scenarios.model import JSON_HEADERS, SUBJECT_TOKEN, Scenario, filled
-from loadstone.plan.script import Captured, Column, HeaderCapture, Step, text
+from dataclasses import replace
+
+from loadstone.keystone.scenarios.authenticate import (
+    PROJECT,
+    ask_for_token,
+    by_password,
+    by_token,
+)
+from loadstone.keystone.scenarios.model import SUBJECT_TOKEN, Scenario
+from loadstone.plan.script import Captured, HeaderCapture, Step, text
 
 OWN_TOKEN = Captured("token")
 _KEEP_TOKEN = (HeaderCapture(name="token", header="X-Subject-Token"),)
@@ -13,15 +20,7 @@ _AS_TOKEN = (_ACCEPT, ("X-Auth-Token", (SUBJECT_TOKEN,)))
 
 def issue(action: str) -> Step:
     """Issue a token with a password, and capture it for later steps."""
-    return Step(
-        action=action,
-        method="POST",
-        path=text("/auth/tokens"),
-        headers=JSON_HEADERS,
-        body=PASSWORD_BODY,
-        expect_status=(201,),
-        captures=_KEEP_TOKEN,
-    )
+    return replace(ask_for_token(action, by_password(), PROJECT), captures=_KEEP_TOKEN)
 
 
 def about_itself(action: str, method: str, status: int) -> Step:
@@ -55,22 +54,7 @@ ISSUE_UNSCOPED = Scenario(
     name="Keystone.issue_unscoped_token",
     title="unscoped token issue",
     request="POST /v3/auth/tokens (password, unscoped)",
-    steps=(
-        Step(
-            action="keystone_v3.issue_unscoped_token",
-            method="POST",
-            path=text("/auth/tokens"),
-            headers=JSON_HEADERS,
-            body=filled(
-                '{"auth":{"identity":{"methods":["password"],"password":{"user":{"name":"<user>",'
-                '"domain":{"name":"<domain>"},"password":"<password>"}}},"scope":"unscoped"}}',
-                user=Column("user_name"),
-                domain=Column("domain_name"),
-                password=Column("password"),
-            ),
-            expect_status=(201,),
-        ),
-    ),
+    steps=(ask_for_token("keystone_v3.issue_unscoped_token", by_password(), "unscoped"),),
 )
 
 # No password is hashed: the difference to an issue with a password is the cost of the hash.
@@ -78,22 +62,7 @@ RESCOPE = Scenario(
     name="Keystone.rescope_token",
     title="token rescope",
     request="POST /v3/auth/tokens (token, project scope)",
-    steps=(
-        Step(
-            action="keystone_v3.rescope_token",
-            method="POST",
-            path=text("/auth/tokens"),
-            headers=JSON_HEADERS,
-            body=filled(
-                '{"auth":{"identity":{"methods":["token"],"token":{"id":"<token>"}},'
-                '"scope":{"project":{"name":"<project>","domain":{"name":"<domain>"}}}}}',
-                token=SUBJECT_TOKEN,
-                project=Column("project_name"),
-                domain=Column("project_domain_name"),
-            ),
-            expect_status=(201,),
-        ),
-    ),
+    steps=(ask_for_token("keystone_v3.rescope_token", by_token(SUBJECT_TOKEN), PROJECT),),
 )
 
 CATALOG = Scenario(

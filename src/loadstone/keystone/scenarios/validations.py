@@ -2,10 +2,9 @@
 
 from dataclasses import replace
 
-from loadstone.keystone.scenarios.authenticate import VALIDATE_TOKEN
+from loadstone.keystone.scenarios.authenticate import VALIDATE_TOKEN, validation
 from loadstone.keystone.scenarios.model import (
     ACCESS_RULES_TOKEN,
-    ADMIN_TOKEN,
     APPLICATION_CREDENTIAL_TOKEN,
     DOMAIN_TOKEN,
     FEDERATED_TOKEN,
@@ -16,23 +15,10 @@ from loadstone.keystone.scenarios.model import (
     Scenario,
 )
 from loadstone.keystone.scenarios.tokens import OWN_TOKEN, about_itself, issue
-from loadstone.plan.script import Captured, Column, Pause, Step, text
+from loadstone.plan.script import Column, Pause, Step
 
-WORKERS = 4  # validations before the revocation of revocation_delay
-_ACCEPT = ("Accept", text("application/json"))
-# Keystone refuses tokens with access rules to services that do not say that they keep to them.
-_KEEPS_TO_ACCESS_RULES = ("OpenStack-Identity-Access-Rules", text("1.0"))
-
-
-def _validation(action: str, token: Column | Captured, status: int = 200) -> Step:
-    """Return the validation of a token by a service, with the administrator's token."""
-    headers = (
-        _ACCEPT,
-        ("X-Auth-Token", (ADMIN_TOKEN,)),
-        ("X-Subject-Token", (token,)),
-        *((_KEEPS_TO_ACCESS_RULES,) if token == ACCESS_RULES_TOKEN else ()),
-    )
-    return Step(action, "GET", text("/auth/tokens"), headers, expect_status=(status,))
+WORKERS = 4  # validations before a revocation whose delay is measured
+_AFTER_S = (0, 1, 5, 15, 60)  # the revocation
 
 
 def _validate(what: str, token: Column, need: Need) -> Scenario:
@@ -41,7 +27,7 @@ def _validate(what: str, token: Column, need: Need) -> Scenario:
         name=f"Keystone.{name}",
         title=f"validation of {what}",
         request=f"GET /v3/auth/tokens (one service validates {what} of the users)",
-        steps=(_validation(f"keystone_v3.{name}", token),),
+        steps=(validation(f"keystone_v3.{name}", token),),
         needs=(need,),
     )
 
@@ -57,20 +43,20 @@ VALIDATE_REVOKED = Scenario(
     ),
     steps=(
         issue("keystone_v3.fetch_token"),
-        _validation("keystone_v3.validate_token", OWN_TOKEN),
+        validation("keystone_v3.validate_token", OWN_TOKEN),
         about_itself("keystone_v3.revoke_token", "DELETE", 204),
-        _validation("keystone_v3.validate_revoked_token", OWN_TOKEN, status=404),
+        validation("keystone_v3.validate_revoked_token", OWN_TOKEN, status=404),
     ),
 )
 
 
-def revocation_delay(after_s: tuple[int, ...] = (0, 1, 5, 15, 60)) -> Scenario:
+def _revocation_delay() -> Scenario:
     """Return the scenario that tells how long a revoked token is accepted.
 
     Which worker of which node answers is chance: over many iterations, the share of refusals at
     each time says how many of them know of the revocation by then.
     """
-    validate = _validation("keystone_v3.validate_token", OWN_TOKEN)
+    validate = validation("keystone_v3.validate_token", OWN_TOKEN)
     steps: list[Step | Pause] = [
         issue("keystone_v3.fetch_token"),
         # For the caches of several workers.
@@ -79,14 +65,14 @@ def revocation_delay(after_s: tuple[int, ...] = (0, 1, 5, 15, 60)) -> Scenario:
         about_itself("keystone_v3.revoke_token", "DELETE", 204),
     ]
     passed_s = 0
-    for at_s in after_s:
+    for at_s in _AFTER_S:
         if at_s > passed_s:
             wait_s = float(at_s - passed_s)
             steps.append(Pause(f"wait_until_{at_s}_s", wait_s, wait_s, always=True))
-        refused = _validation(f"keystone_v3.refused_after_{at_s}_s", OWN_TOKEN, status=404)
+        refused = validation(f"keystone_v3.refused_after_{at_s}_s", OWN_TOKEN, status=404)
         steps.append(replace(refused, always=True))
         passed_s = at_s
-    times = ", ".join(str(at_s) for at_s in after_s)
+    times = ", ".join(str(at_s) for at_s in _AFTER_S)
     return Scenario(
         name="Keystone.wait_for_revocation",
         title="how long a revoked token is accepted",
@@ -108,7 +94,7 @@ VALIDATE_BY_GROUPS = replace(
 
 
 def _polling(name: str, title: str, validations: int) -> Scenario:
-    validate = _validation("keystone_v3.validate_token", OWN_TOKEN)
+    validate = validation("keystone_v3.validate_token", OWN_TOKEN)
     return Scenario(
         name=f"Keystone.{name}",
         title=title,
@@ -136,7 +122,7 @@ POLLING_CACHED = _polling(
 )
 
 VALIDATIONS = {
-    "revocation-delay": revocation_delay(),
+    "revocation-delay": _revocation_delay(),
     "service-poll": POLLING,
     "service-poll-cached": POLLING_CACHED,
     "validate-access-rules": _validate(

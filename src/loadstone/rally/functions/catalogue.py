@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from loadstone.engine.callables.model import Function
 from loadstone.keystone.resources import CreatedByIterations, ResourceKind
 from loadstone.rally.task.catalogue.identity import VALIDATED
-from loadstone.rally.task.catalogue.scenarios import DUMMY, NEUTRON, NOVA
+from loadstone.rally.task.catalogue.scenarios import DUMMY, NEUTRON, NOVA, SCENARIOS
 
 _HERE = "loadstone.rally.functions"
 # openstacksdk takes the better part of a second to import.
@@ -28,11 +28,7 @@ FUNCTIONS: dict[str, Function] = {
 }
 
 # Other services that scenarios need, by their type in the catalog.
-SERVICES: dict[str, str] = {
-    **{f"Authenticate.validate_{name}": service for name, service in VALIDATED.items()},
-    **{entry.name: "compute" for entry in NOVA},
-    **{entry.name: "network" for entry in NEUTRON},
-}
+SERVICES = {entry.name: entry.service for entry in SCENARIOS.values() if entry.service}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,18 +50,3 @@ SWEEPS: dict[str, Sweep] = {
     **{e.name: _sweep("nova", ResourceKind.SERVER) for e in NOVA if e.cleanup is not None},
     **{entry.name: _sweep("neutron", ResourceKind.NETWORK) for entry in NEUTRON},
 }
-
-
-def function_of(scenario: str) -> Function | None:
-    """Return the function of a scenario by its short name; None if it is not a function."""
-    return FUNCTIONS.get(scenario)
-
-
-def sweep_of(scenario: str) -> Sweep | None:
-    """Return the function that removes what a scenario leaves in other services, if any."""
-    return SWEEPS.get(scenario)
-
-
-def service_of(scenario: str) -> str | None:
-    """Return the type of the service that a scenario needs besides Keystone, if any."""
-    return SERVICES.get(scenario)

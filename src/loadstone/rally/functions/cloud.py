@@ -5,9 +5,10 @@ from collections import OrderedDict
 from keystoneauth1.identity.v3 import Password
 from openstack.connection import Connection
 
-from loadstone.cloud.cloud import Cloud, Endpoint, TlsFiles
+from loadstone.cloud.cloud import Cloud, Endpoint
 from loadstone.cloud.session import open_session
 from loadstone.engine.callables.context import Context
+from loadstone.plan.model import Tls
 
 MOST_CONNECTIONS = 64  # connections that a worker keeps open, one per user
 # Rally's scenarios were written for this version: networks are optional.
@@ -53,7 +54,7 @@ def _connected(context: Context) -> Connection:
         endpoint=Endpoint.parse(settings["auth_url"]),
         who=f"user {user['name']}",
         auth=auth,
-        tls=TlsFiles(
+        tls=Tls(
             "insecure" not in settings,
             settings.get("ca_file"),
             settings.get("cert_file"),

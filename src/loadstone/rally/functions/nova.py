@@ -1,9 +1,8 @@
 """Rally's NovaServers: boots, lists and deletes servers, and waits for each; lists flavors."""
 
 import json
-import re
 from base64 import b64encode
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from openstack.compute.v2.server import Server
@@ -11,29 +10,15 @@ from openstack.connection import Connection
 from openstack.exceptions import ResourceTimeout
 
 from loadstone.engine.callables.context import Context
+from loadstone.keystone.contexts.reference import choose
 from loadstone.rally.functions.cloud import connect
+from loadstone.rally.task.catalogue.scenarios import SERVER_NAMES
 
 # Rally polls after 1 s, then every 2 s, so its measurements have this granularity.
 POLL_S = 0.5
 PATIENCE_S = 300  # Rally's time-out for the creation and deletion of a server
 # Ids found by this process. Projects may have images and networks of the same name.
 _found: dict[str, str] = {}
-# Arguments of novaclient's servers.create, as task files have them -> openstacksdk's.
-_NAMES = {
-    "admin_pass": "admin_password",
-    "availability_zone": "availability_zone",
-    "block_device_mapping_v2": "block_device_mapping",
-    "config_drive": "has_config_drive",
-    "disk_config": "disk_config",
-    "key_name": "key_name",
-    "max_count": "max_count",
-    "meta": "metadata",
-    "min_count": "min_count",
-    "nics": "networks",
-    "scheduler_hints": "scheduler_hints",
-    "security_groups": "security_groups",
-    "userdata": "user_data",
-}
 
 
 def boot_server(
@@ -120,18 +105,14 @@ def boot_and_delete_server(
 def sweep(context: Context) -> None:
     """Remove the user's servers that this run created, by name."""
     cloud = connect(context)
+    start = context.settings["prefix"]
     with context.action("cleanup.servers"):
-        servers = _ours(context, cloud)
+        listed = cloud.compute.servers(details=False)
+        servers = [server for server in listed if str(server.name).startswith(start)]
         for server in servers:
             cloud.compute.delete_server(server)
         for server in servers:
             cloud.compute.wait_for_delete(server, interval=POLL_S, wait=PATIENCE_S)
-
-
-def _ours(context: Context, cloud: Connection) -> list[Server]:
-    start = context.settings["prefix"]
-    servers = cloud.compute.servers(details=False)
-    return [server for server in servers if str(server.name).startswith(start)]
 
 
 def _boot(
@@ -141,10 +122,11 @@ def _boot(
     flavor: Mapping[str, Any],
     more: Mapping[str, Any],
 ) -> Server:
+    query = image.get("list_kwargs", {})
     attributes = {
         "name": f"{context.settings['prefix']}{context.iteration}",
-        "image_id": _image_id(context, cloud, image),
-        "flavor_id": _flavor_id(context, cloud, flavor),
+        "image_id": _cached_id(context, "image", image, lambda: cloud.image.images(**query)),
+        "flavor_id": _cached_id(context, "flavor", flavor, cloud.compute.flavors),
         **_attributes(_with_network(context, cloud, more)),
     }
     with context.action("nova.boot_server"):
@@ -184,12 +166,7 @@ def _with_network_id(context: Context, cloud: Connection, nic: Mapping[str, str]
 
 
 def _attributes(more: Mapping[str, Any]) -> dict[str, Any]:
-    unknown = sorted(set(more) - set(_NAMES))
-    if unknown:
-        raise ValueError(
-            f"a server is not created with {unknown[0]!r}; choose from {sorted(_NAMES)}"
-        )
-    arguments = {_NAMES[name]: value for name, value in more.items() if value is not None}
+    arguments = {SERVER_NAMES[name]: value for name, value in more.items() if value is not None}
     if isinstance(arguments.get("networks"), list):  # text is a choice of Nova's: auto, none
         arguments["networks"] = [_network(nic) for nic in arguments["networks"]]
     if "security_groups" in arguments:
@@ -209,28 +186,11 @@ def _network(nic: Mapping[str, str]) -> dict[str, str]:
     return {names.get(name, name): value for name, value in nic.items()}
 
 
-def _flavor_id(context: Context, cloud: Connection, reference: Mapping[str, Any]) -> str:
-    return _cached_id(context, "flavor", reference, cloud.compute.flavors)
-
-
-def _image_id(context: Context, cloud: Connection, reference: Mapping[str, Any]) -> str:
-    query = dict(reference.get("list_kwargs", {}))
-    return _cached_id(
-        context,
-        "image",
-        reference,
-        lambda: cloud.image.images(**query),
-        is_unique=reference.get("accurate", False),
-    )
-
-
 def _cached_id(
     context: Context,
     kind: str,
     reference: Mapping[str, Any],
-    list_things: Any,
-    *,
-    is_unique: bool = True,
+    list_things: Callable[[], Iterable[Any]],
 ) -> str:
     if reference.get("id"):
         return str(reference["id"])
@@ -238,35 +198,6 @@ def _cached_id(
     owner = "" if kind == "flavor" else context.user["project_id"]
     key = f"{owner} {kind} {json.dumps(reference, sort_keys=True)}"
     if key not in _found:
-        _found[key] = _choose(kind, reference, list(list_things()), is_unique=is_unique)
+        names = {str(one.id): one.name or "" for one in list_things()}
+        _found[key] = choose(kind, reference, names)
     return _found[key]
-
-
-def _choose(
-    kind: str, reference: Mapping[str, Any], things: Sequence[Any], *, is_unique: bool
-) -> str:
-    """Choose as Rally does: exact name, else pattern; of several images the last by name."""
-    name = reference.get("name")
-    if not name and not reference.get("regex"):
-        raise ValueError(f"{kind}: give id, name or regex, not {dict(reference)}")
-    exact = [one for one in things if name and one.name == name]
-    if exact or (name and reference.get("accurate", False)):
-        return _single(kind, reference, exact, is_unique=True)
-    try:
-        pattern = re.compile(str(name or reference["regex"]))
-    except re.error:  # a name that is no pattern
-        return _single(kind, reference, [], is_unique=True)
-    matching = [one for one in things if pattern.search(one.name or "")]
-    return _single(kind, reference, matching, is_unique=is_unique)
-
-
-def _single(
-    kind: str, reference: Mapping[str, Any], matches: Iterable[Any], *, is_unique: bool
-) -> str:
-    ordered = sorted(matches, key=lambda one: one.name or "")
-    if not ordered:
-        raise LookupError(f"no {kind} is {dict(reference)}")
-    if is_unique and len(ordered) > 1:
-        ids = ", ".join(str(one.id) for one in ordered)
-        raise LookupError(f"more than one {kind} is {dict(reference)}: {ids}")
-    return str(ordered[-1].id)

@@ -3,7 +3,9 @@
 import contextlib
 import importlib.metadata
 import inspect
+import os
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import ModuleType
@@ -76,7 +78,7 @@ def _loaded(files: Iterable[str]) -> tuple[str, ...]:
 
 
 def _imported(path: Path) -> ModuleType:
-    if path.suffix != ".py" or not path.is_file():
+    if path.suffix != ".py" or not os.path.isfile(path):
         raise InvalidInput(f"--plugin {path}: is no Python file")
     try:
         return module_of(path)
@@ -90,22 +92,33 @@ def _unusable(what: str, error: BaseException) -> InvalidInput:
 
 
 def _registered(module: ModuleType, place: str) -> list[str]:
-    found = [value for value in vars(module).values() if _is_scenario(value)]
+    found = {id(value): value for value in vars(module).values() if _name_of(value) is not None}
     if not found:
         raise InvalidInput(
             f"{place}: defines no scenario: a function marked @scenario(NAME), or a Scenario"
         )
-    return [_register(value, place) for value in found]
+    for name, count in Counter(map(_name_of, found.values())).items():
+        if count > 1:
+            raise InvalidInput(f"{place}: has {count} scenarios {name}; give each its own name")
+    return [_register(value, place) for value in found.values()]
 
 
-def _is_scenario(value: Any) -> bool:
-    return isinstance(value, Scenario) or isinstance(getattr(value, _MARK, None), str)
+def _name_of(value: Any) -> str | None:
+    """Return the name of a scenario; None if the value is none."""
+    name = value.name if isinstance(value, Scenario) else getattr(value, _MARK, None)
+    return name if isinstance(name, str) else None
 
 
 def _register(value: Any, place: str) -> str:
     if isinstance(value, Scenario):
         actions = tuple(getattr(step, "action", "") for step in value.steps)
-        _enter(CatalogueEntry(value.name, f"{value.title}.", actions=actions), place)
+        entry = CatalogueEntry(
+            value.name,
+            f"{value.title}.",
+            actions=actions,
+            needs_own_users=bool(value.goes_with_users),
+        )
+        _enter(entry, place)
         FIXED[value.name] = value
         return value.name
     name: str = getattr(value, _MARK)

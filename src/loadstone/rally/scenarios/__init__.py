@@ -1,12 +1,12 @@
 """Identity scenarios as data steps, by Rally's names and by ours."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 from loadstone.errors import InvalidInput
 from loadstone.keystone.scenarios import is_named, named
 from loadstone.keystone.scenarios.authenticate import ISSUE_TOKEN
-from loadstone.keystone.scenarios.build_context import DRY_RUN, BuildContext, Finder
+from loadstone.keystone.scenarios.build_context import BuildContext
 from loadstone.keystone.scenarios.draft import Draft
 from loadstone.keystone.scenarios.model import Scenario
 from loadstone.keystone.scenarios.tokens import ISSUE_AND_VALIDATE
@@ -20,7 +20,6 @@ from loadstone.rally.scenarios.requests import (
     fetch_and_validate,
 )
 from loadstone.rally.task.catalogue.own import OIDC_PLATFORM, entry_of
-from loadstone.rally.task.catalogue.scenario import Argument
 from loadstone.rally.task.catalogue.scenarios import SCENARIOS as CATALOGUE
 
 FIXED = {scenario.name: scenario for scenario in (ISSUE_TOKEN, ISSUE_AND_VALIDATE)}
@@ -31,17 +30,6 @@ HTTP = {
 }
 
 _MOST_STEPS = 255  # the engine numbers the steps of an iteration with one byte
-
-__all__ = [
-    "DRY_RUN",
-    "BuildContext",
-    "Finder",
-    "has_look_ups",
-    "has_requests_of_rally",
-    "is_data",
-    "scenario",
-    "with_look_ups",
-]
 
 
 def is_data(name: str) -> bool:
@@ -54,11 +42,6 @@ def _is_own(name: str) -> bool:
         return False
     entry = entry_of(name)
     return entry is not None and entry.platform != OIDC_PLATFORM
-
-
-def has_look_ups(name: str) -> bool:
-    """Whether the scenario's requests hold ids that are looked up in the cloud."""
-    return name in BUILDS
 
 
 def has_requests_of_rally(name: str) -> bool:
@@ -92,7 +75,7 @@ def scenario(
     _require_few_users(arguments)
     entry = CATALOGUE[name]
     draft = Draft(name, context)
-    BUILDS[name](draft, _with_defaults(entry.arguments, arguments))
+    BUILDS[name](draft, {one.name: one.default for one in entry.arguments} | dict(arguments))
     built = draft.scenario(entry.about.rstrip(".")).of_run(context.run_id)
     built = as_rally_sends(built, arguments) if rally_requests else built
     if len(built.steps) > _MOST_STEPS:
@@ -123,7 +106,7 @@ def with_look_ups(
     rally_requests: bool = False,
 ) -> Scenario:
     """Return a scenario that was built for no cloud with the ids of this cloud."""
-    if not has_look_ups(built.name):
+    if built.name not in BUILDS:  # it has no ids
         return built
     return scenario(built.name, arguments, cloud, rally_requests=rally_requests)
 
@@ -131,7 +114,3 @@ def with_look_ups(
 def _fixed_as_rally_sends(plain: Scenario) -> Scenario:
     steps = _STEPS_OF_RALLY[plain.name]()
     return replace(plain, steps=steps, request=describe(steps), connection="iteration")
-
-
-def _with_defaults(arguments: Sequence[Argument], values: Mapping[str, Json]) -> dict[str, Json]:
-    return {argument.name: argument.default for argument in arguments} | dict(values)

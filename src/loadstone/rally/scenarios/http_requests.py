@@ -77,7 +77,7 @@ def _scenario(name: str, requests: Sequence[_Request]) -> Scenario:
         body=(Column("body"),) if first.body else (),
         expect_status=(first.status,),
     )
-    request_text = f"{first.method} {first.origin.scheme}://{first.origin.host}:{first.origin.port}"
+    request_text = f"{first.method} {first.origin.url}"
     return Scenario(name, "HTTP request", request_text, (step,), values, origin=first.origin)
 
 

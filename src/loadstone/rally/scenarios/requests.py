@@ -9,17 +9,12 @@ the iteration has one new connection.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from loadstone.keystone.scenarios.atomics import OUTSIDE, atomics
-from loadstone.keystone.scenarios.model import (
-    ADMIN_TOKEN,
-    JSON_HEADERS,
-    ROOT,
-    SUBJECT_TOKEN,
-    Scenario,
-    filled,
-)
+from loadstone.keystone.scenarios.authenticate import ask_for_token
+from loadstone.keystone.scenarios.model import ADMIN_TOKEN, ROOT, SUBJECT_TOKEN, Scenario
 from loadstone.plan.json_value import Json
 from loadstone.plan.script import (
     Captured,
@@ -32,6 +27,9 @@ from loadstone.plan.script import (
     Template,
     text,
 )
+
+if TYPE_CHECKING:
+    from loadstone.keystone.scenarios.body import Tree
 
 _ADMIN, _USER = Captured("admin_session"), Captured("user_session")
 _DISCOVER, _LOG_IN, _READ = f"{OUTSIDE}discover", f"{OUTSIDE}get_token", f"{OUTSIDE}get_user"
@@ -68,7 +66,8 @@ def as_rally_sends(plain: Scenario, arguments: Mapping[str, Json]) -> Scenario:
     ends = {atomic.last: atomic for atomic in tree if atomic.name in _USERS_MADE}
     sequence = list(_before())
     for index, step in enumerate(steps):
-        session = _USER if _is_as_user(step) else _ADMIN
+        is_as_user = any(SUBJECT_TOKEN in value for _, value in step.headers)
+        session = _USER if is_as_user else _ADMIN
         if index == 0:
             sequence.append(_discover(step.action, session))
         domain = _domain_name(step, arguments)
@@ -114,19 +113,21 @@ def _discover(action: str, session: Captured | None = None) -> Step:
 
 
 def _log_in(action: str, whose: str, session: Captured) -> Step:
-    names = ("user_name", "domain_name", "password", "project_name", "project_domain_name")
-    return Step(
-        action,
-        "POST",
-        text("/auth/tokens"),
-        JSON_HEADERS,
-        filled(
-            '{"auth":{"identity":{"methods":["password"],"password":{"user":{"password":'
-            '"<password>","name":"<user_name>","domain":{"name":"<domain_name>"}}}},"scope":'
-            '{"project":{"name":"<project_name>","domain":{"name":"<project_domain_name>"}}}}}',
-            **{name: Column(f"{whose}{name}") for name in names},
-        ),
-        expect_status=(201,),
+    def hole(name: str) -> Template:
+        return (Column(f"{whose}{name}"),)
+
+    user: Tree = {
+        "password": hole("password"),
+        "name": hole("user_name"),
+        "domain": {"name": hole("domain_name")},
+    }
+    project: Tree = {
+        "name": hole("project_name"),
+        "domain": {"name": hole("project_domain_name")},
+    }
+    identity: Tree = {"methods": ["password"], "password": {"user": user}}
+    return replace(
+        ask_for_token(action, identity, {"project": project}),
         captures=(HeaderCapture(session.capture, "X-Subject-Token"),),
     )
 
@@ -175,10 +176,6 @@ def _read(step: Step) -> Step:
 
 def _as(session: Captured) -> tuple[tuple[str, Template], ...]:
     return (("Accept", text("application/json")), ("X-Auth-Token", (session,)))
-
-
-def _is_as_user(step: Step) -> bool:
-    return any(SUBJECT_TOKEN in value for _, value in step.headers)
 
 
 def _in_session(step: Step) -> tuple[tuple[str, Template], ...]:

@@ -72,11 +72,17 @@ class _Checker:
         if entry is None or scenario is None or runner is None:
             return None
         file, line = self.tree.places[draft.path]
-        description = draft.description or entry.about
-        message, hidden = spec(draft), secrets(draft)
         return Workload(
-            *(scenario, runner, contexts, sla, hooks, description, file, line, message),
-            secrets=hidden,
+            scenario,
+            runner,
+            contexts,
+            sla,
+            hooks,
+            description=draft.description or entry.about,
+            file=file,
+            line=line,
+            spec=spec(draft),
+            secrets=secrets(draft),
             is_sla_implied=draft.sla is None,
         )
 
@@ -200,5 +206,5 @@ def _implied(entry: CatalogueEntry) -> dict[str, Context]:
     if entry.makes_users:
         implied["users"] = Users(may_be_existing=True)
     if entry.cleanup is not None:
-        implied[entry.cleanup] = Cleanup(entry.cleanup_of, entry.cleanup == "admin_cleanup")
+        implied[entry.cleanup] = Cleanup()
     return implied

@@ -73,12 +73,14 @@ def outline(tree: Tree) -> Outline:
     if not isinstance(tree.value, dict) or not tree.value:
         found = "it is empty" if not tree.value else "it is not a mapping"
         raise TaskInvalid([Problem(tree.file, 1, f"not a task: {found}")])
-    version = str(tree.value.get("version", 1))
-    if version not in ("1", "2"):
+    version = tree.value.get("version", 1)
+    if version not in (1, "1", 2, "2"):  # 2.0 is 2
         known = "version 2, or no version for the old form"
-        raise TaskInvalid([tree.problem(("version",), f"no such version: {version}; use {known}")])
+        raise TaskInvalid(
+            [tree.problem(("version",), f"no such version: {version!r}; use {known}")]
+        )
     reader = _OutlineReader(tree, [], [])
-    return reader.version_2(tree.value) if version == "2" else reader.old(tree.value)
+    return reader.version_2(tree.value) if version in (2, "2") else reader.old(tree.value)
 
 
 @dataclass(frozen=True, slots=True)

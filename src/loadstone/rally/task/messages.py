@@ -98,11 +98,8 @@ def _must(error: ErrorDetails) -> str:
 
 def _value_text(value: Any, location: str, as_length: bool) -> str:
     if isinstance(value, dict | list):
-        return (
-            str(len(value))
-            if as_length
-            else f"a {'mapping' if isinstance(value, dict) else 'list'}"
-        )
+        kind = "a mapping" if isinstance(value, dict) else "a list"
+        return str(len(value)) if as_length else kind
     if value is None:
         return "nothing"
     # A password of the wrong type is still a password.

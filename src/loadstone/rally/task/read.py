@@ -88,7 +88,8 @@ def text_of(file: str, name: str | None = None) -> str:
     except OSError as wrong:
         raise TaskInvalid([Problem(name, None, f"cannot be read: {wrong.strerror}")]) from None
     if len(data) > MAX_BYTES:
-        raise TaskInvalid([Problem(name, None, template.too_big("the file"))])
+        message = f"the file is larger than {MAX_BYTES // 1_000_000} MB, which no task needs"
+        raise TaskInvalid([Problem(name, None, message)])
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as wrong:

@@ -1,5 +1,6 @@
 """The specification of a workload, in the form of version 2 and with secrets masked."""
 
+import json
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +37,11 @@ def secrets(draft: "WorkloadDraft") -> frozenset[str]:
     parts = [draft.scenario.settings, *(part.settings for part in draft.contexts)]
     hooks = [[_named([hook.action]), hook.description] for hook in draft.hooks]
     return secrets_in([*parts, *hooks])
+
+
+def runner_text(workload: TaskWorkload) -> str:
+    """Return the runner in few signs, such as `constant: {times: 10}`."""
+    return json.dumps(workload.runner)[1:-1].replace('"', "")
 
 
 def masked_settings(plugins: Mapping[str, Any]) -> dict[str, Any]:

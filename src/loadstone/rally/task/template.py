@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from loadstone.errors import EnvironmentUnusable
-from loadstone.rally.task.limits import CPU_S, MAX_BYTES, MEMORY_BYTES
+from loadstone.rally.task.limits import CPU_S, MEMORY_BYTES
 from loadstone.rally.task.problem import Problem, TaskInvalid
 from loadstone.rally.task.tree import Origins
 
@@ -27,8 +27,6 @@ class Rendered:
 
 def render(source: str, name: str, folder: Path, arguments: Mapping[str, Any]) -> Rendered:
     """Render a task file as Rally does; includes are read from `folder`."""
-    if len(source.encode()) > MAX_BYTES:
-        raise TaskInvalid([Problem(name, None, too_big("the file"))])
     if not any(mark in source for mark in ("{{", "{%", "{#")):
         return Rendered(source, None)
     given = packed(arguments)
@@ -44,11 +42,6 @@ def packed(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {"pairs": [[packed(key), packed(one)] for key, one in value.items()]}
     return [packed(one) for one in value] if isinstance(value, list) else value
-
-
-def too_big(what: str) -> str:
-    """Return the message that a text is too large for a task."""
-    return f"{what} is larger than {MAX_BYTES // 1_000_000} MB, which no task needs"
 
 
 def _call_child(request: str, name: str) -> dict[str, Any]:

@@ -78,26 +78,13 @@ class ApiVersionsForm(RootModel[dict[str, ApiVersionForm]]):
                 continue
             if "version" not in form.model_fields_set or len(form.model_fields_set) > 1:
                 raise ValueError("takes only a version for keystone")
-            if _version(form.version) != "3":
+            if form.version not in ("3", 3):
                 raise ValueError("of keystone must be 3: Loadstone speaks no other")
         return self
 
     def to_model(self) -> model.Context:
         """Return the context."""
-        clients = (
-            model.ApiVersion(
-                client,
-                _version(form.version),
-                form.service_type or None,
-                form.service_name or None,
-            )
-            for client, form in self.root.items()
-        )
-        return model.ApiVersions(tuple(clients))
-
-
-def _version(value: str | float) -> str | None:
-    return (value or None) if isinstance(value, str) else f"{value:g}"
+        return model.ApiVersions()
 
 
 class QuotasForm(RootModel[dict[str, dict[str, int]]]):
@@ -193,7 +180,7 @@ class CleanupForm(ListForm):
 
     def to_model(self) -> model.Context:
         """Return the context."""
-        return model.Cleanup(tuple(self.root), as_admin=False)
+        return model.Cleanup()
 
 
 class AdminCleanupForm(ListForm):
@@ -201,7 +188,7 @@ class AdminCleanupForm(ListForm):
 
     def to_model(self) -> model.Context:
         """Return the context."""
-        return model.Cleanup(tuple(self.root), as_admin=True)
+        return model.Cleanup()
 
 
 class DummyContextForm(Form):

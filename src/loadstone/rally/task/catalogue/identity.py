@@ -49,8 +49,6 @@ def _keystone(
         arguments,
         actions=tuple(actions.split()),
         cleanup=cleanup,
-        cleanup_of=("keystone",),
-        needs_admin=cleanup == ADMIN,
     )
 
 

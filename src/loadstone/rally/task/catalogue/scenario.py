@@ -49,8 +49,6 @@ class CatalogueEntry:
     # Atomic actions of rally-openstack 4.1.0 without prefixes such as "keystone_v3."
     actions: tuple[str, ...] = ()
     cleanup: str | None = None  # the context that Rally adds implicitly: admin_cleanup or cleanup
-    cleanup_of: tuple[str, ...] = ()
-    needs_admin: bool = False
     needs_own_users: bool = False  # what it makes is removed with the users of the run
     service: str | None = None  # another service that the cloud must have
 

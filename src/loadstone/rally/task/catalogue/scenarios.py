@@ -89,12 +89,22 @@ HTTP = (
 )
 
 
-# Of the request that creates a server, by novaclient's names.
-SERVER_NAMES = (
-    *("admin_pass", "availability_zone", "block_device_mapping_v2", "config_drive", "disk_config"),
-    *("key_name", "max_count", "meta", "min_count", "nics", "scheduler_hints", "security_groups"),
-    "userdata",
-)
+# Arguments of novaclient's servers.create, as task files have them -> openstacksdk's.
+SERVER_NAMES = {
+    "admin_pass": "admin_password",
+    "availability_zone": "availability_zone",
+    "block_device_mapping_v2": "block_device_mapping",
+    "config_drive": "has_config_drive",
+    "disk_config": "disk_config",
+    "key_name": "key_name",
+    "max_count": "max_count",
+    "meta": "metadata",
+    "min_count": "min_count",
+    "nics": "networks",
+    "scheduler_hints": "scheduler_hints",
+    "security_groups": "security_groups",
+    "userdata": "user_data",
+}
 SERVER = tuple(Argument(name, ArgType.ANY, "Passed to Nova.") for name in SERVER_NAMES)
 
 
@@ -105,7 +115,6 @@ def _nova(name: str, about: str, actions: str, *arguments: Argument) -> Catalogu
         (IMAGE, FLAVOR, *arguments, *SERVER),
         actions=tuple(actions.split()),
         cleanup="cleanup",
-        cleanup_of=("nova",),
         service="compute",
     )
 
@@ -183,7 +192,6 @@ NEUTRON = (
         ),
         actions=("neutron.create_network", "neutron.list_networks"),
         cleanup="cleanup",
-        cleanup_of=("neutron",),
         service="network",
     ),
 )
