@@ -18,7 +18,7 @@ from loadstone.diagnosis.demand import (
     host_of,
     role_name,
 )
-from loadstone.diagnosis.finding import Confidence, Evidence, Finding
+from loadstone.diagnosis.finding import Confidence, Evidence, Finding, three_digits
 from loadstone.diagnosis.service import MeasuredService
 from loadstone.monitor.roles import Role
 
@@ -248,7 +248,11 @@ def database_connections(case: Case) -> FoundLimit | None:
     if use is None or (use.utilisation < 0.97 and refused <= 0):
         return None
     # It refuses only while all are open, which the mean need not show.
-    at_times = f"; at times all were, and it refused {refused:.2g} a second" if refused > 0 else ""
+    at_times = (
+        f"; at times all were, and it refused {three_digits(refused)} a second"
+        if refused > 0
+        else ""
+    )
     return FoundLimit(
         "database-connections",
         BottleneckKind.CONNECTIONS,
@@ -547,7 +551,7 @@ def _none(case: Case) -> FoundLimit:
     is_full = nearest is not None and nearest.utilisation >= FULL
     if nearest is not None:
         figures = (
-            f"{nearest.busy:.2g} of {nearest.capacity:.0f} {nearest.unit} "
+            f"{three_digits(nearest.busy)} of {three_digits(nearest.capacity)} {nearest.unit} "
             f"({nearest.utilisation:.0%})"
         )
         sentence += f" The busiest is {nearest.name}: {figures}."
@@ -634,7 +638,7 @@ def _is_short_of_cores(use: ResourceUse, waiting: float) -> bool:
 
 
 def _cpu_sentence(seen: Observation, use: ResourceUse) -> str:
-    cost = f"; a request costs {use.demand_s * 1000:.3g} ms" if use.demand_s else ""
+    cost = f"; a request costs {three_digits(use.demand_s * 1000)} ms" if use.demand_s else ""
     name = f"{use.name[0].upper()}{use.name[1:]}"
     next_one = next((n for n in _ranked(seen) if n.role not in (use.role, MACHINE)), None)
     after = f"; next is {next_one.name} at {next_one.utilisation:.0%}" if next_one else ""
@@ -784,5 +788,5 @@ def _finding(limit: FoundLimit, case: Case) -> Finding:
             *figures,
         ]
     figures.append(("throughput_rps", case.seen.throughput_rps))
-    evidence = tuple(Evidence(name, f"{v:.4g}") for name, v in figures if v is not None)
+    evidence = tuple(Evidence.of(name, v) for name, v in figures if v is not None)
     return Finding(limit.id, limit.sentence, evidence, limit.confidence, limit.advice)

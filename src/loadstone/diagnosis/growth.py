@@ -19,7 +19,7 @@ from loadstone.diagnosis.demand import (
     cpu_name,
     observe,
 )
-from loadstone.diagnosis.finding import Confidence, Evidence, Finding
+from loadstone.diagnosis.finding import Confidence, Evidence, Finding, three_digits
 from loadstone.diagnosis.service import MeasuredService
 from loadstone.monitor.metrics import Metrics
 from loadstone.monitor.roles import Role
@@ -82,7 +82,7 @@ class CostChange:
 
     def __str__(self) -> str:
         unit = f" {self.unit}" if self.unit else ""
-        return f"{self.name} from {self.before:.3g} to {self.after:.3g}{unit}"
+        return f"{self.name} from {three_digits(self.before)} to {three_digits(self.after)}{unit}"
 
 
 def growth(metrics: Metrics, course: LoadCourse, setup: Setup) -> tuple[Finding, ...]:
@@ -155,9 +155,9 @@ def _drift(
         listed = "; ".join(str(one) for one in changes)
         yield _finding(
             "drift",
-            f"The service becomes slower while the load stays: at the end a request takes "
-            f"{1000 * course.slower_s:.3g} ms longer than at the beginning. What it costs rises: "
-            f"{listed}{_per_rows(course, rows)}.",
+            "The service becomes slower while the load stays: at the end a request takes "
+            f"{three_digits(1000 * course.slower_s)} ms longer than at the beginning. What it "
+            f"costs rises: {listed}{_per_rows(course, rows)}.",
             "Look at what grows with each request: rows of revocation events, of expired tokens, "
             "of what the load creates. Remove them in time, or keep them apart.",
             [*figures, *((one.name, one.after / max(one.before, 1e-9)) for one in changes)],
@@ -210,8 +210,8 @@ def _rows_added(metrics: Metrics, course: LoadCourse) -> float | None:
 def _per_rows(course: LoadCourse, rows: float | None) -> str:
     if rows is None or rows < LEAST_ROWS:
         return ""
-    each_ms = 1000 * course.slower_s / (rows / 1000)
-    return f"; {rows:,.0f} rows were added meanwhile, {each_ms:.2g} ms a request for each 1,000"
+    each_ms = three_digits(1000 * course.slower_s / (rows / 1000))
+    return f"; {rows:,.0f} rows were added meanwhile, {each_ms} ms a request for each 1,000"
 
 
 def _memory(metrics: Metrics, course: LoadCourse, service: MeasuredService) -> Iterator[Finding]:
@@ -229,7 +229,7 @@ def _memory(metrics: Metrics, course: LoadCourse, service: MeasuredService) -> I
     yield _finding(
         "memory-growth",
         f"{service.title}'s workers grow: {before / 2**20:.0f} MiB in the first third of the load, "
-        f"{after / 2**20:.0f} MiB in the last, {mib_per_min:.3g} MiB a minute.",
+        f"{after / 2**20:.0f} MiB in the last, {three_digits(mib_per_min)} MiB a minute.",
         "Load for longer to see whether it ends; let workers be replaced after a number of "
         "requests.",
         [("memory_before_mib", before / 2**20), ("memory_after_mib", after / 2**20)],
@@ -243,12 +243,13 @@ def _evictions(metrics: Metrics, course: LoadCourse) -> Iterator[Finding]:
     if per_s >= EVICTIONS_RPS:
         yield _finding(
             "cache-evictions",
-            f"The cache is full: {per_s:.3g} entries a second are evicted before they expire.",
+            f"The cache is full: {three_digits(per_s)} entries a second are evicted before they "
+            "expire.",
             "Give memcached more memory.",
             [("evictions_per_s", per_s)],
         )
 
 
 def _finding(id_: str, sentence: str, advice: str, figures: list[tuple[str, float]]) -> Finding:
-    evidence = tuple(Evidence(name, f"{value:.4g}") for name, value in figures)
+    evidence = tuple(Evidence.of(name, value) for name, value in figures)
     return Finding(id_, sentence, evidence, Confidence.PROPOSED, advice)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from loadstone.diagnosis.bounds import ServiceChange, upper_bound
+from loadstone.diagnosis.finding import three_digits
 from loadstone.errors import EnvironmentUnusable
 from loadstone.result.model import Measurement
 
@@ -56,7 +57,8 @@ def describe(hashing: Hashing, measurement: Measurement) -> tuple[str, ...]:
     watched = measurement.resources
     half_the_check = ServiceChange(cpu_saved_s=hashing.cpu_s / 2)
     half = upper_bound(watched.observation, half_the_check) if watched else None
-    then = f": with half of it at most {half.rate_rps:.3g} a second are possible" if half else ""
+    most = three_digits(half.rate_rps) if half else ""
+    then = f": with half of it at most {most} a second are possible" if half else ""
     return (
         f"The password check alone (bcrypt, cost {hashing.rounds}) takes "
         f"{hashing.cpu_s * 1000:.0f} ms of CPU here, {share:.0%} of the {cost_s * 1000:.0f} ms "
