@@ -89,14 +89,15 @@ def growth(metrics: Metrics, course: LoadCourse, setup: Setup) -> tuple[Finding,
     """Return findings about what grew during a load; none for a short load."""
     if course.duration_s < LEAST_S:
         return ()
-    third_s = course.duration_s / 3
     first = _third(metrics, course, 0.0, setup)
-    last = _third(metrics, course, 2 * third_s, setup)
+    last = _third(metrics, course, 2 * course.duration_s / 3, setup)
+    whole = metrics.between(course.start_s, course.start_s + course.duration_s)
     found: list[Finding] = []
     if first is not None and last is not None:
-        found += _drift(metrics, course, _compared(first, last))
-    found += _memory(metrics, course, setup.service)
-    found += _evictions(metrics, course)
+        compared = (*_demands(first, last), *_counts(first, last))
+        found += _drift(course, compared, _rows_added(whole))
+    found += _memory(whole, setup.service)
+    found += _evictions(whole, course.duration_s)
     return tuple(found)
 
 
@@ -111,17 +112,6 @@ def _third(metrics: Metrics, course: LoadCourse, from_s: float, setup: Setup) ->
     counted = (ends_s > part.time_s[0]) & (ends_s <= part.time_s[-1])
     requests = int(course.ok[counted].sum())
     return observe(part, requests, setup) if requests >= LEAST_REQUESTS else None
-
-
-def _compared(first: Observation, last: Observation) -> tuple[CostChange, ...]:
-    """Return the costs per request that were measured in both thirds."""
-    return (*_demands(first, last), *_counts(first, last))
-
-
-def _grown(compared: tuple[CostChange, ...]) -> tuple[CostChange, ...]:
-    """Return the costs that clearly grew, the largest ratio first."""
-    grown = (one for one in compared if one.has_grown)
-    return tuple(sorted(grown, key=lambda one: one.before / one.after))
 
 
 def _demands(first: Observation, last: Observation) -> Iterator[CostChange]:
@@ -143,11 +133,12 @@ def _counts(first: Observation, last: Observation) -> Iterator[CostChange]:
 
 
 def _drift(
-    metrics: Metrics, course: LoadCourse, compared: tuple[CostChange, ...]
+    course: LoadCourse, compared: tuple[CostChange, ...], rows: float | None
 ) -> Iterator[Finding]:
-    changes = _grown(compared)
+    """Say what `compared`, costs that were measured in both thirds, tell of a slower service."""
+    grown = (one for one in compared if one.has_grown)
+    changes = sorted(grown, key=lambda one: one.before / one.after)  # the largest ratio first
     is_slower = course.slower_s >= SLOWER * course.response_s
-    rows = _rows_added(metrics, course)
     figures = [("slower_ms", 1000 * course.slower_s)]
     if rows:
         figures.append(("rows_added", rows))
@@ -192,17 +183,16 @@ def _cost_stayed(compared: tuple[CostChange, ...]) -> str:
     )
 
 
-def _rows_added(metrics: Metrics, course: LoadCourse) -> float | None:
+def _rows_added(metrics: Metrics) -> float | None:
     """Return rows inserted minus rows deleted, from the databases' statement counters."""
-    part = metrics.between(course.start_s, course.start_s + course.duration_s)
     counts = [
-        (part.increase(source, inserts) or 0.0) - (part.increase(source, deletes) or 0.0)
-        for source in part.sources()
+        inserted - (metrics.increase(source, deletes) or 0.0)
+        for source in metrics.sources()
         for inserts, deletes in (
             ("inserts_total", "deletes_total"),
             ("rows_inserted_total", "rows_deleted_total"),
         )
-        if part.increase(source, inserts) is not None
+        if (inserted := metrics.increase(source, inserts)) is not None
     ]
     return sum(counts) if counts else None
 
@@ -214,9 +204,8 @@ def _per_rows(course: LoadCourse, rows: float | None) -> str:
     return f"; {rows:,.0f} rows were added meanwhile, {each_ms} ms a request for each 1,000"
 
 
-def _memory(metrics: Metrics, course: LoadCourse, service: MeasuredService) -> Iterator[Finding]:
-    part = metrics.between(course.start_s, course.start_s + course.duration_s)
-    times, values = part.of(Role.KEYSTONE, "memory_bytes")
+def _memory(metrics: Metrics, service: MeasuredService) -> Iterator[Finding]:
+    times, values = metrics.of(Role.KEYSTONE, "memory_bytes")
     third = len(values) // 3
     # A heap with a limit grows up to it by design.
     if third < 2 or metrics.last("jvm", "heap_limit_bytes") is not None:
@@ -236,10 +225,9 @@ def _memory(metrics: Metrics, course: LoadCourse, service: MeasuredService) -> I
     )
 
 
-def _evictions(metrics: Metrics, course: LoadCourse) -> Iterator[Finding]:
-    part = metrics.between(course.start_s, course.start_s + course.duration_s)
-    evicted = sum(part.increase(one, "evictions_total") or 0.0 for one in part.sources())
-    per_s = evicted / course.duration_s
+def _evictions(metrics: Metrics, duration_s: float) -> Iterator[Finding]:
+    evicted = sum(metrics.increase(one, "evictions_total") or 0.0 for one in metrics.sources())
+    per_s = evicted / duration_s
     if per_s >= EVICTIONS_RPS:
         yield _finding(
             "cache-evictions",
