@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from loadstone.monitor.metrics import Reading
 from loadstone.monitor.source import Unreadable
 from loadstone.monitor.sources.address import TIMEOUT_S, Address
+from loadstone.monitor.sources.service_source import ServiceSource
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -61,18 +62,11 @@ LIMIT_SQL = "SELECT current_setting('max_connections')::int"
 
 
 @dataclass(slots=True)
-class PostgresSource:
+class PostgresSource(ServiceSource):
     """One server, on a kept connection."""
 
-    address: Address
-    is_remote: ClassVar[bool] = False
     _link: "Connection[Any] | None" = field(default=None, init=False)
     _has_wal: bool = field(default=True, init=False)
-
-    @property
-    def name(self) -> str:
-        """Name in messages."""
-        return self.address.name
 
     def read(self) -> Iterator[Reading]:
         """Read counters and the state of sessions."""
