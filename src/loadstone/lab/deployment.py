@@ -259,13 +259,8 @@ def _start(
     state.write(folder, begun)
     state.write_secret(password_file(folder), blueprint.admin_password)
     started = composition.assemble(folder, begun, parts, say)
-    running = replace(
-        started,
-        phase=Phase.RUNNING,
-        facts=facts_of(settings, blueprint.url, started.facts),
-    )
-    if settings.service.is_provider:
-        running = replace(running, facts=(("service", settings.service.value), *started.facts))
+    facts = facts_of(settings, blueprint.url, started.facts)
+    running = replace(started, phase=Phase.RUNNING, facts=facts)
     state.write(folder, running)
     return Deployment(folder, running)
 
@@ -274,6 +269,8 @@ def facts_of(
     settings: LabSettings, url: str, of_parts: tuple[tuple[str, str], ...]
 ) -> tuple[tuple[str, str], ...]:
     """Return the facts about a deployment that results keep, without secrets."""
+    if settings.service.is_provider:
+        return (("service", settings.service.value), *of_parts)
     mine = (
         ("release", _served(settings)),
         *(

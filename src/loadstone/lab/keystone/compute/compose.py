@@ -73,6 +73,7 @@ def compute(site: ComputeSite) -> ComputeCloud | None:
     is_split = settings.compute is Compute.NOVA_SPLIT
     database = build(site.storage / TABLES)
     broker = _broker(site) if is_split else ()
+    mappers = (PortMapper(replace(one.site, port=one.mapper_port)) for one in broker)
     cache = _memcached(site)
     cloud = CloudLayout(
         folder=site.folder,
@@ -97,7 +98,7 @@ def compute(site: ComputeSite) -> ComputeCloud | None:
         name="compute-schema",
     )
     parts = (
-        *(template, database, *cache, *_started_first(broker)),
+        *(template, database, *cache, *mappers, *broker),
         Configuration(cloud, _facts(settings)),
         *(api(cloud, service) for service in ("placement", "glance", "neutron")),
         *_nova(cloud, is_split=is_split),
@@ -117,11 +118,6 @@ def _broker(site: ComputeSite) -> tuple[RabbitMq, ...]:
     mapper, distribution = (site.ports.allocate(name) for name in ("epmd", "rabbitmq-distribution"))
     where = Site(site.folder, site.ports.allocate("rabbitmq"))
     return (RabbitMq(where, mapper, distribution, site.password),)
-
-
-def _started_first(broker: tuple[RabbitMq, ...]) -> tuple[Part, ...]:
-    mappers = (PortMapper(replace(one.site, port=one.mapper_port)) for one in broker)
-    return (*mappers, *broker)
 
 
 def environment(folder: Path) -> ServiceEnvironment:
