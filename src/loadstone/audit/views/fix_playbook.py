@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 import yaml
 
@@ -74,7 +74,7 @@ def _play(host: str, results: list[RuleResult], facts: Facts) -> dict[str, Any]:
         if tasks and result.rule.fix.restart:
             text = f"restart {result.rule.fix.restart}"
             fixes.append(_message(result, "restart", text))
-    copies = [_copy(path, f"{path}{KEPT}", "fix", "no") for path in changed]
+    copies = [_copy(path, f"{path}{KEPT}", "fix") for path in changed]
     undo = [step for number, path in enumerate(changed, 1) for step in _put_back(path, number)]
     undo.append(
         {
@@ -137,7 +137,7 @@ def _put_back(path: str, number: int) -> Iterator[dict[str, Any]]:
         "register": found,
         "tags": ["undo", "never"],
     }
-    yield {**_copy(copy, path, "undo", "yes"), **if_kept}
+    yield {**_copy(copy, path, "undo"), **if_kept}
     yield {
         "name": f"undo: remove {copy}",
         "ansible.builtin.file": {"path": copy, "state": "absent"},
@@ -146,15 +146,15 @@ def _put_back(path: str, number: int) -> Iterator[dict[str, Any]]:
     }
 
 
-def _copy(source: str, target: str, tag: str, force: str) -> dict[str, Any]:
-    """Copy a file on the host; `force: no` keeps the oldest copy, which is the way back."""
+def _copy(source: str, target: str, tag: Literal["fix", "undo"]) -> dict[str, Any]:
+    """Copy a file on the host; a fix keeps the oldest copy, which is the way back."""
     return {
         "name": f"{tag}: copy {source} to {target}",
         "ansible.builtin.copy": {
             "src": source,
             "dest": target,
             "remote_src": True,
-            "force": force == "yes",
+            "force": tag == "undo",
             "mode": "preserve",
         },
         "tags": [tag] if tag == "fix" else [tag, "never"],

@@ -20,23 +20,17 @@ def render(audit: Audit) -> str:
 
 def _suite(host: str, results: list[RuleResult]) -> Xml.Element:
     cases = [_case(result) for result in results]
-    return _with(
-        Xml.Element(
-            "testsuite",
-            name=_clean(host),
-            tests=str(len(cases)),
-            failures=str(sum(case.find("failure") is not None for case in cases)),
-            errors=str(sum(case.find("error") is not None for case in cases)),
-            skipped=str(sum(case.find("skipped") is not None for case in cases)),
-            time="0",
-        ),
-        cases,
+    suite = Xml.Element(
+        "testsuite",
+        name=_clean(host),
+        tests=str(len(cases)),
+        failures=str(sum(case.find("failure") is not None for case in cases)),
+        errors=str(sum(case.find("error") is not None for case in cases)),
+        skipped=str(sum(case.find("skipped") is not None for case in cases)),
+        time="0",
     )
-
-
-def _with(parent: Xml.Element, children: list[Xml.Element]) -> Xml.Element:
-    parent.extend(children)
-    return parent
+    suite.extend(cases)
+    return suite
 
 
 def _case(result: RuleResult) -> Xml.Element:
