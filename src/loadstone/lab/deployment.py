@@ -1,5 +1,6 @@
 """Starts, finds and stops real Keystones on this machine."""
 
+import os
 import re
 import secrets
 import shutil
@@ -394,7 +395,7 @@ def is_here(name: str) -> bool:
 
 def is_known(name: str) -> bool:
     """Return whether a deployment of this name exists, here or on another host, or its data."""
-    return is_here(name) or (elsewhere() / f"{name}.json").exists()
+    return is_here(name) or os.path.exists(elsewhere() / f"{name}.json")
 
 
 def _existing(name: str) -> Path:

@@ -256,13 +256,16 @@ def forget(name: str) -> None:
 
 def recorded(name: str) -> RemoteRecord | None:
     """Return a deployment on another host by its name."""
+    path = elsewhere() / f"{name}.json"
     try:
-        return RemoteRecord(**json.loads((elsewhere() / f"{name}.json").read_text("utf-8")))
+        return RemoteRecord(**json.loads(path.read_text("utf-8")))
     except (FileNotFoundError, NotADirectoryError):
         return None
+    except OSError as problem:  # of root after `sudo loadstone`
+        raise EnvironmentUnusable(f"{path} cannot be read ({problem.strerror})") from None
     except (ValueError, TypeError):
         raise EnvironmentUnusable(
-            f"{elsewhere() / name}.json cannot be read; remove it, and end the lab on its host"
+            f"{path} cannot be read; remove it, and end the lab on its host"
         ) from None
 
 
