@@ -12,6 +12,7 @@ from pathlib import Path
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.lab import composition, processes, state, watcher
 from loadstone.lab.keystone import settings as settings_
+from loadstone.lab.keystone.blueprint import Blueprint
 from loadstone.lab.keystone.database import require_not_upgraded, require_own, storage_folder
 from loadstone.lab.keystone.deployment import WEB, Deployment, not_running, password_file, url_of
 from loadstone.lab.keystone.service import password
@@ -232,7 +233,7 @@ def _start(
         require_own(storage_folder(folder, settings.storage))
     require_not_upgraded(folder, settings)
     port = book.allocate(WEB, settings.port, settings.host)
-    blueprint = compose.Blueprint(
+    blueprint = Blueprint(
         folder=folder,
         settings=settings,
         ports=book,
