@@ -21,9 +21,9 @@ from loadstone.lab.measurement import measuring
 from loadstone.monitor import machine
 from loadstone.monitor.metrics import Reading
 from loadstone.monitor.roles import Role
-from loadstone.monitor.sampler import MOST_FAILURES
+from loadstone.monitor.sampler import MOST_FAILURES, Missing
 from loadstone.monitor.service import ServiceProcess
-from loadstone.monitor.source import Source, Unreadable
+from loadstone.monitor.source import Source
 from loadstone.monitor.sources.open import open_sources
 from loadstone.result.model import OF_LAB_HOST, Measurement
 
@@ -168,8 +168,7 @@ class LabHost:
                 self._sources.remove(source)
                 with suppress(Exception):
                     source.close()
-                why = str(problem) if isinstance(problem, Unreadable) else type(problem).__name__
-                missing.append(f"{source.name} is not watched: {why}")
+                missing.append(str(Missing.of(source, problem)))
         return tuple(readings), tuple(missing)
 
     def failure(self) -> str | None:
