@@ -439,6 +439,7 @@ class LabSettings:
 
     def _require_what_queens_has(self) -> None:
         for key, (value, possible) in {
+            "implementation": (self.implementation, (Implementation.PYTHON,)),
             "web": (self.web, (Web.UWSGI, Web.NGINX_UWSGI, Web.SINGLE)),
             "database": (self.database, (DatabaseBackend.SQLITE,)),
             "token": (self.token, (TokenProvider.FERNET, TokenProvider.UUID)),
