@@ -48,6 +48,7 @@ OTHERS = {
     Role.GENERATOR: "the load generator",
 }
 ROLES = (Role.KEYSTONE, *OTHERS)  # whose CPU is told apart
+HERE = frozenset({MACHINE, *Role})  # sources of this machine and its processes
 DATABASES = ("mariadb", "postgres")
 KINDS = ("selects", "inserts", "updates", "deletes")  # statements that read or write rows
 PER_REQUEST = ("statements", *KINDS, "commits", "rollbacks", "rows_read", "log_fsyncs")
@@ -226,12 +227,13 @@ class _View:
     def per_second(self, source: str, metric: str) -> float | None:
         """Return the increase of a counter per second.
 
-        Another machine's counters may be read every few seconds: their own time counts.
+        A process may live for a part of the load. A service, and another machine, may be read every
+        few seconds, or not to the end: their own time counts.
         """
         increase = self.metrics.increase(source, metric)
         if increase is None:
             return None
-        if "@" not in source:
+        if source.partition("/")[0] in HERE:
             return increase / self.duration_s
         times, _ = self.metrics.of(source, metric)
         return increase / max(float(times[-1] - times[0]), NEGLIGIBLE)
