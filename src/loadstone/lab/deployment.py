@@ -245,7 +245,7 @@ def _start(
         services_password=password(),
     )
     parts = compose.parts(blueprint)
-    if before is not None and dict(before.settings).get("storage") != settings.storage:
+    if before is not None and before.setting("storage") != settings.storage:
         _drop_data_elsewhere(folder, before)
     _keep_old_logs(folder)
     begun = DeploymentState(
@@ -346,7 +346,7 @@ def _purge(folder: Path) -> None:
 
 def _drop_data_elsewhere(folder: Path, last: DeploymentState) -> None:
     # Of the settings only this one is read: the sources of the release may be gone.
-    data = storage_folder(folder, dict(last.settings).get("storage", settings_.DISK))
+    data = storage_folder(folder, last.setting("storage") or settings_.DISK)
     if folder not in data.parents:
         shutil.rmtree(data, ignore_errors=True)  # the user's folder may be gone
 
