@@ -29,9 +29,7 @@ SYSCTL = "/etc/sysctl.d/90-loadstone-audit.conf"
 def render(audit: Audit) -> str:
     """Return the playbook: a play per host that has findings."""
     plays = [
-        _play(host.host, own, host.facts)
-        for host in audit.hosts
-        if (own := [result for result in audit.findings() if result.host == host.host])
+        _play(host.host, own, host.facts) for host in audit.hosts if (own := audit.findings(host))
     ]
     return HEADER + yaml.safe_dump(plays, sort_keys=False, width=100, allow_unicode=True)
 
@@ -55,7 +53,7 @@ def _path(facts: Facts, where: str, section: str, option: str) -> str | None:
     return None if OF_CONTAINER.match(path) else path
 
 
-def _play(host: str, results: list[RuleResult], facts: Facts) -> dict[str, Any]:
+def _play(host: str, results: tuple[RuleResult, ...], facts: Facts) -> dict[str, Any]:
     changed: dict[str, None] = {}  # files, in order
     fixes: list[dict[str, Any]] = []
     counts: defaultdict[tuple[str, str, str], int] = defaultdict(int)

@@ -13,12 +13,12 @@ def render(audit: Audit) -> str:
     """Return the document; unknown results are errors, waived ones are skipped."""
     suites = Xml.Element("testsuites", name="loadstone audit")
     for host in audit.hosts:
-        suites.append(_suite(host.host, [r for r in audit.results if r.host == host.host]))
+        suites.append(_suite(host.host, audit.of(host)))
     Xml.indent(suites)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + Xml.tostring(suites, encoding="unicode")
 
 
-def _suite(host: str, results: list[RuleResult]) -> Xml.Element:
+def _suite(host: str, results: tuple[RuleResult, ...]) -> Xml.Element:
     cases = [_case(result) for result in results]
     suite = Xml.Element(
         "testsuite",
