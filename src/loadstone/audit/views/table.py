@@ -9,6 +9,9 @@ from loadstone.audit.facts import HostFacts
 from loadstone.audit.rule import format_value
 from loadstone.diagnosis.finding import Severity
 
+NOTHING_FOUND = (
+    "no part of an identity service was found here: only rules on the machine were checked"
+)
 STYLES = {Severity.CRITICAL: "bold red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
 
 
@@ -17,6 +20,8 @@ def render(audit: Audit, console: Console, *, all_states: bool) -> None:
     for host in audit.hosts:
         own = audit.of(host)
         console.print(Text(f"{host.host}  ", style="bold") + Text(counted(own), style="dim"))
+        if host.failure is None and not host.facts.roles:
+            console.print(Text(NOTHING_FOUND, style="yellow"))
         computed = _computed(host)
         if computed:
             console.print(Text(computed, style="dim"))
