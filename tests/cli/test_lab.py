@@ -85,3 +85,6 @@ def test_the_record_of_a_lab_on_another_host_that_cannot_be_read_is_told_in_one_
     refused = at_once("lab", "up", "far")
     assert refused.returncode == 3
     assert refused.stderr == f"loadstone: {path} cannot be read (Is a directory)\n"
+    listed = at_once("lab", "list")
+    assert listed.returncode == 0
+    assert listed.stderr == f"{path} cannot be read (Is a directory)\n"

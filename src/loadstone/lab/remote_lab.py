@@ -269,7 +269,12 @@ def recorded(name: str) -> RemoteRecord | None:
         ) from None
 
 
-def every() -> tuple[RemoteRecord, ...]:
-    """Return all deployments on other hosts that this machine remembers."""
-    names = sorted(path.stem for path in elsewhere().glob("*.json"))
-    return tuple(one for name in names if (one := recorded(name)) is not None)
+def every(say: Say) -> tuple[RemoteRecord, ...]:
+    """Return all deployments on other hosts that this machine remembers; report unreadable ones."""
+    found = []
+    for path in sorted(elsewhere().glob("*.json")):
+        try:
+            found.append(recorded(path.stem))
+        except EnvironmentUnusable as unreadable:
+            say(str(unreadable))
+    return tuple(one for one in found if one is not None)
