@@ -82,6 +82,10 @@ def test_statements_per_request_come_from_the_databases_own_counters():
     assert seen.figure("commits_per_request") == pytest.approx(1.0)
 
 
+def test_workers_that_were_started_again_are_told_per_second():
+    assert observed(uwsgi__respawns_total=5).figure("respawns_per_s") == pytest.approx(0.5)
+
+
 def test_the_cache_hit_ratio_is_that_of_the_phase():
     seen = observed(memcached__gets_total=300, memcached__hits_total=270)
     assert seen.figure("cache_hit_ratio") == pytest.approx(0.9)

@@ -560,4 +560,4 @@ class _View:
         backend = self.fullest_backend()
         yield "balancer_queue", None if backend is None else backend.queue
         yield "directory_queue", self.means(self.heads("slapd"), "queue")
-        yield "respawns", self.total(self.heads("uwsgi"), "respawns_total")
+        yield "respawns_per_s", self.total(self.heads("uwsgi"), "respawns_total")
