@@ -266,6 +266,23 @@ def test_the_script_alone_gives_facts_that_are_read(tmp_path):
 
 
 @pytest.mark.processes
+def test_a_memcached_without_a_port_is_asked_on_its_usual_one(tmp_path):
+    conf = tmp_path / "keystone.conf"
+    servers = ("127.0.0.99", "[::1]", "inet6:[::1]:1", "127.0.0.99:1")
+    conf.write_text(
+        f"[cache]\nbackend = oslo_cache.memcache_pool\nmemcache_servers = {','.join(servers)}\n"
+    )
+    variables = {"PATH": "/usr/bin:/bin", "AUDIT_ETC": str(tmp_path), "AUDIT_QUICK": "1"}
+    variables |= {"AUDIT_KEYSTONE_CONF": str(conf), "AUDIT_PYTHON": sys.executable}
+    ended = subprocess.run(
+        ["sh", COLLECTOR], env=variables, capture_output=True, text=True, check=True
+    )
+    asked = json.loads(parse(ended.stdout).text("service"))["memcached"]["servers"]
+    assert [one["name"] for one in asked] == list(servers)
+    assert not [one for one in asked if "ValueError" in one.get("error", "")]
+
+
+@pytest.mark.processes
 def test_a_collector_of_root_that_takes_too_long_is_killed_as_root(tmp_path, monkeypatch):
     sudo = tmp_path / "sudo"
     sudo.write_text(

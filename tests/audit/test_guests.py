@@ -86,6 +86,18 @@ def test_who_may_not_list_nodes_is_told_so(cloud):
         guests()
 
 
+def test_a_host_without_facts_is_not_left_out_in_silence(tmp_path):
+    nova = {"nova": {"/etc/nova/nova.conf": "[DEFAULT]\nram_allocation_ratio = 1\n"}}
+    tree = archive.as_tree(
+        [Collected("c1", document(nova)), Collected("c2", failure="no answer")], is_lab=False
+    )
+    (tmp_path / "facts.json").write_text(json.dumps(tree))
+    words = ["audit", "guests", str(tmp_path / "facts.json"), "--flavor", "a=1024"]
+    done = CliRunner().invoke(loadstone, words, standalone_mode=False)
+    assert done.stderr == "c2 is left out, whether it is a compute node or not: no answer\n"
+    assert done.stdout.splitlines()[1].split()[0] == "c1"
+
+
 def test_facts_of_compute_nodes_have_their_own_reserve(tmp_path):
     conf = "[DEFAULT]\nreserved_host_memory_mb = 2000\nram_allocation_ratio = 2.0\n"
     node = document({"nova": {"/etc/nova/nova.conf": conf}})

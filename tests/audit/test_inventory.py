@@ -67,6 +67,25 @@ all:
 
 
 @pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("hosts", "web[1:2].x:2222\ndb.x:2222 ansible_port=22\nfd00::1\n"),
+        (
+            "hosts.yaml",
+            "all: {hosts: {'web[1:2].x:2222': , 'db.x:2222': {ansible_port: 22}, 'fd00::1': }}",
+        ),
+    ],
+)
+def test_a_port_behind_the_name_of_a_host_is_that_of_ssh(tmp_path, name, text):
+    assert hosts(tmp_path, text, name) == {
+        "web1.x": {"ansible_port": "2222"},
+        "web2.x": {"ansible_port": "2222"},
+        "db.x": {"ansible_port": "22"},
+        "fd00::1": {},
+    }
+
+
+@pytest.mark.parametrize(
     ("text", "name", "says"),
     [
         ("", "hosts", "no hosts in it"),

@@ -55,3 +55,24 @@ def test_a_healthy_node_has_no_finding():
     audit = evaluate(rules.select(()), [host])
     wrong = {RuleState.FAIL, RuleState.WARN, RuleState.UNKNOWN}
     assert [(r.rule.id, r.message) for r in audit.results if r.state in wrong] == []
+
+
+@pytest.mark.parametrize(
+    ("rule_id", "changes", "here", "elsewhere"),
+    [
+        ("DB-02", {"innodb_buffer_pool_size": "134217728"}, "the server has", "is not the server"),
+        (
+            "DB-04",
+            {"wsrep_on": "ON", "wsrep_slave_threads": "1"},
+            "on 8 CPUs",
+            "on an unknown number of CPUs",
+        ),
+    ],
+)
+def test_cpus_and_memory_are_those_of_the_database_only_on_its_host(
+    rule_id, changes, here, elsewhere
+):
+    of_database = {"service": {"database": {"variables": changes}}}
+    server = {"processes": "700\t1\t60000\t9\t65536\tmariadbd\t/usr/sbin/mariadbd\n"}
+    assert elsewhere in judged(rules.find(rule_id), of_database).message
+    assert here in judged(rules.find(rule_id), {**of_database, **server}).message

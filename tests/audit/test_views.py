@@ -1,5 +1,6 @@
 """An audit in each format, read as its readers read it."""
 
+import io
 import json
 import os
 import re
@@ -15,8 +16,10 @@ import yaml
 from audited import CONTEXT, document
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics_of
 from prometheus_client.parser import text_string_to_metric_families as prometheus_of
+from rich.console import Console
 
 from loadstone.audit import rule as rules
+from loadstone.audit.document import Document
 from loadstone.audit.evaluate import evaluate
 from loadstone.audit.extract import extract
 from loadstone.audit.facts import HostFacts
@@ -26,6 +29,7 @@ from loadstone.audit.views import (
     junit,
     markdown,
     sarif,
+    table,
     textfile,
 )
 from loadstone.diagnosis.finding import Severity
@@ -62,6 +66,17 @@ def test_sarif_is_valid_and_points_to_the_line(audit):
     assert found["KS-05"]["kind"] == "pass"
     assert run["tool"]["driver"]["rules"][found["KS-01"]["ruleIndex"]]["id"] == "KS-01"
     assert run["invocations"][0]["executionSuccessful"] is False
+
+
+def test_a_host_without_an_identity_service_does_not_pass_in_silence():
+    texts = []
+    for found in (Document({"meta": "name=a\n", "cpu": "cpus=2\n"}), document()):
+        console = Console(file=io.StringIO(), width=200)
+        host = extract("a", found, CONTEXT)
+        table.render(evaluate(rules.select(()), [host]), console, all_states=False)
+        texts.append(console.file.getvalue())
+    assert table.NOTHING_FOUND in texts[0]
+    assert table.NOTHING_FOUND not in texts[1]
 
 
 def test_junit_has_a_case_per_rule_and_host(audit):

@@ -54,6 +54,10 @@ from loadstone.cli.duration import Number
         (("report", "none-such"), 2, "none-such"),
         (("lab", "down", "none-such"), 2, "none-such"),
         (("capacity", "--json", "."), 2, ". is a folder"),
+        # Paths that cannot be looked at, like those in a folder that only root may enter.
+        (("capacity", "--json", f"{'x' * 300}/a"), 2, "cannot be written: is its folder there"),
+        (("lab", "up", "a", f"--with=storage=/{'x' * 300}"), 2, "storage must be disk, tmpfs"),
+        (("lab", "up", "a", f"--with=release=/{'x' * 300}"), 2, "release must be a version"),
         (("run", "task.yaml", "--junit", "no/such/folder.xml"), 2, "cannot be written"),
         (("none-such",), 2, "none-such"),
         (("capcity",), 2, "Did you mean 'capacity'?"),

@@ -74,3 +74,17 @@ def test_a_lab_on_another_host_is_known_until_its_data_are_removed(
     assert "lab far is on far; remove it: loadstone lab down far --purge" in told
     assert at_once("lab", "down", "far", "--purge").returncode == 0
     assert remote_lab.recorded("far") is None
+
+
+def test_the_record_of_a_lab_on_another_host_that_cannot_be_read_is_told_in_one_line(
+    at_once, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOADSTONE_HOME", str(tmp_path))
+    path = tmp_path / "lab" / "elsewhere" / "far.json"
+    path.mkdir(parents=True)  # as unreadable as a file of root, also for root
+    refused = at_once("lab", "up", "far")
+    assert refused.returncode == 3
+    assert refused.stderr == f"loadstone: {path} cannot be read (Is a directory)\n"
+    listed = at_once("lab", "list")
+    assert listed.returncode == 0
+    assert listed.stderr == f"{path} cannot be read (Is a directory)\n"

@@ -338,6 +338,15 @@ def test_nothing_saturated_is_said_to_be_so_with_what_comes_nearest():
     assert "Keystone's worker threads: 0.7 of 2" in finding.sentence
 
 
+@pytest.mark.parametrize(
+    ("busy", "capacity", "figures"),
+    [(0.3, 0.5, "0.3 of 0.5 cores"), (120, 1200, "120 of 1,200 cores")],
+)
+def test_what_comes_nearest_has_its_figures_whatever_their_size(busy, capacity, figures):
+    (finding,) = judged(cpu("keystone", busy, capacity)).findings
+    assert f"The busiest is Keystone's CPU: {figures} (" in finding.sentence
+
+
 def test_a_service_on_another_machine_of_which_nothing_is_known_has_no_bottleneck():
     assert judged().bottleneck.kind is BottleneckKind.NONE
 

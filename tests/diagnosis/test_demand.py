@@ -82,6 +82,10 @@ def test_statements_per_request_come_from_the_databases_own_counters():
     assert seen.figure("commits_per_request") == pytest.approx(1.0)
 
 
+def test_workers_that_were_started_again_are_told_per_second():
+    assert observed(uwsgi__respawns_total=5).figure("respawns_per_s") == pytest.approx(0.5)
+
+
 def test_the_cache_hit_ratio_is_that_of_the_phase():
     seen = observed(memcached__gets_total=300, memcached__hits_total=270)
     assert seen.figure("cache_hit_ratio") == pytest.approx(0.9)
@@ -189,6 +193,28 @@ def test_counters_that_are_read_seldom_are_divided_by_their_own_time():
     seen = observe(recorder.metrics(), 100, Setup())
     assert seen.machine("host").utilisation == pytest.approx(1.0)
     assert seen.machine().utilisation == pytest.approx(0.1)
+
+
+def test_counters_that_could_not_be_read_to_the_end_tell_the_cost_of_a_request():
+    recorder = Recorder()
+    for second in range(SECONDS + 1):
+        read = [Reading("keystone", "cpu_seconds_total", 0.5 * second)]
+        if second <= SECONDS / 2:  # then the server was restarted
+            read.append(Reading("mariadb", "selects_total", 40.0 * second))
+        recorder.add(1000.0 + second, read)
+    seen = observe(recorder.metrics(), 100)
+    assert seen.figure("selects_per_request") == pytest.approx(4.0)
+
+
+def test_a_process_that_lived_for_a_part_of_the_load_used_cores_for_that_part():
+    recorder = Recorder()
+    for second in range(SECONDS + 1):
+        read = [Reading("keystone", "cpu_seconds_total", 0.5 * second)]
+        if second <= SECONDS / 2:
+            read.append(Reading("keystone/7", "cpu_seconds_total", 1.0 * second))
+        recorder.add(1000.0 + second, read)
+    seen = observe(recorder.metrics(), 100, Setup(workers=1))
+    assert seen.figure("worker_cpu") == pytest.approx(0.5)
 
 
 def test_waiting_for_disks_may_fall_and_is_no_reset():

@@ -57,6 +57,17 @@ def test_costs_that_rise_explain_a_service_that_becomes_slower():
     assert "ms a request for each 1,000" in said
 
 
+def test_large_figures_are_written_without_an_exponent():
+    load = course(slope=1.5 / SECONDS, response_s=2.0)
+    drift = found(readings(database_ms=(900, 4000), selects=1500.0, evictions=2500), load)
+    said = drift["drift"].sentence
+    assert "at the end a request takes 1,500 ms longer" in said
+    assert "the database's CPU from 1,4" in said
+    assert "2,500 entries a second" in drift["cache-evictions"].sentence
+    (evicted,) = drift["cache-evictions"].evidence
+    assert evicted.value == "2500"
+
+
 def test_costs_that_rise_without_a_slower_answer_are_no_finding():
     assert found(readings(database_ms=(2, 10)), course()) == {}
 

@@ -99,13 +99,12 @@ def test_requests_that_wait_in_unknown_workers_give_an_upper_bound(workers, resp
 
 
 def test_the_sessions_that_a_balancer_lets_through_bound_the_rate():
-    sessions = ResourceUse(
-        "sessions", BottleneckKind.BALANCER, Role.BALANCER, 0.1, 2, "sessions", 0.1
-    )
+    name = "the balancer's sessions to its servers"
+    sessions = ResourceUse(name, BottleneckKind.BALANCER, Role.BALANCER, 0.1, 2, "sessions", 0.1)
     found = predict(
         observed(keystone(0.02, 8.0), sessions, cores=8.0, workers=8), LowLoadFigures(0.1, 0)
     )
-    assert found.limit == "the balancer's sessions to its servers"
+    assert found.limit == name
     assert found.rate_rps == pytest.approx(20.0, rel=0.01)
 
 

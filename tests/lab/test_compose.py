@@ -9,7 +9,8 @@ import pytest
 from loadstone.faults import database
 from loadstone.lab import processes, state
 from loadstone.lab.keystone import settings
-from loadstone.lab.keystone.compose import Blueprint, parts, programs
+from loadstone.lab.keystone.blueprint import Blueprint
+from loadstone.lab.keystone.compose import parts, programs
 from loadstone.lab.keystone.service import set_keys
 from loadstone.lab.parts.mariadb import MariaDb
 from loadstone.lab.parts.part import Part

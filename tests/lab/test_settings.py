@@ -113,6 +113,7 @@ def test_a_home_that_cannot_be_written_is_said_in_one_line(monkeypatch: pytest.M
         (("release=13.0.2", "expired-tokens=5"), "expired-tokens needs token=uuid"),
         (("release=13.0.2", "web=apache"), "with web uwsgi, nginx-uwsgi, single only"),
         (("release=13.0.2", "token=jws"), "with token fernet, uuid only"),
+        (("release=13.0.2", "implementation=rust"), "with implementation python only"),
         (("release=14.2.0", "token=jws"), r"token=jws needs release=15\.0\.0 or later"),
         (("release=12.0.3",), "too old; releases from 13"),
         (("release=13.0.2", "users=5"), "started without users, projects, groups"),

@@ -47,6 +47,12 @@ def test_a_secret_in_a_url_is_refused_and_not_repeated(text):
     assert SECRET not in str(refused.value)
 
 
+def test_a_source_that_is_named_twice_is_read_once():
+    named = ("ssh=far", "memcached://a:1", "ssh=far", "memcached://a:1", "memcached://b:1")
+    _, _, *watched = open_sources(lambda: None, (), named)
+    assert [one.name for one in watched] == ["ssh far", "memcached", "memcached-2"]
+
+
 def test_a_service_without_a_port_is_refused_unless_its_port_is_known():
     with pytest.raises(InvalidInput, match=r"has no port; write memcached://\[::1\]:PORT"):
         open_source("memcached://[::1]")

@@ -1,6 +1,7 @@
-"""PostgreSQL shows the sessions of other users to some roles only."""
+"""Statistics that PostgreSQL shows to some roles only, or has in some releases only."""
 
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 from loadstone.monitor.sources.open import open_source
 from loadstone.monitor.sources.postgres import (
@@ -16,46 +17,58 @@ from loadstone.monitor.sources.postgres import (
 
 @dataclass
 class Answers:
-    """A connection to a server that hides so many sessions."""
+    """A connection to a server that hides so many sessions, and has these statistics."""
 
     hidden: int
+    columns: tuple = tuple(name for name, *_ in DATABASES)
 
     def execute(self, sql):
         rows = {
-            DATABASES_SQL: (1,) * len(DATABASES),
-            HIDDEN_SQL: (self.hidden,),
-            SESSIONS_SQL: (0 if self.hidden else 7,) * len(SESSIONS),
-            WAL_SQL: (1, 1, 1),
-            LIMIT_SQL: (100,),
+            DATABASES_SQL: [(1,) * len(self.columns), (2,) * len(self.columns)],
+            HIDDEN_SQL: [(self.hidden,)],
+            SESSIONS_SQL: [(0 if self.hidden else 7,) * len(SESSIONS)],
+            WAL_SQL: [(1, 1, 1)],
+            LIMIT_SQL: [(100,)],
         }
-        return Row(rows[sql])
+        return Result(rows[sql], [SimpleNamespace(name=name) for name in self.columns])
 
     def close(self):
         pass
 
 
 @dataclass
-class Row:
-    """The only row of a result."""
+class Result:
+    """The rows of a result, and its columns."""
 
-    values: tuple
+    rows: list
+    description: list
 
     def fetchone(self):
-        return self.values
+        return self.rows[0]
+
+    def fetchall(self):
+        return self.rows
 
 
-def metrics_of(hidden):
+def metrics_of(answers):
     source = open_source("postgres://monitor@127.0.0.1:5432")
-    source._link = Answers(hidden)
+    source._link = answers
     return {one.metric: one.value for one in source.read()}
 
 
 def test_sessions_that_the_role_may_not_see_are_not_read_as_none():
-    seen = metrics_of(hidden=7)
+    seen = metrics_of(Answers(hidden=7))
     assert not {metric for metric, _ in SESSIONS} & seen.keys()
     assert seen["connections_limit"] == 100
-    assert seen["commits_total"] == 1
+    assert seen["commits_total"] == 3  # of both databases
 
 
 def test_sessions_that_the_role_sees_are_counted():
-    assert metrics_of(hidden=0)["connections"] == 7
+    assert metrics_of(Answers(hidden=0))["connections"] == 7
+
+
+def test_statistics_that_an_older_release_has_not_are_left_out():
+    seen = metrics_of(Answers(hidden=0, columns=("xact_commit", "deadlocks")))
+    assert (seen["commits_total"], seen["deadlocks_total"]) == (3, 3)
+    assert "active_seconds_total" not in seen
+    assert seen["connections"] == 7

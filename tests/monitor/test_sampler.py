@@ -4,6 +4,7 @@ import threading
 import time
 from dataclasses import dataclass, field
 
+from loadstone.errors import EnvironmentUnusable
 from loadstone.monitor.metrics import Reading
 from loadstone.monitor.sampler import Monitor
 from loadstone.monitor.source import Unreadable
@@ -70,6 +71,14 @@ def test_an_error_that_nobody_foresaw_ends_nothing():
         monitor.sample()
     (missing,) = monitor.missing
     assert missing.why == "ZeroDivisionError: division by zero"
+
+
+def test_a_loss_that_loadstone_has_words_for_is_told_in_these_alone():
+    lost = EnvironmentUnusable("lab host far was lost: its worker is gone\nlog: ...")
+    with Monitor([Script("lab host far", [lost])], every_s=1000) as monitor:
+        monitor.sample()
+    (missing,) = monitor.missing
+    assert missing.why == "lab host far was lost: its worker is gone"
 
 
 def test_a_slow_source_on_another_machine_does_not_delay_a_look():

@@ -42,6 +42,12 @@ def test_a_full_disk_is_said_in_one_line_and_a_device_stays_one(tmp_path: Path) 
     assert path.is_symlink()
 
 
+def test_a_path_that_cannot_even_be_looked_at_is_said_in_one_line(tmp_path: Path) -> None:
+    # Like a folder that must not be entered, which root enters.
+    with pytest.raises(EnvironmentUnusable, match=r"^cannot write .*: File name too long$"):
+        files.write(tmp_path / ("x" * 300), "text")
+
+
 def test_a_link_of_the_temporary_name_is_not_followed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

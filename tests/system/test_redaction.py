@@ -90,6 +90,7 @@ def test_secrets_in_urls_and_bodies_are_found(text, secret):
         "docker login -u ann -p s3cr3t registry",
         "redis-cli -a s3cr3t ping",
         "ldapsearch -x -D cn=admin -w s3cr3t",
+        "keytool -list -storepass s3cr3t",
         "curl --oauth2-bearer s3cr3t http://x/",
         "curl --oauth2-bearer=s3cr3t http://x/",
         "curl -H 'X-Anything: Bearer s3cr3t' http://x/",

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from loadstone.lab.keystone import conf, settings
-from loadstone.lab.keystone.compose import Blueprint, parts
+from loadstone.lab.keystone.blueprint import Blueprint
+from loadstone.lab.keystone.compose import parts
 from loadstone.lab.keystone.service import Keystone
 from loadstone.lab.parts.haproxy import Haproxy
 from loadstone.lab.parts.nginx import Nginx

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from loadstone.audit.document import UnreadableFacts, parse
-from loadstone.audit.transport import AT_ONCE, COLLECTOR, MOST_BYTES, Collected
+from loadstone.audit.transport import AT_ONCE, COLLECTOR, MOST_BYTES, Collected, last_line
 from loadstone.errors import EnvironmentUnusable
 from loadstone.system.interrupts import Interrupts
 
@@ -64,7 +64,8 @@ def collect(inventory: Path, timeout_s: float, *, become: bool) -> tuple[Collect
     if interrupts.count:
         raise KeyboardInterrupt
     if not results:
-        raise EnvironmentUnusable(f"--via ansible: {inventory}: {_last_line(output)}")
+        why = last_line(output) or "no host answered"
+        raise EnvironmentUnusable(f"--via ansible: {inventory}: {why}")
     return tuple(_collected(host, result) for host, result in results.items())
 
 
@@ -83,10 +84,5 @@ def _collected(host: str, result: dict[str, Any]) -> Collected:
     try:
         return Collected(host, parse(stdout))
     except UnreadableFacts as unreadable:
-        message = result.get("stderr") or result.get("msg")
-        return Collected(host, failure=_last_line(str(message)) if message else str(unreadable))
-
-
-def _last_line(text: str) -> str:
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return "".join(c for c in (lines or ["no host answered"])[-1] if c.isprintable())[:200]
+        message = last_line(str(result.get("stderr") or result.get("msg") or ""))
+        return Collected(host, failure=message or str(unreadable))

@@ -735,10 +735,8 @@ def database():
 
 
 def conversation(name, words):
-    bare = re.sub(r"^(inet6?:)?", "", name)
-    host, _, port = bare.rpartition(":")
-    host = host.strip("[]") or bare
-    connection = socket.create_connection((host, int(port or 11211)), 2)
+    host, port = re.match(r"(?:inet6?:)?(\[[^]]*\]|.*?)(?::([0-9]+))?$", name).groups()
+    connection = socket.create_connection((host.strip("[]"), int(port or 11211)), 2)
     connection.settimeout(2)
     with connection:
         times = []

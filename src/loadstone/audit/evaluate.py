@@ -69,9 +69,14 @@ class Audit:
     hosts: tuple[HostFacts, ...]
     results: tuple[RuleResult, ...]
 
-    def findings(self) -> tuple[RuleResult, ...]:
-        """Return the results that found something wrong, the most severe first."""
-        found = (result for result in self.results if result.is_finding)
+    def of(self, host: HostFacts) -> tuple[RuleResult, ...]:
+        """Return the results on one host."""
+        return tuple(result for result in self.results if result.host == host.host)
+
+    def findings(self, host: HostFacts | None = None) -> tuple[RuleResult, ...]:
+        """Return the results, or those on one host, that found something wrong, worst first."""
+        results = self.results if host is None else self.of(host)
+        found = (result for result in results if result.is_finding)
         return tuple(sorted(found, key=lambda result: -result.severity.rank))
 
     def with_gains(self, gains: Mapping[str, Gain]) -> "Audit":
@@ -87,6 +92,12 @@ class Audit:
         """Return whether an unchecked rule could have had such a finding."""
         unknown = (result for result in self.results if result.state is RuleState.UNKNOWN)
         return any(result.severity.rank >= fail_on.rank for result in unknown)
+
+
+def counted(results: Sequence[RuleResult]) -> str:
+    """Return how many results have each state: "2 pass, 1 fail"."""
+    counts = ((state, sum(result.state is state for result in results)) for state in RuleState)
+    return ", ".join(f"{count} {state.value}" for state, count in counts if count)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ Hosts = dict[str, dict[str, str]]  # name -> variables that begin with ansible_
 MOST_HOSTS = 1000
 ALL = "all"  # the group of all hosts
 _RANGE = re.compile(r"\[(\d+|[a-z]):(\d+|[a-z])\]")
+_WITH_PORT = re.compile(r"((?:[^:[\]]|\[[^\]]*\])+):(\d+)")  # an IPv6 address has more colons
 
 
 @dataclass(slots=True)
@@ -109,8 +110,15 @@ def _line(path: Path, number: int, line: str) -> Hosts:
         fields = shlex.split(line)
     except ValueError as wrong:
         raise InvalidInput(f"{path}:{number}: {line!r}: {wrong}") from None
-    variables = dict(word.split("=", 1) for word in fields[1:] if "=" in word)
-    return dict.fromkeys(_expanded(path, number, fields[0]), variables)
+    pattern, port = _without_port(fields[0])
+    variables = port | dict(word.split("=", 1) for word in fields[1:] if "=" in word)
+    return dict.fromkeys(_expanded(path, number, pattern), variables)
+
+
+def _without_port(pattern: str) -> tuple[str, dict[str, str]]:
+    """Return the hosts of `web[1:3]:2222`, and their port as a variable."""
+    found = _WITH_PORT.fullmatch(pattern)
+    return (found[1], {"ansible_port": found[2]}) if found else (pattern, {})
 
 
 def _expanded(path: Path, number: int, pattern: str) -> list[str]:
@@ -167,9 +175,10 @@ def _group(path: Path, name: str, tree: Any, found: _Inventory) -> None:
         if not isinstance(tree.get(part) or {}, dict):
             raise InvalidInput(f"{path}: {part} of group {name} must be a mapping, as `web1:`")
     group.variables.update(_variables(tree.get("vars")))
-    for pattern, own in (tree.get("hosts") or {}).items():
-        for host in _expanded(path, 1, str(pattern)):
-            found.add(name, host, _variables(own))
+    for key, own in (tree.get("hosts") or {}).items():
+        pattern, port = _without_port(str(key))
+        for host in _expanded(path, 1, pattern):
+            found.add(name, host, port | _variables(own))
     for child, inner in (tree.get("children") or {}).items():
         group.children[str(child)] = None
         _group(path, str(child), inner, found)

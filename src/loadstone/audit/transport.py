@@ -180,12 +180,10 @@ async def _communicate(process: asyncio.subprocess.Process, script: bytes) -> tu
     """Send the script; return stdout and the last line of stderr."""
     if process.stdin is None or process.stdout is None or process.stderr is None:
         raise AssertionError("all three are pipes")
-    _, stdout, stderr_line = await asyncio.gather(
-        _send(process.stdin, script),
-        _read_all(process.stdout),
-        _last_line(process.stderr),
+    _, stdout, stderr = await asyncio.gather(
+        _send(process.stdin, script), _read_all(process.stdout), _read_tail(process.stderr)
     )
-    return stdout.decode(errors="replace"), stderr_line
+    return stdout.decode(errors="replace"), last_line(stderr)
 
 
 async def _send(stdin: asyncio.StreamWriter, script: bytes) -> None:
@@ -206,11 +204,16 @@ async def _read_all(stream: asyncio.StreamReader) -> bytes:
     return bytes(data)
 
 
-async def _last_line(stderr: asyncio.StreamReader) -> str:
+async def _read_tail(stream: asyncio.StreamReader) -> str:
     tail = b""
-    while chunk := await stderr.read(65536):
+    while chunk := await stream.read(65536):
         tail = (tail + chunk)[-MOST_ERROR_BYTES:]
-    lines = [line.strip() for line in tail.decode(errors="replace").splitlines() if line.strip()]
+    return tail.decode(errors="replace")
+
+
+def last_line(text: str) -> str:
+    """Return the last line that is not blank, without control characters; empty without one."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
     return "".join(c for c in (lines or [""])[-1] if c.isprintable())[:200]
 
 

@@ -58,7 +58,8 @@ def apply(audit: Audit, waivers: Sequence[Waiver], today: dt.date) -> Audit:
 def _apply(result: RuleResult, waivers: Sequence[Waiver], today: dt.date) -> RuleResult:
     if not (result.is_finding or result.state is RuleState.UNKNOWN):
         return result
-    waiver = max((one for one in waivers if one.covers(result)), key=_expires, default=None)
+    covering = (one for one in waivers if one.covers(result))
+    waiver = max(covering, key=lambda one: one.expires, default=None)
     if waiver is None:
         return result
     if waiver.expires < today:
@@ -66,7 +67,3 @@ def _apply(result: RuleResult, waivers: Sequence[Waiver], today: dt.date) -> Rul
         return replace(result, message=expired)
     message = f"{result.message} (waived until {waiver.expires}: {waiver.reason})"
     return replace(result, state=RuleState.WAIVED, message=message)
-
-
-def _expires(waiver: Waiver) -> dt.date:
-    return waiver.expires

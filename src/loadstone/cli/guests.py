@@ -113,10 +113,19 @@ def _flavors(values: tuple[str, ...]) -> "tuple[Flavor, ...]":
 def _of_facts(paths: tuple[Path, ...], overcommit: float) -> "tuple[Node, ...]":
     from loadstone.audit import archive
     from loadstone.audit.extract import extract
+    from loadstone.audit.facts import HostFacts
     from loadstone.audit.guests import of_facts, without_ratio
 
-    collected = [one for path in paths for one in archive.read(path)[0]]
-    hosts = [extract(one.name, one.document, {}) for one in collected if one.document]
+    hosts = [
+        HostFacts(one.name, failure=one.failure)
+        if one.document is None
+        else extract(one.name, one.document, {})
+        for path in paths
+        for one in archive.read(path)[0]
+    ]
+    for host in hosts:
+        if host.failure is not None:
+            _tell(f"{host.host} is left out, whether it is a compute node or not: {host.failure}")
     found = of_facts(hosts, overcommit)
     if unset := without_ratio(hosts):
         _tell(

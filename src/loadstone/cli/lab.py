@@ -227,9 +227,10 @@ def list_(to: TextIO | None) -> None:
     """List all deployments, running or not."""
     from loadstone.lab import deployment, remote_lab
 
-    local = deployment.every(lambda message: click.echo(message, err=True))
+    say = partial(click.echo, err=True)
+    local = deployment.every(say)
     rows: list[dict[str, Any]] = [asdict(one.summary()) for one in local]
-    records = remote_lab.every()
+    records = remote_lab.every(say)
     rows = [*({**row, "host": None} for row in rows), *(_summary_there(one) for one in records)]
     if to is not None:
         write_json(rows, to)

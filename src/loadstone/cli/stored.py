@@ -64,9 +64,11 @@ class OutputFile(click.File):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the file, which is created at the first write."""
         path = Path(str(value))
-        if str(value) != "-" and path.is_dir():
+        # Unlike pathlib's, these answer for a path in a folder that must not be entered, too.
+        if str(value) != "-" and os.path.isdir(path):
             self.fail(f"{value} is a folder; name a file", param, ctx)
-        if str(value) != "-" and not os.access(path if path.exists() else path.parent, os.W_OK):
+        there = path if os.path.exists(path) else path.parent
+        if str(value) != "-" and not os.access(there, os.W_OK):
             self.fail(f"{value} cannot be written: is its folder there, and yours?", param, ctx)
         if ctx is not None and param is not None:
             taken = ctx.meta.setdefault(_TAKEN, {}).setdefault(path.absolute(), param.opts[0])

@@ -5,7 +5,7 @@ core are limited by CPU; busy workers that sleep wait for something else: a lock
 connection of the pool, another server. Thresholds are constants with the reason beside them.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from loadstone.diagnosis.demand import (
@@ -18,8 +18,7 @@ from loadstone.diagnosis.demand import (
     host_of,
     role_name,
 )
-from loadstone.diagnosis.finding import Confidence, Evidence, Finding
-from loadstone.diagnosis.service import MeasuredService
+from loadstone.diagnosis.finding import Confidence, Evidence, Finding, three_digits
 from loadstone.monitor.roles import Role
 
 OTHER_WORK = "other-work"  # id of the finding that other programs take the cores
@@ -40,7 +39,6 @@ STARVED = 0.25  # share of its runnable time in which a worker waits for a core
 # Share of the time in which garbage collection stops the service. The JVM's own aim is 8 % with its
 # default collector (GCTimeRatio=12); above twice that, memory decides.
 MUCH_GC = 0.16
-CACHE_OFF = ("off",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,10 +168,8 @@ def garbage_collection(case: Case) -> FoundLimit | None:
 
 def balancer(case: Case) -> FoundLimit | None:
     """Requests queue in the balancer, because its servers have all the sessions they may have."""
-    use, queue = (
-        case.seen.use(BottleneckKind.BALANCER, Role.BALANCER),
-        case.seen.figure("balancer_queue"),
-    )
+    use = case.seen.use(BottleneckKind.BALANCER, Role.BALANCER)
+    queue = case.seen.figure("balancer_queue")
     if use is None or use.utilisation < FULL or (queue or 0.0) < QUEUED:
         return None
     return FoundLimit(
@@ -248,7 +244,11 @@ def database_connections(case: Case) -> FoundLimit | None:
     if use is None or (use.utilisation < 0.97 and refused <= 0):
         return None
     # It refuses only while all are open, which the mean need not show.
-    at_times = f"; at times all were, and it refused {refused:.2g} a second" if refused > 0 else ""
+    at_times = (
+        f"; at times all were, and it refused {three_digits(refused)} a second"
+        if refused > 0
+        else ""
+    )
     return FoundLimit(
         "database-connections",
         BottleneckKind.CONNECTIONS,
@@ -284,10 +284,8 @@ def pool(case: Case) -> FoundLimit | None:
 
 def pool_waits(case: Case) -> FoundLimit | None:
     """Requests wait for a connection of a pool, and not for cores."""
-    use, waiting = (
-        case.seen.use(BottleneckKind.CONNECTIONS, Role.KEYSTONE),
-        case.seen.figure("pool_waiting") or 0.0,
-    )
+    use = case.seen.use(BottleneckKind.CONNECTIONS, Role.KEYSTONE)
+    waiting = case.seen.figure("pool_waiting") or 0.0
     # Threads that share too few cores also hold connections for longer.
     if use is None or waiting < QUEUED or _is_short_of_its_cores(case):
         return None
@@ -306,7 +304,7 @@ def pool_waits(case: Case) -> FoundLimit | None:
 def cache(case: Case) -> FoundLimit | None:
     """The service repeats database queries that a cache would answer."""
     statements = case.seen.figure("statements_per_request")
-    is_off = case.setup.cache in CACHE_OFF
+    is_off = case.setup.cache == "off"
     if not is_off or statements is None or statements < MANY_STATEMENTS or not _is_full(case):
         return None
     use, service = case.seen.use(BottleneckKind.CPU, Role.KEYSTONE), case.setup.service
@@ -414,12 +412,13 @@ def workers(case: Case) -> FoundLimit | None:
         return None
     if running < RUNNABLE or spare < IDLE_CORES:
         return None
+    workers_are = "one worker is" if count == 1 else f"{count:.0f} workers are"
     return FoundLimit(
         case.setup.service.finding("workers"),
         BottleneckKind.WORKERS,
         Role.KEYSTONE,
         use,
-        f"{_all_workers(case.setup.service, count)} full, using {use.busy:.2f} cores, one each "
+        f"{case.setup.service.title}'s {workers_are} full, using {use.busy:.2f} cores, one each "
         f"at most; {spare:.1f} cores are left.",
         "Add workers.",
         (("worker_cpu", running), ("spare_cores", spare)),
@@ -429,10 +428,7 @@ def workers(case: Case) -> FoundLimit | None:
 def cpu(case: Case) -> FoundLimit | None:
     """The service's workers run, or wait for a core, all the time."""
     seen = case.seen
-    use, machine = (
-        seen.use(BottleneckKind.CPU, Role.KEYSTONE),
-        seen.service_machine,
-    )
+    use, machine = seen.use(BottleneckKind.CPU, Role.KEYSTONE), seen.service_machine
     # Threads that pass Python's lock on wait a moment for a core, though others are idle.
     wants_cores = (_runnable(seen) or 0.0) >= RUNNABLE and _spare_cores(seen) < IDLE_CORES
     if use is None or not (wants_cores or _uses_up_its_cores(case)):
@@ -442,14 +438,13 @@ def cpu(case: Case) -> FoundLimit | None:
         ("worker_cpu_wait", seen.figure("worker_cpu_wait")),
         ("machine_busy_cores", machine.busy if machine else None),
     )
-    advice = "Add cores and workers, or lower what a request costs."
     return FoundLimit(
         case.setup.service.finding("cpu"),
         BottleneckKind.CPU,
         Role.KEYSTONE,
         use,
         _cpu_sentence(seen, use),
-        advice,
+        "Add cores and workers, or lower what a request costs.",
         figures,
     )
 
@@ -547,7 +542,7 @@ def _none(case: Case) -> FoundLimit:
     is_full = nearest is not None and nearest.utilisation >= FULL
     if nearest is not None:
         figures = (
-            f"{nearest.busy:.2g} of {nearest.capacity:.0f} {nearest.unit} "
+            f"{three_digits(nearest.busy)} of {three_digits(nearest.capacity)} {nearest.unit} "
             f"({nearest.utilisation:.0%})"
         )
         sentence += f" The busiest is {nearest.name}: {figures}."
@@ -634,24 +629,14 @@ def _is_short_of_cores(use: ResourceUse, waiting: float) -> bool:
 
 
 def _cpu_sentence(seen: Observation, use: ResourceUse) -> str:
-    cost = f"; a request costs {use.demand_s * 1000:.3g} ms" if use.demand_s else ""
+    cost = f"; a request costs {three_digits(use.demand_s * 1000)} ms" if use.demand_s else ""
     name = f"{use.name[0].upper()}{use.name[1:]}"
-    next_one = next((n for n in _ranked(seen) if n.role not in (use.role, MACHINE)), None)
+    others = [role for role in ROLES if role not in (use.role, Role.GENERATOR)]
+    cpus = (one for one in seen.uses if one.kind is BottleneckKind.CPU)
+    next_one = next((one for one in cpus if one.role in others), None)
     after = f"; next is {next_one.name} at {next_one.utilisation:.0%}" if next_one else ""
     # Of what is left to it, where others use the machine, too.
     return f"{name}: {use.busy:.2f} of {use.capacity:.3g} cores busy{cost}{after}."
-
-
-def _ranked(seen: Observation) -> Iterator[ResourceUse]:
-    """Yield the CPU usage of the service's other roles, the busiest first."""
-    for use in seen.uses:
-        if use.kind is BottleneckKind.CPU and use.role in ROLES and use.role != Role.GENERATOR:
-            yield use
-
-
-def _all_workers(service: MeasuredService, count: float) -> str:
-    workers = "one worker is" if count == 1 else f"{count:.0f} workers are"
-    return f"{service.title}'s {workers}"
 
 
 def _runnable(seen: Observation) -> float | None:
@@ -696,10 +681,7 @@ def _uses_up_its_cores(case: Case) -> bool:
     A quota is what it waits for if there are idle cores that it may not use.
     """
     seen = case.seen
-    use, machine = (
-        seen.use(BottleneckKind.CPU, Role.KEYSTONE),
-        seen.service_machine,
-    )
+    use, machine = seen.use(BottleneckKind.CPU, Role.KEYSTONE), seen.service_machine
     if use is None or use.utilisation >= FULL:
         return use is not None
     if machine is None or use.capacity >= machine.capacity:
@@ -720,10 +702,8 @@ def _spare_cores(seen: Observation) -> float:
 
 def _slots_are_busy(case: Case) -> bool:
     """Return whether all worker threads are busy; True if unknown."""
-    slots, queue = (
-        case.seen.use(BottleneckKind.WORKERS, Role.KEYSTONE),
-        case.seen.figure("web_queue"),
-    )
+    slots = case.seen.use(BottleneckKind.WORKERS, Role.KEYSTONE)
+    queue = case.seen.figure("web_queue")
     # uWSGI counts a thread as busy from the request's head to its response. If requests wait in the
     # listen queue all the time, threads are idle only between two requests.
     return slots is None or slots.utilisation >= FULL or (queue or 0.0) >= QUEUED
@@ -784,5 +764,5 @@ def _finding(limit: FoundLimit, case: Case) -> Finding:
             *figures,
         ]
     figures.append(("throughput_rps", case.seen.throughput_rps))
-    evidence = tuple(Evidence(name, f"{v:.4g}") for name, v in figures if v is not None)
+    evidence = tuple(Evidence.of(name, v) for name, v in figures if v is not None)
     return Finding(limit.id, limit.sentence, evidence, limit.confidence, limit.advice)

@@ -56,10 +56,9 @@ def upper_bounds(seen: Observation) -> UpperBounds | None:
 
 def upper_bound(seen: Observation, change: ServiceChange = UNCHANGED) -> UpperBound | None:
     """Return the bound after a change; None if the service is not on exactly one machine."""
-    machines = [one for one in seen.uses if (one.kind, one.role) == (BottleneckKind.CPU, MACHINE)]
-    if len(machines) != 1 or seen.use(BottleneckKind.CPU, Role.KEYSTONE) is None:
+    if len(seen.machines) != 1 or seen.use(BottleneckKind.CPU, Role.KEYSTONE) is None:
         return None
-    found = list(_bounds(seen, machines[0].capacity, change))
+    found = list(_bounds(seen, seen.machines[0].capacity, change))
     return min(found, key=lambda one: one.rate_rps) if found else None
 
 

@@ -48,6 +48,7 @@ OTHERS = {
     Role.GENERATOR: "the load generator",
 }
 ROLES = (Role.KEYSTONE, *OTHERS)  # whose CPU is told apart
+HERE = frozenset({MACHINE, *Role})  # sources of this machine and its processes
 DATABASES = ("mariadb", "postgres")
 KINDS = ("selects", "inserts", "updates", "deletes")  # statements that read or write rows
 PER_REQUEST = ("statements", *KINDS, "commits", "rollbacks", "rows_read", "log_fsyncs")
@@ -117,10 +118,6 @@ def host_of(use: ResourceUse) -> str:
     return use.name.partition(" of " if use.role == MACHINE else " on ")[2]
 
 
-def _is_machine(use: ResourceUse) -> bool:
-    return (use.kind, use.role) == (BottleneckKind.CPU, MACHINE)
-
-
 @dataclass(frozen=True, slots=True)
 class Observation:
     """Resource usage during a phase of load, and figures that explain it."""
@@ -139,9 +136,15 @@ class Observation:
         """Return the use of a resource, or None if it was not measured."""
         return next((one for one in self.uses if (one.kind, one.role) == (kind, role)), None)
 
+    @property
+    def machines(self) -> tuple[ResourceUse, ...]:
+        """The use of the CPU of this machine and of others."""
+        cpus = (one for one in self.uses if one.kind is BottleneckKind.CPU)
+        return tuple(one for one in cpus if one.role == MACHINE)
+
     def machine(self, host: str = "") -> ResourceUse | None:
         """Return the use of a machine's CPU, of this one without a host; None: not measured."""
-        return next((one for one in self.uses if _is_machine(one) and host_of(one) == host), None)
+        return next((one for one in self.machines if host_of(one) == host), None)
 
     @property
     def service_machine(self) -> ResourceUse | None:
@@ -212,6 +215,11 @@ class _View:
         exact = re.compile(rf"{re.escape(kind)}(-\d+)?(@.*)?")
         return tuple(dict.fromkeys(head for head in found if exact.fullmatch(head)))
 
+    @property
+    def databases(self) -> tuple[str, ...]:
+        """The sources of the database servers."""
+        return tuple(head for kind in DATABASES for head in self.heads(kind))
+
     def below(self, prefix: str) -> tuple[str, ...]:
         """Return the sources below another."""
         return tuple(one for one in self.sources if one.startswith(f"{prefix}/"))
@@ -219,12 +227,13 @@ class _View:
     def per_second(self, source: str, metric: str) -> float | None:
         """Return the increase of a counter per second.
 
-        Another machine's counters may be read every few seconds: their own time counts.
+        A process may live for a part of the load. A service, and another machine, may be read every
+        few seconds, or not to the end: their own time counts.
         """
         increase = self.metrics.increase(source, metric)
         if increase is None:
             return None
-        if "@" not in source:
+        if source.partition("/")[0] in HERE:
             return increase / self.duration_s
         times, _ = self.metrics.of(source, metric)
         return increase / max(float(times[-1] - times[0]), NEGLIGIBLE)
@@ -353,7 +362,7 @@ class _View:
                 yield ResourceUse(
                     "Apache's threads", BottleneckKind.WORKERS, Role.WEB, used, most, "threads"
                 )
-        for source in (head for kind in DATABASES for head in self.heads(kind)):
+        for source in self.databases:
             used, most = (
                 self.level(source, "connections"),
                 metrics.last(source, "connections_limit"),
@@ -369,8 +378,7 @@ class _View:
 
     def pool(self) -> Iterator[ResourceUse]:
         """Yield the workers' pools of database connections, in use while a transaction is open."""
-        sources = tuple(head for kind in DATABASES for head in self.heads(kind))
-        used = self.means(sources, "transactions_open")
+        used = self.means(self.databases, "transactions_open")
         if used is not None and self.setup.pool and self.setup.workers:
             most = float(self.setup.pool * self.setup.workers)
             name = self.setup.service.part("database connection pools")
@@ -422,7 +430,7 @@ class _View:
                     "connections",
                 )
 
-    def fullest_backend(self) -> "_Backend | None":
+    def fullest_backend(self) -> _Backend | None:
         """Return the backend with the most utilised servers; None without any.
 
         Each is judged on its own, because the sessions that an idle one may have do not help a full
@@ -436,7 +444,7 @@ class _View:
         backends = [self.backend(tuple(one)) for one in rows.values()]
         return max(backends, key=lambda one: (one.utilisation, one.queue or 0.0), default=None)
 
-    def backend(self, rows: tuple[str, ...]) -> "_Backend":
+    def backend(self, rows: tuple[str, ...]) -> _Backend:
         """Return what the rows of a backend say: those of its servers, and its own."""
         limits = {
             one: limit
@@ -523,7 +531,7 @@ class _View:
 
     def database_figures(self) -> Iterator[tuple[str, float | None]]:
         """Yield costs per request in database and cache, and how many sessions wait there."""
-        sources = tuple(head for kind in DATABASES for head in self.heads(kind))
+        sources = self.databases
         for metric in PER_REQUEST:
             yield f"{metric}_per_request", self.per_request(sources, f"{metric}_total")
         waiting = self.total(sources, "lock_wait_seconds_total")
@@ -552,4 +560,4 @@ class _View:
         backend = self.fullest_backend()
         yield "balancer_queue", None if backend is None else backend.queue
         yield "directory_queue", self.means(self.heads("slapd"), "queue")
-        yield "respawns", self.total(self.heads("uwsgi"), "respawns_total")
+        yield "respawns_per_s", self.total(self.heads("uwsgi"), "respawns_total")

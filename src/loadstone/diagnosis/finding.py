@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Self
 
 
 class Severity(StrEnum):
@@ -31,6 +32,16 @@ class Evidence:
 
     name: str
     value: str
+
+    @classmethod
+    def of(cls, name: str, value: float) -> Self:
+        """Return a number with four digits, or with all of those before the point."""
+        return cls(name, f"{value:.0f}" if abs(value) >= 1000 else f"{value:.4g}")
+
+
+def three_digits(value: float) -> str:
+    """Return a number in a sentence: with three digits, or with all of those before the point."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from loadstone.diagnosis.demand import (
     cpu_name,
     observe,
 )
-from loadstone.diagnosis.finding import Confidence, Evidence, Finding
+from loadstone.diagnosis.finding import Confidence, Evidence, Finding, three_digits
 from loadstone.diagnosis.service import MeasuredService
 from loadstone.monitor.metrics import Metrics
 from loadstone.monitor.roles import Role
@@ -82,21 +82,22 @@ class CostChange:
 
     def __str__(self) -> str:
         unit = f" {self.unit}" if self.unit else ""
-        return f"{self.name} from {self.before:.3g} to {self.after:.3g}{unit}"
+        return f"{self.name} from {three_digits(self.before)} to {three_digits(self.after)}{unit}"
 
 
 def growth(metrics: Metrics, course: LoadCourse, setup: Setup) -> tuple[Finding, ...]:
     """Return findings about what grew during a load; none for a short load."""
     if course.duration_s < LEAST_S:
         return ()
-    third_s = course.duration_s / 3
     first = _third(metrics, course, 0.0, setup)
-    last = _third(metrics, course, 2 * third_s, setup)
+    last = _third(metrics, course, 2 * course.duration_s / 3, setup)
+    whole = metrics.between(course.start_s, course.start_s + course.duration_s)
     found: list[Finding] = []
     if first is not None and last is not None:
-        found += _drift(metrics, course, _compared(first, last))
-    found += _memory(metrics, course, setup.service)
-    found += _evictions(metrics, course)
+        compared = (*_demands(first, last), *_counts(first, last))
+        found += _drift(course, compared, _rows_added(whole))
+    found += _memory(whole, setup.service)
+    found += _evictions(whole, course.duration_s)
     return tuple(found)
 
 
@@ -111,17 +112,6 @@ def _third(metrics: Metrics, course: LoadCourse, from_s: float, setup: Setup) ->
     counted = (ends_s > part.time_s[0]) & (ends_s <= part.time_s[-1])
     requests = int(course.ok[counted].sum())
     return observe(part, requests, setup) if requests >= LEAST_REQUESTS else None
-
-
-def _compared(first: Observation, last: Observation) -> tuple[CostChange, ...]:
-    """Return the costs per request that were measured in both thirds."""
-    return (*_demands(first, last), *_counts(first, last))
-
-
-def _grown(compared: tuple[CostChange, ...]) -> tuple[CostChange, ...]:
-    """Return the costs that clearly grew, the largest ratio first."""
-    grown = (one for one in compared if one.has_grown)
-    return tuple(sorted(grown, key=lambda one: one.before / one.after))
 
 
 def _demands(first: Observation, last: Observation) -> Iterator[CostChange]:
@@ -143,11 +133,12 @@ def _counts(first: Observation, last: Observation) -> Iterator[CostChange]:
 
 
 def _drift(
-    metrics: Metrics, course: LoadCourse, compared: tuple[CostChange, ...]
+    course: LoadCourse, compared: tuple[CostChange, ...], rows: float | None
 ) -> Iterator[Finding]:
-    changes = _grown(compared)
+    """Say what `compared`, costs that were measured in both thirds, tell of a slower service."""
+    grown = (one for one in compared if one.has_grown)
+    changes = sorted(grown, key=lambda one: one.before / one.after)  # the largest ratio first
     is_slower = course.slower_s >= SLOWER * course.response_s
-    rows = _rows_added(metrics, course)
     figures = [("slower_ms", 1000 * course.slower_s)]
     if rows:
         figures.append(("rows_added", rows))
@@ -155,9 +146,9 @@ def _drift(
         listed = "; ".join(str(one) for one in changes)
         yield _finding(
             "drift",
-            f"The service becomes slower while the load stays: at the end a request takes "
-            f"{1000 * course.slower_s:.3g} ms longer than at the beginning. What it costs rises: "
-            f"{listed}{_per_rows(course, rows)}.",
+            "The service becomes slower while the load stays: at the end a request takes "
+            f"{three_digits(1000 * course.slower_s)} ms longer than at the beginning. What it "
+            f"costs rises: {listed}{_per_rows(course, rows)}.",
             "Look at what grows with each request: rows of revocation events, of expired tokens, "
             "of what the load creates. Remove them in time, or keep them apart.",
             [*figures, *((one.name, one.after / max(one.before, 1e-9)) for one in changes)],
@@ -192,17 +183,16 @@ def _cost_stayed(compared: tuple[CostChange, ...]) -> str:
     )
 
 
-def _rows_added(metrics: Metrics, course: LoadCourse) -> float | None:
+def _rows_added(metrics: Metrics) -> float | None:
     """Return rows inserted minus rows deleted, from the databases' statement counters."""
-    part = metrics.between(course.start_s, course.start_s + course.duration_s)
     counts = [
-        (part.increase(source, inserts) or 0.0) - (part.increase(source, deletes) or 0.0)
-        for source in part.sources()
+        inserted - (metrics.increase(source, deletes) or 0.0)
+        for source in metrics.sources()
         for inserts, deletes in (
             ("inserts_total", "deletes_total"),
             ("rows_inserted_total", "rows_deleted_total"),
         )
-        if part.increase(source, inserts) is not None
+        if (inserted := metrics.increase(source, inserts)) is not None
     ]
     return sum(counts) if counts else None
 
@@ -210,13 +200,12 @@ def _rows_added(metrics: Metrics, course: LoadCourse) -> float | None:
 def _per_rows(course: LoadCourse, rows: float | None) -> str:
     if rows is None or rows < LEAST_ROWS:
         return ""
-    each_ms = 1000 * course.slower_s / (rows / 1000)
-    return f"; {rows:,.0f} rows were added meanwhile, {each_ms:.2g} ms a request for each 1,000"
+    each_ms = three_digits(1000 * course.slower_s / (rows / 1000))
+    return f"; {rows:,.0f} rows were added meanwhile, {each_ms} ms a request for each 1,000"
 
 
-def _memory(metrics: Metrics, course: LoadCourse, service: MeasuredService) -> Iterator[Finding]:
-    part = metrics.between(course.start_s, course.start_s + course.duration_s)
-    times, values = part.of(Role.KEYSTONE, "memory_bytes")
+def _memory(metrics: Metrics, service: MeasuredService) -> Iterator[Finding]:
+    times, values = metrics.of(Role.KEYSTONE, "memory_bytes")
     third = len(values) // 3
     # A heap with a limit grows up to it by design.
     if third < 2 or metrics.last("jvm", "heap_limit_bytes") is not None:
@@ -229,26 +218,26 @@ def _memory(metrics: Metrics, course: LoadCourse, service: MeasuredService) -> I
     yield _finding(
         "memory-growth",
         f"{service.title}'s workers grow: {before / 2**20:.0f} MiB in the first third of the load, "
-        f"{after / 2**20:.0f} MiB in the last, {mib_per_min:.3g} MiB a minute.",
+        f"{after / 2**20:.0f} MiB in the last, {three_digits(mib_per_min)} MiB a minute.",
         "Load for longer to see whether it ends; let workers be replaced after a number of "
         "requests.",
         [("memory_before_mib", before / 2**20), ("memory_after_mib", after / 2**20)],
     )
 
 
-def _evictions(metrics: Metrics, course: LoadCourse) -> Iterator[Finding]:
-    part = metrics.between(course.start_s, course.start_s + course.duration_s)
-    evicted = sum(part.increase(one, "evictions_total") or 0.0 for one in part.sources())
-    per_s = evicted / course.duration_s
+def _evictions(metrics: Metrics, duration_s: float) -> Iterator[Finding]:
+    evicted = sum(metrics.increase(one, "evictions_total") or 0.0 for one in metrics.sources())
+    per_s = evicted / duration_s
     if per_s >= EVICTIONS_RPS:
         yield _finding(
             "cache-evictions",
-            f"The cache is full: {per_s:.3g} entries a second are evicted before they expire.",
+            f"The cache is full: {three_digits(per_s)} entries a second are evicted before they "
+            "expire.",
             "Give memcached more memory.",
             [("evictions_per_s", per_s)],
         )
 
 
 def _finding(id_: str, sentence: str, advice: str, figures: list[tuple[str, float]]) -> Finding:
-    evidence = tuple(Evidence(name, f"{value:.4g}") for name, value in figures)
+    evidence = tuple(Evidence.of(name, value) for name, value in figures)
     return Finding(id_, sentence, evidence, Confidence.PROPOSED, advice)

@@ -4,7 +4,7 @@ from enum import StrEnum
 
 from loadstone.diagnosis.bottleneck import FULL, OTHER_WORK
 from loadstone.diagnosis.demand import BottleneckKind
-from loadstone.diagnosis.finding import Finding
+from loadstone.diagnosis.finding import Finding, three_digits
 from loadstone.diagnosis.resources import Resources
 from loadstone.monitor.usage import Usage
 
@@ -70,6 +70,6 @@ def named_limit(resources: Resources | None) -> str | None:
     name = use.name
     if is_workers and workers:
         name = service.part(f"{workers:.0f} workers" if workers > 1 else "one worker")
-    cost = f", {use.demand_s * 1000:.3g} ms of CPU a request" if use.demand_s else ""
+    cost = f", {three_digits(use.demand_s * 1000)} ms of CPU a request" if use.demand_s else ""
     cores = "core" if use.capacity == 1 else "cores"
     return f"{name}: {use.utilisation:.0%} of {use.capacity:.3g} {cores}{cost}".replace("%", " %")

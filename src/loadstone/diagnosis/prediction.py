@@ -9,7 +9,6 @@ than capacity/demand (Denning and Buzen, 1978; Lazowska et al., 1984, chapter 5)
 """
 
 import math
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -21,6 +20,7 @@ from loadstone.diagnosis.demand import (
     BottleneckKind,
     Observation,
     ResourceUse,
+    host_of,
     worker_threads,
 )
 from loadstone.monitor.roles import Role
@@ -38,8 +38,6 @@ CLEARLY_LESS = 0.8
 # Lone response time over CPU time from which requests mostly wait. The network to another machine
 # and its disks take a few times what a validation costs (5 to 80 ms, docs/monitor.md).
 MOSTLY_WAITS = 10.0
-
-SESSIONS = "the balancer's sessions to its servers"
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,9 +121,7 @@ def cpu_s(seen: Observation) -> float | None:
 
 def side_by_side(seen: Observation) -> int:
     """Return how many requests the service can process in parallel without waiting for a core."""
-    cores = sum(
-        one.capacity for one in seen.uses if (one.kind, one.role) == (BottleneckKind.CPU, MACHINE)
-    )
+    cores = sum(one.capacity for one in seen.machines)
     customers, _ = _customers(seen)
     return max(int(min(cores, customers or 1)), 1)
 
@@ -155,24 +151,19 @@ def throughput(customers: int, demands: list[tuple[float, float]], held_s: float
 
 def _hosts(seen: Observation) -> Iterator[_Host]:
     """Yield the machines on which the service used CPU."""
-    for machine in seen.uses:
-        if (machine.kind, machine.role) != (BottleneckKind.CPU, MACHINE):
-            continue
-        host = machine.name.partition(" of ")[2]
+    cpus = [one for one in seen.uses if one.kind is BottleneckKind.CPU]
+    for machine in seen.machines:
+        host = host_of(machine)
         # At low load the load generator mostly waits and shows progress, so its CPU is not a cost
         # of requests (each costs it about 50 us).
-        roles = tuple(one for one in seen.uses if _is_on(one, host) and one.role != Role.GENERATOR)
+        of_service = (one for one in cpus if one.role not in (MACHINE, Role.GENERATOR))
+        roles = tuple(one for one in of_service if host_of(one) == host)
         demand_s = sum(one.demand_s or 0.0 for one in roles)
         if demand_s > NEGLIGIBLE:
             used = sum(one.busy for one in roles)
             yield _Host(machine.capacity, demand_s, max(machine.busy - used, 0.0), roles)
         elif host and machine.demand_s:  # another machine, whose processes are not distinguished
             yield _Host(machine.capacity, machine.demand_s, 0.0, (machine,))
-
-
-def _is_on(use: ResourceUse, host: str) -> bool:
-    is_role = use.kind is BottleneckKind.CPU and use.role != MACHINE
-    return is_role and re.sub(r"^.* CPU( on )?", "", use.name) == host
 
 
 def _bounds(hosts: tuple[_Host, ...]) -> Iterator[tuple[str, float]]:
@@ -198,7 +189,7 @@ def _customers(seen: Observation) -> tuple[int | None, str]:
     elif slots is not None:
         counts.append((slots.capacity, name))
     if sessions is not None:
-        counts.append((sessions.capacity, SESSIONS))
+        counts.append((sessions.capacity, sessions.name))
     if not counts:
         return None, ""
     count, name = min(counts)

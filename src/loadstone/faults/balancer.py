@@ -57,7 +57,7 @@ def set_port(folder: Path, server: str, port: int) -> None:
 def require_tls(folder: Path) -> None:
     """Raise InvalidInput for a deployment whose haproxy does not end TLS."""
     known = parts.read_state(folder)
-    if not Deployment(folder, known).has_tls or dict(known.settings).get("nodes") == "1":
+    if not Deployment(folder, known).has_tls or known.setting("nodes") == "1":
         raise InvalidInput(
             f"haproxy of lab {folder.name} serves no TLS; it needs --with nodes=2 --with tls=on"
         )

@@ -10,7 +10,7 @@ from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.faults.sentence import Fault, Verb
 from loadstone.lab import composition, processes, state, watcher
 from loadstone.lab.keystone import compose, settings
-from loadstone.lab.keystone.compose import Blueprint
+from loadstone.lab.keystone.blueprint import Blueprint
 from loadstone.lab.keystone.deployment import WEB, url_of
 from loadstone.lab.parts.part import Part
 from loadstone.lab.ports import Ports

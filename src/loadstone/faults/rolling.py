@@ -12,7 +12,7 @@ from loadstone.faults import balancer, parts
 from loadstone.faults.sentence import Fault, Verb
 from loadstone.lab import composition, processes, state, watcher
 from loadstone.lab.keystone import compose, conf, manage, settings
-from loadstone.lab.keystone.compose import Blueprint
+from loadstone.lab.keystone.blueprint import Blueprint
 from loadstone.lab.keystone.database import data_folder, rename_data
 from loadstone.lab.keystone.settings import DatabaseBackend, LabSettings, Option
 from loadstone.lab.keystone.web import Web

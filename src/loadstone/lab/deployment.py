@@ -1,5 +1,6 @@
 """Starts, finds and stops real Keystones on this machine."""
 
+import os
 import re
 import secrets
 import shutil
@@ -11,6 +12,7 @@ from pathlib import Path
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.lab import composition, processes, state, watcher
 from loadstone.lab.keystone import settings as settings_
+from loadstone.lab.keystone.blueprint import Blueprint
 from loadstone.lab.keystone.database import require_not_upgraded, require_own, storage_folder
 from loadstone.lab.keystone.deployment import WEB, Deployment, not_running, password_file, url_of
 from loadstone.lab.keystone.service import password
@@ -231,7 +233,7 @@ def _start(
         require_own(storage_folder(folder, settings.storage))
     require_not_upgraded(folder, settings)
     port = book.allocate(WEB, settings.port, settings.host)
-    blueprint = compose.Blueprint(
+    blueprint = Blueprint(
         folder=folder,
         settings=settings,
         ports=book,
@@ -243,7 +245,7 @@ def _start(
         services_password=password(),
     )
     parts = compose.parts(blueprint)
-    if before is not None and dict(before.settings).get("storage") != settings.storage:
+    if before is not None and before.setting("storage") != settings.storage:
         _drop_data_elsewhere(folder, before)
     _keep_old_logs(folder)
     begun = DeploymentState(
@@ -259,13 +261,8 @@ def _start(
     state.write(folder, begun)
     state.write_secret(password_file(folder), blueprint.admin_password)
     started = composition.assemble(folder, begun, parts, say)
-    running = replace(
-        started,
-        phase=Phase.RUNNING,
-        facts=facts_of(settings, blueprint.url, started.facts),
-    )
-    if settings.service.is_provider:
-        running = replace(running, facts=(("service", settings.service.value), *started.facts))
+    facts = facts_of(settings, blueprint.url, started.facts)
+    running = replace(started, phase=Phase.RUNNING, facts=facts)
     state.write(folder, running)
     return Deployment(folder, running)
 
@@ -274,6 +271,8 @@ def facts_of(
     settings: LabSettings, url: str, of_parts: tuple[tuple[str, str], ...]
 ) -> tuple[tuple[str, str], ...]:
     """Return the facts about a deployment that results keep, without secrets."""
+    if settings.service.is_provider:
+        return (("service", settings.service.value), *of_parts)
     mine = (
         ("release", _served(settings)),
         *(
@@ -347,7 +346,7 @@ def _purge(folder: Path) -> None:
 
 def _drop_data_elsewhere(folder: Path, last: DeploymentState) -> None:
     # Of the settings only this one is read: the sources of the release may be gone.
-    data = storage_folder(folder, dict(last.settings).get("storage", settings_.DISK))
+    data = storage_folder(folder, last.setting("storage") or settings_.DISK)
     if folder not in data.parents:
         shutil.rmtree(data, ignore_errors=True)  # the user's folder may be gone
 
@@ -397,7 +396,7 @@ def is_here(name: str) -> bool:
 
 def is_known(name: str) -> bool:
     """Return whether a deployment of this name exists, here or on another host, or its data."""
-    return is_here(name) or (elsewhere() / f"{name}.json").exists()
+    return is_here(name) or os.path.exists(elsewhere() / f"{name}.json")
 
 
 def _existing(name: str) -> Path:

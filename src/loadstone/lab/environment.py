@@ -66,10 +66,6 @@ class ServiceEnvironment(Part):
     def _log(self) -> Path:
         return self.root / f"{self.folder.name}.log"
 
-    @property
-    def _original(self) -> "ServiceEnvironment":
-        return replace(self, title=self.unpatched, patch=None, require_unchanged=None)
-
     def prepare(self, say: Say) -> None:
         """Create the environment, or add missing packages."""
         with locks.held(self.root / f".{self.folder.name}.lock"):
@@ -106,7 +102,7 @@ class ServiceEnvironment(Part):
         return set()
 
     def _make_patched(self, patch: Path, say: Say) -> set[str]:
-        original = self._original
+        original = replace(self, title=self.unpatched, patch=None, require_unchanged=None)
         original.prepare(say)
         say(f"copying the environment of {original.title}")
         shutil.rmtree(self.folder, ignore_errors=True)

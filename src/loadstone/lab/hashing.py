@@ -2,10 +2,10 @@
 
 import re
 import subprocess
-from dataclasses import dataclass
 from pathlib import Path
 
 from loadstone.diagnosis.bounds import ServiceChange, upper_bound
+from loadstone.diagnosis.finding import three_digits
 from loadstone.errors import EnvironmentUnusable
 from loadstone.result.model import Measurement
 
@@ -26,49 +26,40 @@ print(sorted(spent)[1])
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Hashing:
-    """One bcrypt check."""
-
-    rounds: int
-    cpu_s: float
-
-
-def measure(python: Path, rounds: int) -> Hashing:
-    """Time a password check with the bcrypt of Keystone's own environment."""
+def measure(python: Path, rounds: int) -> float:
+    """Return the CPU time of a password check by the bcrypt of Keystone's own environment."""
     # -I: no modules from the working directory or the user's PYTHONPATH.
     command = [str(python), "-I", "-c", CODE, str(rounds)]
     try:
         completed = subprocess.run(
             command, check=True, capture_output=True, text=True, timeout=TIMEOUT_S
         )
-        return Hashing(rounds, float(completed.stdout))
+        return float(completed.stdout)
     except (OSError, subprocess.SubprocessError, ValueError) as error:
         raise EnvironmentUnusable(f"{python} cannot time a password check: {error}") from error
 
 
-def describe(hashing: Hashing, measurement: Measurement) -> tuple[str, ...]:
-    """Describe the share of the password check in a token issue, if the trials show the cost."""
-    cost_s = measurement.cpu_per_request_s
-    if cost_s is None:
-        return ()
-    share = min(hashing.cpu_s / cost_s, 1.0)
-    watched = measurement.resources
-    half_the_check = ServiceChange(cpu_saved_s=hashing.cpu_s / 2)
-    half = upper_bound(watched.observation, half_the_check) if watched else None
-    then = f": with half of it at most {half.rate_rps:.3g} a second are possible" if half else ""
-    return (
-        f"The password check alone (bcrypt, cost {hashing.rounds}) takes "
-        f"{hashing.cpu_s * 1000:.0f} ms of CPU here, {share:.0%} of the {cost_s * 1000:.0f} ms "
-        f"that a token costs{then}; [identity] password_hash_rounds sets it, and lower is easier "
-        "to break",
-    )
-
-
 def explain(python: Path, stored: str, measurement: Measurement) -> tuple[str, ...]:
-    """Time a password check, and describe its share of what was measured.
+    """Time a password check, and describe its share of a token issue, if the trials show the cost.
 
     `stored` is the fact about the stored hash; of other hashes than bcrypt nothing is said.
     """
     found = re.match(r"bcrypt, (\d+) rounds", stored)
-    return describe(measure(python, int(found[1])), measurement) if found else ()
+    cost_s = measurement.cpu_per_request_s
+    if found is None or cost_s is None:
+        return ()
+    try:
+        check_s = measure(python, int(found[1]))
+    except EnvironmentUnusable:  # the measurement is complete without it
+        return ()
+    share = min(check_s / cost_s, 1.0)
+    watched = measurement.resources
+    half_the_check = ServiceChange(cpu_saved_s=check_s / 2)
+    half = upper_bound(watched.observation, half_the_check) if watched else None
+    most = three_digits(half.rate_rps) if half else ""
+    then = f": with half of it at most {most} a second are possible" if half else ""
+    return (
+        f"The password check alone (bcrypt, cost {found[1]}) takes {check_s * 1000:.0f} ms of CPU "
+        f"here, {share:.0%} of the {cost_s * 1000:.0f} ms that a token costs{then}; [identity] "
+        "password_hash_rounds sets it, and lower is easier to break",
+    )

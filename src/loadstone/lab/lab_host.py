@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from loadstone.diagnosis.demand import Setup
 from loadstone.engine.fleet.member import network
@@ -21,11 +21,13 @@ from loadstone.lab.measurement import measuring
 from loadstone.monitor import machine
 from loadstone.monitor.metrics import Reading
 from loadstone.monitor.roles import Role
-from loadstone.monitor.sampler import MOST_FAILURES
+from loadstone.monitor.sampler import MOST_FAILURES, Missing
 from loadstone.monitor.service import ServiceProcess
-from loadstone.monitor.source import Source, Unreadable
 from loadstone.monitor.sources.open import open_sources
 from loadstone.result.model import OF_LAB_HOST, Measurement
+
+if TYPE_CHECKING:
+    from loadstone.monitor.source import Source
 
 # After this time without contact a client counts as dead, and what it started is ended. Longer
 # than a load's lease, because a deployment harms nobody.
@@ -168,8 +170,7 @@ class LabHost:
                 self._sources.remove(source)
                 with suppress(Exception):
                     source.close()
-                why = str(problem) if isinstance(problem, Unreadable) else type(problem).__name__
-                missing.append(f"{source.name} is not watched: {why}")
+                missing.append(str(Missing.of(source, problem)))
         return tuple(readings), tuple(missing)
 
     def failure(self) -> str | None:

@@ -42,7 +42,8 @@ class ActiveMeasurement:
     @property
     def beside(self) -> tuple[str, ...]:
         """Names of the measurements that ran on the same target at the same time."""
-        return tuple(dict.fromkeys((*self._noted(BESIDE), *self._of_others())))
+        elsewhere = _owners_elsewhere(self.path.parent, self.place)
+        return tuple(dict.fromkeys((*self._noted(BESIDE), *elsewhere)))
 
     def set_run(self, run_id: str) -> None:
         """Record the id of the run."""
@@ -51,14 +52,6 @@ class ActiveMeasurement:
     def add_beside(self, name: str) -> None:
         """Record another measurement on the same target."""
         self._note(f"{BESIDE}{name}")
-
-    def _of_others(self) -> tuple[str, ...]:
-        """Return the owners of measurements that are noted in another home folder."""
-        if not self.place:
-            return ()
-        known = {path.name for path in self.path.parent.glob("*")}
-        found = (one for one in presence.marks(self.place) if f"{one.pid}-{one.token}" not in known)
-        return tuple(one.owner for one in found)
 
     def _note(self, line: str) -> None:
         with self.path.open("a") as file:
@@ -111,9 +104,16 @@ def measuring(
 def measured_by(folder: Path, place: str) -> tuple[str, ...]:
     """Return who measures a target now, without reserving it."""
     found = _at_work(folder / FOLDER)
-    known = {one.path.name for one in found}
-    marks = (one for one in presence.marks(place) if f"{one.pid}-{one.token}" not in known)
-    return (*(one.name for one in found), *(one.owner for one in marks))
+    return (*(one.name for one in found), *_owners_elsewhere(folder / FOLDER, place))
+
+
+def _owners_elsewhere(folder: Path, place: str) -> tuple[str, ...]:
+    """Return the owners of measurements of a place that are noted in another home folder."""
+    if not place:
+        return ()
+    known = {path.name for path in folder.glob("*")}
+    found = (one for one in presence.marks(place) if f"{one.pid}-{one.token}" not in known)
+    return tuple(one.owner for one in found)
 
 
 def _at_work(folder: Path) -> tuple[ActiveMeasurement, ...]:

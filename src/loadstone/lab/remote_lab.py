@@ -256,17 +256,25 @@ def forget(name: str) -> None:
 
 def recorded(name: str) -> RemoteRecord | None:
     """Return a deployment on another host by its name."""
+    path = elsewhere() / f"{name}.json"
     try:
-        return RemoteRecord(**json.loads((elsewhere() / f"{name}.json").read_text("utf-8")))
+        return RemoteRecord(**json.loads(path.read_text("utf-8")))
     except (FileNotFoundError, NotADirectoryError):
         return None
+    except OSError as problem:  # of root after `sudo loadstone`
+        raise EnvironmentUnusable(f"{path} cannot be read ({problem.strerror})") from None
     except (ValueError, TypeError):
         raise EnvironmentUnusable(
-            f"{elsewhere() / name}.json cannot be read; remove it, and end the lab on its host"
+            f"{path} cannot be read; remove it, and end the lab on its host"
         ) from None
 
 
-def every() -> tuple[RemoteRecord, ...]:
-    """Return all deployments on other hosts that this machine remembers."""
-    names = sorted(path.stem for path in elsewhere().glob("*.json"))
-    return tuple(one for name in names if (one := recorded(name)) is not None)
+def every(say: Say) -> tuple[RemoteRecord, ...]:
+    """Return all deployments on other hosts that this machine remembers; report unreadable ones."""
+    found = []
+    for path in sorted(elsewhere().glob("*.json")):
+        try:
+            found.append(recorded(path.stem))
+        except EnvironmentUnusable as unreadable:
+            say(str(unreadable))
+    return tuple(one for one in found if one is not None)

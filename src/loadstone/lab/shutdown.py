@@ -2,12 +2,13 @@
 
 import shutil
 import signal
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 from loadstone.errors import EnvironmentUnusable
 from loadstone.lab import processes, state
-from loadstone.lab.state import DeploymentState, Phase
+from loadstone.lab.state import Phase
 
 
 def shut_down(folder: Path) -> None:
@@ -15,7 +16,9 @@ def shut_down(folder: Path) -> None:
 
     The caller holds the lock.
     """
-    known = _known(folder)
+    known = None
+    with suppress(EnvironmentUnusable):  # unreadable: the mark of the processes still finds them
+        known = state.read(folder)
     if known is not None and known.is_of_this_boot:
         for record in reversed(known.records):
             if record.process is not None:
@@ -25,15 +28,5 @@ def shut_down(folder: Path) -> None:
     for private in (state.secret_folder(folder), state.scratch_folder(folder)):
         shutil.rmtree(private, ignore_errors=True)
     if known is not None:
-        state.write(folder, replace(known, phase=Phase.STOPPED, records=_stopped(known)))
-
-
-def _known(folder: Path) -> DeploymentState | None:
-    try:
-        return state.read(folder)
-    except EnvironmentUnusable:
-        return None  # unreadable state: processes are still found by the mark in their environment
-
-
-def _stopped(known: DeploymentState) -> tuple[state.Record, ...]:
-    return tuple(replace(record, process=None) for record in known.records)
+        stopped = tuple(replace(record, process=None) for record in known.records)
+        state.write(folder, replace(known, phase=Phase.STOPPED, records=stopped))

@@ -53,6 +53,10 @@ class DeploymentState:
         others = tuple(r for r in self.records if r.part != record.part)
         return replace(self, records=(*others, record))
 
+    def setting(self, key: str) -> str | None:
+        """Return the value of a KEY of `lab up --with`; None if it is unset."""
+        return dict(self.settings).get(key)
+
     def port(self, purpose: str) -> int | None:
         """Return the port chosen for a purpose."""
         return dict(self.ports).get(purpose)

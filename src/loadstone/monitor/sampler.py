@@ -5,9 +5,9 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import Self
 
+from loadstone.errors import LoadstoneError
 from loadstone.monitor.metrics import Metrics, Reading, Recorder
 from loadstone.monitor.source import Source, Unreadable
 
@@ -22,6 +22,15 @@ class Missing:
 
     source: str
     why: str
+
+    @classmethod
+    def of(cls, source: Source, problem: Exception) -> Self:
+        """Return why the read of a source failed: in its own words, or with the error's name."""
+        text = str(problem).strip().partition("\n")[0]
+        if not isinstance(problem, Unreadable | LoadstoneError):
+            name = type(problem).__name__
+            text = f"{name}: {text}" if text else name
+        return cls(source.name, text)
 
     def __str__(self) -> str:
         return f"{self.source} is not watched: {self.why}"
@@ -114,12 +123,7 @@ class Monitor:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _loop(self, group: _Group) -> None:
@@ -151,19 +155,12 @@ class Monitor:
             watched.failures += 1
             if not watched.has_answered or watched.failures >= MOST_FAILURES:
                 group.watched.remove(watched)
-                self._missing.append(Missing(watched.source.name, _why(problem)))
+                self._missing.append(Missing.of(watched.source, problem))
                 _close(watched.source)
             return []
         if readings:  # a Prometheus gives none between two queries
             watched.has_answered, watched.failures = True, 0
         return readings
-
-
-def _why(problem: Exception) -> str:
-    if isinstance(problem, Unreadable):
-        return str(problem)
-    text = str(problem).strip().partition("\n")[0]
-    return f"{type(problem).__name__}: {text}" if text else type(problem).__name__
 
 
 def _close(source: Source) -> None:

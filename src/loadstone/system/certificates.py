@@ -46,7 +46,7 @@ class Authority:
             raise EnvironmentUnusable(
                 "certificates need cryptography; install it: pip install cryptography"
             ) from None
-        return cls(_sign(_Wanted(name, key), None, key), key)
+        return cls(_sign(name, key, key), key)
 
     @property
     def certificate(self) -> str:
@@ -67,19 +67,9 @@ class Authority:
         )
 
         key = _new_key()
-        wanted = _Wanted(name, key, tuple(addresses), until)
+        issued = _sign(name, key, self._key, self._certificate, addresses, until)
         secret = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-        return IssuedCertificate(
-            _pem(_sign(wanted, self._certificate, self._key)), secret.decode("ascii")
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class _Wanted:
-    name: str
-    key: "EllipticCurvePrivateKey" = field(repr=False)
-    addresses: tuple[str, ...] = ()
-    until: datetime | None = None
+        return IssuedCertificate(_pem(issued), secret.decode("ascii"))
 
 
 def _new_key() -> "EllipticCurvePrivateKey":
@@ -95,27 +85,30 @@ def _pem(certificate: "Certificate") -> str:
 
 
 def _sign(
-    wanted: _Wanted, authority: "Certificate | None", signing_key: "EllipticCurvePrivateKey"
+    name: str,
+    key: "EllipticCurvePrivateKey",
+    signing_key: "EllipticCurvePrivateKey",
+    authority: "Certificate | None" = None,
+    addresses: Sequence[str] = (),
+    until: datetime | None = None,
 ) -> "Certificate":
     """Sign a certificate; without an authority it is self-signed, as an authority."""
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes
     from cryptography.x509.oid import NameOID
 
-    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, wanted.name)])
-    until = wanted.until or datetime.now(UTC) - LEEWAY + LIFE
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    until = until or datetime.now(UTC) - LEEWAY + LIFE
     builder = (
         x509.CertificateBuilder()
         .subject_name(subject)
         .issuer_name(subject if authority is None else authority.subject)
-        .public_key(wanted.key.public_key())
+        .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
         .not_valid_before(until - LIFE)
         .not_valid_after(until)
         .add_extension(x509.BasicConstraints(ca=authority is None, path_length=None), critical=True)
-        .add_extension(
-            x509.SubjectKeyIdentifier.from_public_key(wanted.key.public_key()), critical=False
-        )
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         .add_extension(
             x509.AuthorityKeyIdentifier.from_issuer_public_key(signing_key.public_key()),
             critical=False,
@@ -135,7 +128,7 @@ def _sign(
             critical=True,
         )
     )
-    if wanted.addresses:
-        names = [x509.IPAddress(ip_address(address)) for address in wanted.addresses]
+    if addresses:
+        names = [x509.IPAddress(ip_address(address)) for address in addresses]
         builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
     return builder.sign(signing_key, hashes.SHA256())

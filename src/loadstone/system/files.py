@@ -30,9 +30,10 @@ def replaced(path: Path, mode: int = AS_USUAL) -> Iterator[Path]:
     A device or pipe (/dev/stdout) is written to directly, also if it leads to a file; of another
     link, the file is replaced that it leads to.
     """
-    is_file = not _is_stream(path) and (path.is_file() or not path.exists())
+    # Unlike pathlib's, these answer for a path in a folder that must not be entered, too.
+    is_file = not _is_stream(path) and (os.path.isfile(path) or not os.path.exists(path))
     # Somebody else's link may lead to a file of this user's.
-    if is_file and path.is_symlink() and path.lstat().st_uid == os.getuid():
+    if is_file and os.path.islink(path) and path.lstat().st_uid == os.getuid():
         path = path.resolve()
     # A name that others cannot predict: in a folder like /tmp they could make a link of that name.
     suffix = f"{os.getpid()}.{secrets.token_hex(8)}.part"

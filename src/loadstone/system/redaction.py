@@ -22,7 +22,8 @@ LONG_CHARACTERS = 16  # words of a language are shorter
 SHORT_CHARACTERS = 8  # shorter values are only replaced as whole words
 
 _WORDS = (
-    r"password|passwd|passphrase|passcode|secret|token|credential|authorization|cookie"
+    r"password|passwd|passphrase|passcode|(?:key|store)pass"  # Java's -storepass
+    r"|secret|token|credential|authorization|cookie"
     r"|(?:api|private|access|signing)[-_]?key|admin[-_]?pass"
 )
 # Names whose last word is one of these hold a secret if the value is a text or a number.

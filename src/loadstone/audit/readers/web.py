@@ -68,21 +68,19 @@ DAEMON = (
 def read(document: Document) -> Facts:
     """Return the web server's facts."""
     seen = processes.read(document)
-    uwsgi_files = sections.files(document.text("uwsgi"))
-    for reader in (_uwsgi, _apache, _python_server, _eventlet):
-        facts = reader(seen, uwsgi_files, sections.files(document.text("apache")))
-        if facts is not None:
-            return facts
-    if sections.files(document.text("keystone")):
+    facts = (
+        _uwsgi(seen, sections.files(document.text("uwsgi")))
+        or _apache(seen, sections.files(document.text("apache")))
+        or _python_server(seen)
+        or _eventlet(seen)
+    )
+    if facts is None and sections.files(document.text("keystone")):
         facts = _unnamed_server(seen)
-        if facts is not None:
-            return facts
-    return Facts(missing={"web.": NOT_FOUND, "uwsgi.": NOT_FOUND, "apache.": NOT_FOUND})
+    unknown = {"web.": NOT_FOUND, "uwsgi.": NOT_FOUND, "apache.": NOT_FOUND}
+    return facts or Facts(missing=unknown)
 
 
-def _uwsgi(
-    seen: tuple[SeenProcess, ...], uwsgi_files: tuple[File, ...], _: tuple[File, ...]
-) -> Facts | None:
+def _uwsgi(seen: tuple[SeenProcess, ...], uwsgi_files: tuple[File, ...]) -> Facts | None:
     servers = processes.named(seen, "uwsgi")
     # Under an emperor, the masters have a parent, too.
     masters = processes.leaders(tuple(p for p in servers if _is_keystone(p, uwsgi_files)))
@@ -316,9 +314,7 @@ def _footprint(own: tuple[SeenProcess, ...]) -> dict[str, Value]:
     return values
 
 
-def _apache(
-    seen: tuple[SeenProcess, ...], _: tuple[File, ...], files: tuple[File, ...]
-) -> Facts | None:
+def _apache(seen: tuple[SeenProcess, ...], files: tuple[File, ...]) -> Facts | None:
     servers = processes.named(seen, *HTTPD)
     serving = [file for file in files if _serves_keystone(file)]
     if not servers or not serving:
@@ -471,9 +467,7 @@ def _mode(own: list[_Line], group: str | None) -> str:
     return "proxy" if proxied else "embedded"
 
 
-def _python_server(
-    seen: tuple[SeenProcess, ...], _: tuple[File, ...], __: tuple[File, ...]
-) -> Facts | None:
+def _python_server(seen: tuple[SeenProcess, ...]) -> Facts | None:
     for kind in PYTHON_SERVERS:
         own = [p for p in _of_kind(seen, kind) if "keystone" in " ".join(p.arguments)]
         if own:
@@ -531,9 +525,7 @@ def _workers(
     return int(told or 0) or max(1, sum(p.parent == leader.pid for p in children))
 
 
-def _eventlet(
-    seen: tuple[SeenProcess, ...], _: tuple[File, ...], __: tuple[File, ...]
-) -> Facts | None:
+def _eventlet(seen: tuple[SeenProcess, ...]) -> Facts | None:
     own = [p for p in seen if any(a.endswith("keystone-all") for a in (p.name, *p.arguments[:3]))]
     if not own:
         return None

@@ -15,7 +15,7 @@ def render(audit: Audit) -> str:
     parts = ["# Browbeat generated bug report"]
     for host in audit.hosts:
         parts += [LINE, f"| Issues for host : {host.host}", LINE]
-        parts += [_bug(result) for result in audit.findings() if result.host == host.host]
+        parts += [_bug(result) for result in audit.findings(host)]
     return "\n".join(parts) + "\n"
 
 

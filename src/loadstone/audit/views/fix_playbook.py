@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 import yaml
 
@@ -29,9 +29,7 @@ SYSCTL = "/etc/sysctl.d/90-loadstone-audit.conf"
 def render(audit: Audit) -> str:
     """Return the playbook: a play per host that has findings."""
     plays = [
-        _play(host.host, own, host.facts)
-        for host in audit.hosts
-        if (own := [result for result in audit.findings() if result.host == host.host])
+        _play(host.host, own, host.facts) for host in audit.hosts if (own := audit.findings(host))
     ]
     return HEADER + yaml.safe_dump(plays, sort_keys=False, width=100, allow_unicode=True)
 
@@ -55,7 +53,7 @@ def _path(facts: Facts, where: str, section: str, option: str) -> str | None:
     return None if OF_CONTAINER.match(path) else path
 
 
-def _play(host: str, results: list[RuleResult], facts: Facts) -> dict[str, Any]:
+def _play(host: str, results: tuple[RuleResult, ...], facts: Facts) -> dict[str, Any]:
     changed: dict[str, None] = {}  # files, in order
     fixes: list[dict[str, Any]] = []
     counts: defaultdict[tuple[str, str, str], int] = defaultdict(int)
@@ -74,7 +72,7 @@ def _play(host: str, results: list[RuleResult], facts: Facts) -> dict[str, Any]:
         if tasks and result.rule.fix.restart:
             text = f"restart {result.rule.fix.restart}"
             fixes.append(_message(result, "restart", text))
-    copies = [_copy(path, f"{path}{KEPT}", "fix", "no") for path in changed]
+    copies = [_copy(path, f"{path}{KEPT}", "fix") for path in changed]
     undo = [step for number, path in enumerate(changed, 1) for step in _put_back(path, number)]
     undo.append(
         {
@@ -137,7 +135,7 @@ def _put_back(path: str, number: int) -> Iterator[dict[str, Any]]:
         "register": found,
         "tags": ["undo", "never"],
     }
-    yield {**_copy(copy, path, "undo", "yes"), **if_kept}
+    yield {**_copy(copy, path, "undo"), **if_kept}
     yield {
         "name": f"undo: remove {copy}",
         "ansible.builtin.file": {"path": copy, "state": "absent"},
@@ -146,15 +144,15 @@ def _put_back(path: str, number: int) -> Iterator[dict[str, Any]]:
     }
 
 
-def _copy(source: str, target: str, tag: str, force: str) -> dict[str, Any]:
-    """Copy a file on the host; `force: no` keeps the oldest copy, which is the way back."""
+def _copy(source: str, target: str, tag: Literal["fix", "undo"]) -> dict[str, Any]:
+    """Copy a file on the host; a fix keeps the oldest copy, which is the way back."""
     return {
         "name": f"{tag}: copy {source} to {target}",
         "ansible.builtin.copy": {
             "src": source,
             "dest": target,
             "remote_src": True,
-            "force": force == "yes",
+            "force": tag == "undo",
             "mode": "preserve",
         },
         "tags": [tag] if tag == "fix" else [tag, "never"],

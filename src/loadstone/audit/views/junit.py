@@ -13,30 +13,24 @@ def render(audit: Audit) -> str:
     """Return the document; unknown results are errors, waived ones are skipped."""
     suites = Xml.Element("testsuites", name="loadstone audit")
     for host in audit.hosts:
-        suites.append(_suite(host.host, [r for r in audit.results if r.host == host.host]))
+        suites.append(_suite(host.host, audit.of(host)))
     Xml.indent(suites)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + Xml.tostring(suites, encoding="unicode")
 
 
-def _suite(host: str, results: list[RuleResult]) -> Xml.Element:
+def _suite(host: str, results: tuple[RuleResult, ...]) -> Xml.Element:
     cases = [_case(result) for result in results]
-    return _with(
-        Xml.Element(
-            "testsuite",
-            name=_clean(host),
-            tests=str(len(cases)),
-            failures=str(sum(case.find("failure") is not None for case in cases)),
-            errors=str(sum(case.find("error") is not None for case in cases)),
-            skipped=str(sum(case.find("skipped") is not None for case in cases)),
-            time="0",
-        ),
-        cases,
+    suite = Xml.Element(
+        "testsuite",
+        name=_clean(host),
+        tests=str(len(cases)),
+        failures=str(sum(case.find("failure") is not None for case in cases)),
+        errors=str(sum(case.find("error") is not None for case in cases)),
+        skipped=str(sum(case.find("skipped") is not None for case in cases)),
+        time="0",
     )
-
-
-def _with(parent: Xml.Element, children: list[Xml.Element]) -> Xml.Element:
-    parent.extend(children)
-    return parent
+    suite.extend(cases)
+    return suite
 
 
 def _case(result: RuleResult) -> Xml.Element:

@@ -1,21 +1,17 @@
 """An audit as Markdown, for reports and issue trackers."""
 
-from loadstone.audit.evaluate import Audit, RuleResult, RuleState
+from collections.abc import Sequence
+
+from loadstone.audit.evaluate import Audit, RuleResult, RuleState, counted
 
 
 def render(audit: Audit) -> str:
     """Return a section per host: its findings with their fixes, then what is unknown."""
     parts = ["# Audit"]
     for host in audit.hosts:
-        own = [result for result in audit.results if result.host == host.host]
-        counts = ", ".join(
-            f"{count} {state.value}"
-            for state in RuleState
-            if (count := sum(result.state is state for result in own))
-        )
-        parts.append(f"## {_plain(host.host)}\n\n{counts}")
-        found = [result for result in audit.findings() if result.host == host.host]
-        parts += [_finding(result) for result in found]
+        own = audit.of(host)
+        parts.append(f"## {_plain(host.host)}\n\n{counted(own)}")
+        parts += [_finding(result) for result in audit.findings(host)]
         parts += _others("Not known", own, RuleState.UNKNOWN)
         parts += _others("Waived", own, RuleState.WAIVED)
     return "\n\n".join(parts) + "\n"
@@ -38,7 +34,7 @@ def _finding(result: RuleResult) -> str:
     return "\n\n".join(lines)
 
 
-def _others(title: str, results: list[RuleResult], state: RuleState) -> list[str]:
+def _others(title: str, results: Sequence[RuleResult], state: RuleState) -> list[str]:
     rows = [f"- {r.rule.id}: {_plain(r.message)}" for r in results if r.state is state]
     return [f"### {title}\n\n" + "\n".join(rows)] if rows else []
 

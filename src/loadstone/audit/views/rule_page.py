@@ -25,13 +25,12 @@ def _facts(rule: Rule) -> str:
     roles = ", ".join(applies.roles) or "every host"
     when = "" if applies.when == "True" else f", when `{applies.when}`"
     pack = "" if rule.pack == CORE else f" (pack {rule.pack})"
-    effect = rule.effect
     rows = (
         ("group", f"{rule.group}{pack}"),
         ("severity", rule.severity.value),
         ("applies to", f"{roles}{when}"),
         ("needs", ", ".join(f"`{name}`" for name in rule.needs)),
         ("threshold", rule.confidence.value),
-        ("effect", effect),
+        ("effect", rule.effect),
     )
     return "| | |\n| --- | --- |\n" + "\n".join(f"| {name} | {text} |" for name, text in rows)

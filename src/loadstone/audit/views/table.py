@@ -4,19 +4,24 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from loadstone.audit.evaluate import Audit, RuleResult, RuleState
+from loadstone.audit.evaluate import Audit, RuleResult, RuleState, counted
 from loadstone.audit.facts import HostFacts
 from loadstone.audit.rule import format_value
 from loadstone.diagnosis.finding import Severity
 
+NOTHING_FOUND = (
+    "no part of an identity service was found here: only rules on the machine were checked"
+)
 STYLES = {Severity.CRITICAL: "bold red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
 
 
 def render(audit: Audit, console: Console, *, all_states: bool) -> None:
     """Print findings and what could not be checked; with `all_states` every rule."""
     for host in audit.hosts:
-        own = [result for result in audit.results if result.host == host.host]
-        console.print(Text(f"{host.host}  ", style="bold") + Text(_counts(own), style="dim"))
+        own = audit.of(host)
+        console.print(Text(f"{host.host}  ", style="bold") + Text(counted(own), style="dim"))
+        if host.failure is None and not host.facts.roles:
+            console.print(Text(NOTHING_FOUND, style="yellow"))
         computed = _computed(host)
         if computed:
             console.print(Text(computed, style="dim"))
@@ -28,11 +33,6 @@ def render(audit: Audit, console: Console, *, all_states: bool) -> None:
 
 def _is_shown(result: RuleResult) -> bool:
     return result.state not in (RuleState.PASS, RuleState.SKIP)
-
-
-def _counts(results: list[RuleResult]) -> str:
-    counts = ((state, sum(result.state is state for result in results)) for state in RuleState)
-    return ", ".join(f"{count} {state.value}" for state, count in counts if count)
 
 
 def _computed(host: HostFacts) -> str:

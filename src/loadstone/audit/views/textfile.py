@@ -49,7 +49,7 @@ def _points(audit: Audit) -> Iterator[Point]:
         }
         yield "loadstone_audit_rule_state", labels, 1.0
     for host in audit.hosts:
-        own = [result for result in audit.results if result.host == host.host]
+        own = audit.of(host)
         name = {"host": host.host}
         for severity in SEVERITIES:
             count = sum(r.is_finding and r.severity.value == severity for r in own)

@@ -1,6 +1,6 @@
 """Chooses the parts of a deployment from its settings. The only module that knows all parts."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import assert_never
@@ -8,9 +8,10 @@ from typing import assert_never
 from loadstone.lab.environment import ServiceEnvironment
 from loadstone.lab.hashing import DEFAULT_ROUNDS
 from loadstone.lab.keystone import queens
+from loadstone.lab.keystone.blueprint import Blueprint
 from loadstone.lab.keystone.cache import cache
-from loadstone.lab.keystone.compute.compose import ComputeSite, compute
-from loadstone.lab.keystone.database import DATABASE, DATABASES, data_folder, storage_folder
+from loadstone.lab.keystone.compute.compose import compute
+from loadstone.lab.keystone.database import DATABASE, DATABASES, data_folder
 from loadstone.lab.keystone.deployment import password_file
 from loadstone.lab.keystone.directory import directory
 from loadstone.lab.keystone.federation import RelyingParty, federation
@@ -54,21 +55,6 @@ from loadstone.lab.server_certificates import ServerCertificates
 from loadstone.system import paths
 
 RELEASES = Path(__file__).parent / "releases"
-
-
-@dataclass(frozen=True, slots=True)
-class Blueprint:
-    """The inputs for building the parts."""
-
-    folder: Path
-    settings: LabSettings
-    ports: Ports
-    port: int  # the port that clients use
-    url: str
-    admin_password: str = field(repr=False)
-    database_password: str = field(repr=False)
-    directory_password: str = field(repr=False)
-    services_password: str = field(repr=False)  # of the compute cloud's
 
 
 class _NoPorts(Ports):
@@ -158,7 +144,7 @@ def parts(blueprint: Blueprint) -> tuple[Part, ...]:
         found, relying, federation_options = federation(folder, blueprint.ports)
         directories = (*directories, *found, relying)
         directory_options = (*directory_options, *federation_options)
-    beside = compute(_compute_site(blueprint))
+    beside = compute(blueprint)
     keystone = Keystone(
         place=place,
         settings=settings,
@@ -269,19 +255,6 @@ def _reference(blueprint: Blueprint, contents: ServiceEnvironment) -> tuple[Part
     packages = (package for part in web for package in part.packages)
     contents = replace(contents, contents=(*contents.contents, *dict.fromkeys(packages)))
     return (contents, reference, *web)
-
-
-def _compute_site(blueprint: Blueprint) -> ComputeSite:
-    return ComputeSite(
-        folder=blueprint.folder,
-        storage=storage_folder(blueprint.folder, blueprint.settings.storage),
-        settings=blueprint.settings,
-        ports=blueprint.ports,
-        auth_url=blueprint.url,
-        admin_password=blueprint.admin_password,
-        password=blueprint.services_password,
-        database_password=blueprint.database_password,
-    )
 
 
 def _data(blueprint: Blueprint, place: CommandContext) -> tuple[Schema, Database]:

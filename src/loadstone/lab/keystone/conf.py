@@ -11,7 +11,7 @@ METHODS = ("external", "password", "token", "oauth1", "mapped", "application_cre
 
 def options(folder: Path, settings: LabSettings) -> tuple[Option, ...]:
     """Return the options that the lab sets, with every path that defaults to /etc."""
-    return (
+    chosen = [
         ("DEFAULT", "log_file", str(folder / "logs" / "keystone.log")),
         ("fernet_tokens", "key_repository", str(folder / "keys" / "fernet")),
         # fernet_setup creates these too, and would write to /etc/keystone.
@@ -23,9 +23,12 @@ def options(folder: Path, settings: LabSettings) -> tuple[Option, ...]:
         ("oslo_policy", "policy_file", str(folder / "policy.yaml")),
         ("oslo_policy", "policy_dirs", str(folder / "policy.d")),
         ("oslo_middleware", "enable_proxy_headers_parsing", "true"),
-        *_hashing(settings.hash_rounds),
-        *_methods(settings),
-    )
+    ]
+    if settings.hash_rounds is not None:
+        chosen.append(("identity", "password_hash_rounds", str(settings.hash_rounds)))
+    if settings.federation is not Federation.NONE:  # Keystone's own methods are not enough
+        chosen.append(("auth", "methods", ",".join((*METHODS, PROTOCOL))))
+    return tuple(chosen)
 
 
 def render(chosen: tuple[Option, ...]) -> str:
@@ -37,14 +40,3 @@ def render(chosen: tuple[Option, ...]) -> str:
         f"[{section}]\n" + "".join(f"{option} = {value}\n" for option, value in lines.items())
         for section, lines in sections.items()
     )
-
-
-def _hashing(rounds: int | None) -> tuple[Option, ...]:
-    return () if rounds is None else (("identity", "password_hash_rounds", str(rounds)),)
-
-
-def _methods(settings: LabSettings) -> tuple[Option, ...]:
-    """Return the methods of logins if Keystone's own are not enough."""
-    if settings.federation is Federation.NONE:
-        return ()
-    return (("auth", "methods", ",".join((*METHODS, PROTOCOL))),)

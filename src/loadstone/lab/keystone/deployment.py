@@ -64,7 +64,7 @@ class Deployment:
     @property
     def url(self) -> str:
         """URL of the Identity v3 endpoint, or a provider's issuer."""
-        host = dict(self.state.settings).get("address", HOST)
+        host = self.state.setting("address") or HOST
         url = url_of(self.state.port(WEB) or 0, host, has_tls=self.has_tls)
         match self.service:
             case Service.OIDC_PROVIDER | Service.HYDRA:
@@ -79,7 +79,7 @@ class Deployment:
     @property
     def service(self) -> Service:
         """What is served."""
-        return Service(dict(self.state.settings).get("service", Service.KEYSTONE))
+        return Service(self.state.setting("service") or Service.KEYSTONE)
 
     @property
     def is_provider(self) -> bool:
@@ -94,22 +94,22 @@ class Deployment:
     @property
     def has_tls(self) -> bool:
         """Whether clients speak TLS to it."""
-        return dict(self.state.settings).get("tls") == Switch.ON
+        return self.state.setting("tls") == Switch.ON
 
     @property
     def _asks_clients(self) -> bool:
         """Whether it asks clients for a certificate."""
-        return dict(self.state.settings).get("client-certificates") == Switch.ON
+        return self.state.setting("client-certificates") == Switch.ON
 
     @property
     def has_federation(self) -> bool:
         """Whether users of an identity provider beside it may log in."""
-        return dict(self.state.settings).get("federation", Federation.NONE) != Federation.NONE
+        return self.state.setting("federation") not in (None, Federation.NONE)
 
     @property
     def is_in_rust(self) -> bool:
         """Whether Keystone in Rust serves it."""
-        return dict(self.state.settings).get("implementation") == Implementation.RUST
+        return self.state.setting("implementation") == Implementation.RUST
 
     @property
     def python(self) -> Path:
@@ -133,7 +133,7 @@ class Deployment:
 
     def directory_users(self) -> tuple[dict[str, str], ...]:
         """Return the OS_* of each user in LDAP; empty if users are in SQL."""
-        if dict(self.state.settings).get("identity") != IdentityBackend.LDAP:
+        if self.state.setting("identity") != IdentityBackend.LDAP:
             return ()
         file = directory.password_file(self.folder)
         return tuple(
@@ -155,7 +155,7 @@ class Deployment:
 
     def access_logs(self) -> tuple[Path, ...]:
         """Return Keystone's access logs, if it writes any."""
-        if dict(self.state.settings).get("compute", Compute.NONE) == Compute.NONE:
+        if self.state.setting("compute") in (None, Compute.NONE):
             return ()
         names = (record.part for record in self.state.records)
         return tuple(
@@ -217,7 +217,7 @@ class Deployment:
             name=self.name,
             state=condition,
             url=self.url if lives else None,
-            workers=dict(self.state.settings)["workers"],
+            workers=self.state.setting("workers") or "-",
             pid=serving[-1] if lives and serving else None,
             memory_mb=round(processes.memory_mb(self._processes()), 1) if lives else None,
         )

@@ -9,6 +9,7 @@ git+file:///path/keystone@REF  a commit of a git repository; without @REF its HE
 
 import hashlib
 import io
+import os
 import re
 import shutil
 import subprocess
@@ -110,9 +111,10 @@ def read(text: str) -> Release:
     if text.startswith(GIT):
         return _at_commit(text)
     path = expanded(text)
-    if path.suffix == ".whl" and path.is_file():
+    # Unlike pathlib's, isfile() answers for a path in a folder that must not be entered, too.
+    if path.suffix == ".whl" and os.path.isfile(path):
         return _from_wheel(text, path)
-    if (path / "setup.py").is_file() or (path / "pyproject.toml").is_file():
+    if os.path.isfile(path / "setup.py") or os.path.isfile(path / "pyproject.toml"):
         return Release(text, _version_of(path), tree=path.resolve(), digest=_digest_of(path))
     raise InvalidInput(
         f"release must be a version of Keystone on PyPI (30.0.0), one with a patch "

@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
-from pathlib import Path
 
 from loadstone.errors import InvalidInput
 from loadstone.lab.keystone.release import OLDEST, VERSION, Release, restored
@@ -440,6 +439,7 @@ class LabSettings:
 
     def _require_what_queens_has(self) -> None:
         for key, (value, possible) in {
+            "implementation": (self.implementation, (Implementation.PYTHON,)),
             "web": (self.web, (Web.UWSGI, Web.NGINX_UWSGI, Web.SINGLE)),
             "database": (self.database, (DatabaseBackend.SQLITE,)),
             "token": (self.token, (TokenProvider.FERNET, TokenProvider.UUID)),
@@ -610,7 +610,7 @@ def _address(key: str, value: str) -> str:
 
 
 def _storage(key: str, value: str) -> str:
-    if value in (DISK, TMPFS) or (value.startswith("/") and Path(value).is_dir()):
+    if value in (DISK, TMPFS) or (value.startswith("/") and os.path.isdir(value)):
         return value
     raise InvalidInput(f"{key} must be disk, tmpfs, or the full path of a folder, not {value!r}")
 

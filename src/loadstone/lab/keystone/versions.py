@@ -28,7 +28,9 @@ def between(good: str, bad: str) -> list[str]:
         return _commits(good, bad)
     one, other = expanded(good), expanded(bad)
     if one.suffix == other.suffix == ".whl" and one.parent == other.parent:
-        wheels = sorted(one.parent.glob("keystone-*.whl"), key=_order_of_wheel)
+        wheels = sorted(
+            one.parent.glob("keystone-*.whl"), key=lambda wheel: _order(wheel.name.split("-")[1])
+        )
         return _cut([str(wheel) for wheel in wheels], str(one), str(other), "a wheel of Keystone")
     raise InvalidInput(
         f"the versions between {good} and {bad} are not known: give two releases, two commits of "
@@ -40,7 +42,7 @@ def between(good: str, bad: str) -> list[str]:
 def _cut(known: list[str], good: str, bad: str, what: str) -> list[str]:
     for name in (good, bad):
         if name not in known:
-            raise InvalidInput(f"{name} is not {what}; it has {', '.join(known[-12:])}")
+            raise InvalidInput(f"{name} is not {what}; the last are {', '.join(known[-12:])}")
     first, last = known.index(good), known.index(bad)
     if first >= last:
         raise InvalidInput(f"--bad {bad} must come after --good {good}")
@@ -67,10 +69,6 @@ def _releases() -> list[str]:
 
 def _order(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.split(".") if part.isdigit())
-
-
-def _order_of_wheel(wheel: Path) -> tuple[int, ...]:
-    return _order(wheel.name.split("-")[1])
 
 
 def _commits(good: str, bad: str) -> list[str]:

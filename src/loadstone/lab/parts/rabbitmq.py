@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from loadstone.lab import state
-from loadstone.lab.parts.part import Facts, Say
+from loadstone.lab.parts.part import Say
 from loadstone.lab.parts.server import Server
 from loadstone.lab.ports import HOST
 from loadstone.lab.processes import Process
@@ -83,7 +83,3 @@ class RabbitMq(Server):
             "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": erlang,
         }
         return self.run((PROGRAM.path(),), variables)
-
-    def facts(self) -> Facts:
-        """Return no rows: the broker is part of the cloud's row."""
-        return ()

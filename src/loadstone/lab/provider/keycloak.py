@@ -181,17 +181,14 @@ class Keycloak(Server):
         """The runtime."""
         return choose(self.chosen.java)
 
-    @property
-    def _home(self) -> Path:
-        return self.site.folder / FOLDER
-
     def prepare(self, say: Say) -> None:  # noqa: ARG002
         """Make the client's secret and the users' passwords."""
         credentials.make(self.site.folder, self.chosen.users)
 
     def start(self) -> Process:
         """Start it without a cluster, on loopback alone."""
-        return self.run((str(self._home / "bin" / "kc.sh"), "start", "--optimized"), self.variables)
+        script = self.site.folder / FOLDER / "bin" / "kc.sh"
+        return self.run((str(script), "start", "--optimized"), self.variables)
 
     @property
     def variables(self) -> dict[str, str]:

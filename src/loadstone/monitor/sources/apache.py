@@ -2,10 +2,9 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 from loadstone.monitor.metrics import Reading
-from loadstone.monitor.sources.address import Address
+from loadstone.monitor.sources.service_source import ServiceSource
 from loadstone.monitor.sources.sockets import StatusPage, number
 
 VALUES = (
@@ -19,21 +18,14 @@ OWN = 1  # the thread that serves this status page
 
 
 @dataclass(slots=True)
-class ApacheSource:
+class ApacheSource(ServiceSource):
     """One server; its threads are slots, except the one that serves the status page."""
 
-    address: Address
-    is_remote: ClassVar[bool] = False
     _page: StatusPage = field(init=False)
     _limit: int | None = field(default=None, init=False)  # threads; None: not read yet
 
     def __post_init__(self) -> None:
         self._page = StatusPage(self.address, f"{self.address.path or '/server-status'}?auto")
-
-    @property
-    def name(self) -> str:
-        """Name in messages."""
-        return self.address.name
 
     def read(self) -> Iterator[Reading]:
         """Read busy and idle threads, connections, requests."""

@@ -3,11 +3,10 @@
 import csv
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 from loadstone.monitor.metrics import Reading
 from loadstone.monitor.source import Unreadable
-from loadstone.monitor.sources.address import Address
+from loadstone.monitor.sources.service_source import ServiceSource
 from loadstone.monitor.sources.sockets import exchange, number
 
 # haproxy's management guide, 9.1: its column, ours, unit, factor.
@@ -39,17 +38,9 @@ INFO = (
 SOCKET = "3"  # column `type`
 
 
-@dataclass(frozen=True, slots=True)
-class HaproxySource:
+@dataclass(slots=True)
+class HaproxySource(ServiceSource):
     """One process of haproxy."""
-
-    address: Address
-    is_remote: ClassVar[bool] = False
-
-    @property
-    def name(self) -> str:
-        """Name in messages."""
-        return self.address.name
 
     def read(self) -> Iterator[Reading]:
         """Read each frontend, backend and server, and the process."""
@@ -63,9 +54,6 @@ class HaproxySource:
             if value is not None:
                 yield Reading(self.name, ours, value, unit)
         yield from self._rows("pxname" + table)
-
-    def close(self) -> None:
-        """Nothing is open."""
 
     def _rows(self, table: str) -> Iterator[Reading]:
         for row in csv.DictReader(table.splitlines()):

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from loadstone.monitor.metrics import Reading
 from loadstone.monitor.source import Unreadable
-from loadstone.monitor.sources.address import Address
+from loadstone.monitor.sources.service_source import ServiceSource
 from loadstone.monitor.sources.sockets import StatusPage
 
 PATH = "/metrics"
@@ -46,10 +46,9 @@ _PUBLISHED = tuple(one.published for one in VALUES)
 
 
 @dataclass(slots=True)
-class JvmSource:
+class JvmSource(ServiceSource):
     """One virtual machine."""
 
-    address: Address
     # A machine in a long collection of garbage answers late.
     is_remote: ClassVar[bool] = True
     _page: StatusPage = field(init=False)
@@ -57,11 +56,6 @@ class JvmSource:
 
     def __post_init__(self) -> None:
         self._page = StatusPage(self.address, self.address.path or PATH)
-
-    @property
-    def name(self) -> str:
-        """Name in messages."""
-        return self.address.name
 
     def read(self) -> Iterator[Reading]:
         """Read heap, garbage collection, threads, CPU, and the pool of database connections."""

@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from loadstone.monitor.metrics import Reading
 from loadstone.monitor.source import Unreadable
-from loadstone.monitor.sources.address import TIMEOUT_S, Address
+from loadstone.monitor.sources.address import TIMEOUT_S
+from loadstone.monitor.sources.service_source import ServiceSource
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection
@@ -63,21 +64,14 @@ LIMIT_SQL = "SELECT @@max_connections"
 
 
 @dataclass(slots=True)
-class MariaDbSource:
+class MariaDbSource(ServiceSource):
     """One server, on a kept connection."""
 
-    address: Address
-    is_remote: ClassVar[bool] = False
     _link: "Connection | None" = field(default=None, init=False)
     _limit: float = field(default=0.0, init=False)
     _sees_sessions: bool = field(default=True, init=False)
     _own: dict[str, int] = field(default_factory=dict, init=False)  # statements of this connection
     _statements: float = field(default=0.0, init=False)  # of all, at the last read
-
-    @property
-    def name(self) -> str:
-        """Name in messages."""
-        return self.address.name
 
     def read(self) -> Iterator[Reading]:
         """Read counters and the state of sessions."""

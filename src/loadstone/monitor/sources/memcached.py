@@ -1,14 +1,14 @@
 """memcached, by its `stats` command."""
 
+import re
 import socket
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 from loadstone.monitor.metrics import Reading
 from loadstone.monitor.source import Unreadable
-from loadstone.monitor.sources.address import Address
+from loadstone.monitor.sources.service_source import ServiceSource
 from loadstone.monitor.sources.sockets import MOST_BYTES, connect, number
 
 # Its name, ours, unit.
@@ -28,20 +28,15 @@ VALUES = (
     ("bytes_written", "sent_bytes_total", "B"),
 )
 END = b"END\r\n"
+ERROR = re.compile(r"(CLIENT_|SERVER_)?ERROR\b")  # protocol.txt, "Error strings"
+MOST_SHOWN = 100  # characters of an answer
 
 
 @dataclass(slots=True)
-class MemcachedSource:
+class MemcachedSource(ServiceSource):
     """One server, on a kept connection."""
 
-    address: Address
-    is_remote: ClassVar[bool] = False
     _link: socket.socket | None = field(default=None, init=False)
-
-    @property
-    def name(self) -> str:
-        """Name in messages."""
-        return self.address.name
 
     def read(self) -> Iterator[Reading]:
         """Read the statistics."""
@@ -70,9 +65,10 @@ class MemcachedSource:
             self._link.sendall(b"stats\r\n")
             while not answer.endswith(END):
                 chunk = self._link.recv(65536)
-                if not chunk or answer.startswith(b"ERROR"):
-                    raise Unreadable("it does not answer `stats`")
                 answer += chunk
+                line = answer.partition(b"\r\n")[0].decode("ascii", "replace")
+                if not chunk or ERROR.match(line):
+                    raise Unreadable(f"it does not answer `stats`: {line[:MOST_SHOWN]!r}")
                 if len(answer) > MOST_BYTES:
                     raise Unreadable(f"its answer is longer than {MOST_BYTES} bytes")
         except (OSError, Unreadable):

@@ -3,11 +3,10 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 from loadstone.monitor.metrics import Reading, with_source
 from loadstone.monitor.source import Unreadable
-from loadstone.monitor.sources.address import Address
+from loadstone.monitor.sources.service_source import ServiceSource
 from loadstone.monitor.sources.sockets import StatusPage
 
 PAGE = re.compile(
@@ -17,22 +16,15 @@ PAGE = re.compile(
 
 
 @dataclass(slots=True)
-class NginxSource:
+class NginxSource(ServiceSource):
     """One server."""
 
-    address: Address
-    is_remote: ClassVar[bool] = False
     _page: StatusPage = field(init=False)
 
     def __post_init__(self) -> None:
         # Over a Unix socket the path names the socket.
         path = self.address.path if self.address.host and self.address.path else "/stub_status"
         self._page = StatusPage(self.address, path)
-
-    @property
-    def name(self) -> str:
-        """Name in messages."""
-        return self.address.name
 
     def read(self) -> Iterator[Reading]:
         """Read connections, requests, and connections dropped because no slot was free."""

@@ -61,7 +61,8 @@ def open_sources(
 ) -> tuple[Source, ...]:
     """Return this machine, a service's processes and counters, and the sources to be watched."""
     taken: set[str] = set()
-    opened = (open_source(text, taken) for text in (*statistics, *watched))
+    # One that is named twice is read once: two readings of one counter look like resets.
+    opened = (open_source(text, taken) for text in dict.fromkeys((*statistics, *watched)))
     return (Machine(), Processes(members), *opened)
 
 

@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from loadstone.monitor.metrics import Reading
 from loadstone.monitor.source import Unreadable
 from loadstone.monitor.sources.address import TIMEOUT_S, Address
+from loadstone.monitor.sources.service_source import ServiceSource
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -29,9 +30,7 @@ DATABASES = (
     ("active_time", "active_seconds_total", "s", 1e-3),
     ("idle_in_transaction_time", "idle_in_transaction_seconds_total", "s", 1e-3),
 )
-DATABASES_SQL = "SELECT {} FROM pg_stat_database".format(  # noqa: S608  # constants
-    ", ".join(f"sum({name})" for name, *_ in DATABASES)
-)
+DATABASES_SQL = "SELECT * FROM pg_stat_database"
 SESSIONS = (
     ("connections", "true"),
     ("active", "state = 'active'"),
@@ -61,26 +60,22 @@ LIMIT_SQL = "SELECT current_setting('max_connections')::int"
 
 
 @dataclass(slots=True)
-class PostgresSource:
+class PostgresSource(ServiceSource):
     """One server, on a kept connection."""
 
-    address: Address
-    is_remote: ClassVar[bool] = False
     _link: "Connection[Any] | None" = field(default=None, init=False)
     _has_wal: bool = field(default=True, init=False)
-
-    @property
-    def name(self) -> str:
-        """Name in messages."""
-        return self.address.name
 
     def read(self) -> Iterator[Reading]:
         """Read counters and the state of sessions."""
         link = self._connected()
         try:
-            row = link.execute(DATABASES_SQL).fetchone() or ()
-            for (_, metric, unit, factor), value in zip(DATABASES, row, strict=True):
-                yield Reading(self.name, metric, float(value or 0) * factor, unit)
+            databases = link.execute(DATABASES_SQL)
+            names, rows = [one.name for one in databases.description or ()], databases.fetchall()
+            for theirs, metric, unit, factor in DATABASES:
+                if theirs in names:  # sessions and their times: since PostgreSQL 14
+                    values = (float(row[names.index(theirs)] or 0) for row in rows)
+                    yield Reading(self.name, metric, sum(values) * factor, unit)
             yield from self._sessions(link)
             yield from self._wal(link)
             (limit,) = link.execute(LIMIT_SQL).fetchone() or (0,)

@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -142,14 +143,10 @@ class Processes:
                 ("memory_bytes", sum(one.memory_bytes for one in living), "B"),
                 ("threads", sum(one.threads for one in living), "1"),
                 ("processes", len(living), "1"),
-                ("cores_allowed", self._allowed(role, len(cores)), "1"),
+                # By affinity, and by quota of control groups.
+                ("cores_allowed", min(self._quotas.get(role, inf), float(len(cores))), "1"),
             )
             yield from with_source(role.value, rows)
-
-    def _allowed(self, role: Role, cores: int) -> float:
-        """Return how many cores the role may use: by affinity, and by quota of control groups."""
-        quota = self._quotas.get(role)
-        return float(cores) if quota is None else min(quota, float(cores))
 
     def _by_process(self) -> Iterator[Reading]:
         """Read CPU per process: a worker that uses one full core is limited by Python's lock."""

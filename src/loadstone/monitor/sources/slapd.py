@@ -8,11 +8,10 @@ import socket
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 from loadstone.monitor.metrics import Reading
 from loadstone.monitor.source import Unreadable
-from loadstone.monitor.sources.address import Address
+from loadstone.monitor.sources.service_source import ServiceSource
 from loadstone.monitor.sources.sockets import MOST_BYTES, connect
 
 BASE = "cn=Monitor"
@@ -35,17 +34,10 @@ SIMPLE, PRESENT = 0x80, 0x87
 
 
 @dataclass(slots=True)
-class SlapdSource:
+class SlapdSource(ServiceSource):
     """One server, on a kept connection."""
 
-    address: Address
-    is_remote: ClassVar[bool] = False
     _link: socket.socket | None = field(default=None, init=False)
-
-    @property
-    def name(self) -> str:
-        """Name in messages."""
-        return self.address.name
 
     def read(self) -> Iterator[Reading]:
         """Read connections, operations and threads."""

@@ -3,25 +3,17 @@
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from loadstone.monitor.metrics import Reading, with_source
 from loadstone.monitor.source import Unreadable
-from loadstone.monitor.sources.address import Address
+from loadstone.monitor.sources.service_source import ServiceSource
 from loadstone.monitor.sources.sockets import exchange
 
 
-@dataclass(frozen=True, slots=True)
-class UwsgiSource:
+@dataclass(slots=True)
+class UwsgiSource(ServiceSource):
     """One master and its workers."""
-
-    address: Address
-    is_remote: ClassVar[bool] = False
-
-    @property
-    def name(self) -> str:
-        """Name in messages."""
-        return self.address.name
 
     def read(self) -> Iterator[Reading]:
         """Read busy slots (threads of all workers), the listen queue, requests and respawns."""
@@ -46,6 +38,3 @@ class UwsgiSource:
         except (ValueError, KeyError, TypeError) as problem:
             raise Unreadable(f"its statistics have another form ({problem})") from None
         yield from with_source(self.name, rows)
-
-    def close(self) -> None:
-        """Nothing is open."""

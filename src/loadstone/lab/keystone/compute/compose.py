@@ -1,11 +1,12 @@
 """Chooses the parts of the compute cloud from the settings."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 from loadstone.lab.environment import ServiceEnvironment
+from loadstone.lab.keystone.blueprint import Blueprint
 from loadstone.lab.keystone.compute import schemas
 from loadstone.lab.keystone.compute.cloud import IN_PROCESS, SERVICES, CloudLayout
 from loadstone.lab.keystone.compute.database import ComputeDatabase
@@ -17,6 +18,7 @@ from loadstone.lab.keystone.compute.services import (
     api,
     nova_services,
 )
+from loadstone.lab.keystone.database import storage_folder
 from loadstone.lab.keystone.schema import Schema
 from loadstone.lab.keystone.settings import Compute, LabSettings, MiddlewareCache
 from loadstone.lab.parts.database import DatabaseSize
@@ -25,7 +27,6 @@ from loadstone.lab.parts.part import Facts, Part
 from loadstone.lab.parts.rabbitmq import PortMapper, RabbitMq
 from loadstone.lab.parts.server import Site
 from loadstone.lab.parts.uwsgi import Uwsgi
-from loadstone.lab.ports import Ports
 from loadstone.system import paths
 
 VERSIONS = {"nova": "34.0.0", "openstack-placement": "16.0.0", "glance": "33.0.0"} | {
@@ -41,20 +42,6 @@ DATABASE_SIZE = DatabaseSize(connections=500, buffer_mb=64)
 
 
 @dataclass(frozen=True, slots=True)
-class ComputeSite:
-    """Placement of a deployment's compute cloud."""
-
-    folder: Path  # of the deployment
-    storage: Path
-    settings: LabSettings
-    ports: Ports
-    auth_url: str
-    admin_password: str = field(repr=False)
-    password: str = field(repr=False)  # of the services' accounts
-    database_password: str = field(repr=False)
-
-
-@dataclass(frozen=True, slots=True)
 class ComputeCloud:
     """The cloud, and its parts in start order."""
 
@@ -63,31 +50,32 @@ class ComputeCloud:
     parts: tuple[Part, ...]
 
 
-def compute(site: ComputeSite) -> ComputeCloud | None:
+def compute(blueprint: Blueprint) -> ComputeCloud | None:
     """Return the compute cloud of a deployment; None if it has none."""
-    settings = site.settings
+    settings = blueprint.settings
     if settings.compute is Compute.NONE:
         return None
-    contents = environment(site.folder)
-    build = _database(site)
+    contents = environment(blueprint.folder)
+    build = _database(blueprint)
     is_split = settings.compute is Compute.NOVA_SPLIT
-    database = build(site.storage / TABLES)
-    broker = _broker(site) if is_split else ()
-    cache = _memcached(site)
+    database = build(storage_folder(blueprint.folder, settings.storage) / TABLES)
+    broker = _broker(blueprint) if is_split else ()
+    mappers = (PortMapper(replace(one.site, port=one.mapper_port)) for one in broker)
+    cache = _memcached(blueprint)
     cloud = CloudLayout(
-        folder=site.folder,
+        folder=blueprint.folder,
         data=database.state,
         environment=contents.folder,
-        auth_url=site.auth_url,
-        ports={service: site.ports.allocate(service) for service in SERVICES},
+        auth_url=blueprint.url,
+        ports={service: blueprint.ports.allocate(service) for service in SERVICES},
         database=database,
-        password=site.password,
+        password=blueprint.services_password,
         bus=broker[-1].url() if broker else IN_PROCESS,
         tokens=settings.middleware_cache,
         memcached=cache[0].site.port if cache else None,
         sends_service_tokens=settings.service_tokens.is_on,
     )
-    log = site.folder / "logs" / "compute-schema.log"
+    log = blueprint.folder / "logs" / "compute-schema.log"
     template = Schema(
         database,
         paths.labs() / "templates" / TABLES,
@@ -97,11 +85,11 @@ def compute(site: ComputeSite) -> ComputeCloud | None:
         name="compute-schema",
     )
     parts = (
-        *(template, database, *cache, *_started_first(broker)),
+        *(template, database, *cache, *mappers, *broker),
         Configuration(cloud, _facts(settings)),
         *(api(cloud, service) for service in ("placement", "glance", "neutron")),
         *_nova(cloud, is_split=is_split),
-        Contents(cloud, site.admin_password),
+        Contents(cloud, blueprint.admin_password),
     )
     return ComputeCloud(cloud, contents, parts)
 
@@ -113,15 +101,11 @@ def _nova(cloud: CloudLayout, *, is_split: bool) -> tuple[Part, ...]:
     return (*beside, api(cloud, "nova"), compute_service, Discovery(cloud))
 
 
-def _broker(site: ComputeSite) -> tuple[RabbitMq, ...]:
-    mapper, distribution = (site.ports.allocate(name) for name in ("epmd", "rabbitmq-distribution"))
-    where = Site(site.folder, site.ports.allocate("rabbitmq"))
-    return (RabbitMq(where, mapper, distribution, site.password),)
-
-
-def _started_first(broker: tuple[RabbitMq, ...]) -> tuple[Part, ...]:
-    mappers = (PortMapper(replace(one.site, port=one.mapper_port)) for one in broker)
-    return (*mappers, *broker)
+def _broker(blueprint: Blueprint) -> tuple[RabbitMq, ...]:
+    ports = blueprint.ports
+    mapper, distribution = (ports.allocate(name) for name in ("epmd", "rabbitmq-distribution"))
+    where = Site(blueprint.folder, ports.allocate("rabbitmq"))
+    return (RabbitMq(where, mapper, distribution, blueprint.services_password),)
 
 
 def environment(folder: Path) -> ServiceEnvironment:
@@ -137,9 +121,9 @@ def environment(folder: Path) -> ServiceEnvironment:
     )
 
 
-def _database(site: ComputeSite) -> Callable[[Path], ComputeDatabase]:
-    where = Site(site.folder, site.ports.allocate("compute-database"))
-    return lambda data: ComputeDatabase(where, data, site.database_password, DATABASE_SIZE)
+def _database(blueprint: Blueprint) -> Callable[[Path], ComputeDatabase]:
+    where = Site(blueprint.folder, blueprint.ports.allocate("compute-database"))
+    return lambda data: ComputeDatabase(where, data, blueprint.database_password, DATABASE_SIZE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,11 +141,12 @@ class MiddlewareMemcached(Memcached):
         return ()
 
 
-def _memcached(site: ComputeSite) -> tuple[Memcached, ...]:
+def _memcached(blueprint: Blueprint) -> tuple[Memcached, ...]:
     """Return the cache for validated tokens, if configured; Keystone has its own cache."""
-    if site.settings.middleware_cache is not MiddlewareCache.MEMCACHED:
+    if blueprint.settings.middleware_cache is not MiddlewareCache.MEMCACHED:
         return ()
-    return (MiddlewareMemcached(Site(site.folder, site.ports.allocate("compute-memcached"))),)
+    site = Site(blueprint.folder, blueprint.ports.allocate("compute-memcached"))
+    return (MiddlewareMemcached(site),)
 
 
 def _facts(settings: LabSettings) -> Facts:
