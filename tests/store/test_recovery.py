@@ -38,6 +38,19 @@ def test_a_trial_that_a_locked_database_refuses_is_brought_in_later(tmp_path):
         assert not [one for one in later.recover() if one.is_news]
 
 
+def test_the_measurements_of_a_run_that_is_only_in_files_keep_their_order(tmp_path):
+    many = tuple(replace(EMPTY[0], title=f"workload {number}") for number in range(1, 12))
+    with Store.open(tmp_path, patience_s=0.05) as store:
+        going_on = store.hiding((), lambda _line: None)
+        going_on.begin(replace(RESULT, status="running", ended_at=None, measurements=()))
+        holder = sqlite3.connect(tmp_path / "results.db", isolation_level=None)
+        holder.execute("BEGIN EXCLUSIVE")
+        for index, measurement in enumerate(many):
+            going_on.keep_measurement(RESULT.run_id, index, measurement)
+        assert store.get(RESULT.run_id).measurements == many
+        holder.close()
+
+
 def test_rows_are_not_brought_into_a_database_that_is_not_kept(tmp_path, monkeypatch):
     running = replace(RESULT, status="running", ended_at=None, measurements=EMPTY)
     with Store.open(tmp_path) as store, monkeypatch.context() as killed:
