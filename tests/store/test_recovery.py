@@ -91,6 +91,19 @@ def test_a_damaged_run_is_left_out_of_the_list_and_named(tmp_path):
     assert "'bad' is left out" in listing.read(StoreLocation(tmp_path)).notices[0]
 
 
+def test_a_run_whose_owner_is_damaged_is_deleted_as_the_list_says(tmp_path):
+    with Store.open(tmp_path) as store:
+        store.begin(replace(RESULT, status="running", ended_at=None, measurements=()))
+        database = sqlite3.connect(tmp_path / "results.db")
+        with database:
+            database.execute("UPDATE runs SET owner = 'nobody'")
+        database.close()
+        [notice] = listing.read(StoreLocation(tmp_path)).notices
+        assert notice.endswith(f"loadstone results delete {RESULT.run_id} --store {tmp_path}")
+        assert store.delete(RESULT.run_id) == RESULT.run_id
+        assert store.every() == []
+
+
 def test_an_open_store_is_closed_at_the_next_start(tmp_path):
     folder = tmp_path / "store"
     with Store.open(folder) as store:

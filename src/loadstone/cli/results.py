@@ -117,7 +117,8 @@ def delete(run: str, location: "StoreLocation", *, is_forced: bool, anyway: bool
         if not is_forced and is_run_id(run_id) and (left := leftovers(store, run_id)):
             raise InvalidInput(
                 f"run {run_id} has left {len(left)} things in its cloud, and only its files say "
-                f"which; first: loadstone results clean {run_id} (if that cloud is gone: --force)"
+                f"which; first: loadstone results clean {run_id}{location.option} (if that cloud "
+                "is gone: --force)"
             )
         click.echo(f"deleted {store.delete(run_id, is_forced=is_forced)}")
 

@@ -35,37 +35,40 @@ def read(location: StoreLocation, limit: int | None = None) -> Listing:
     try:
         notices = upkeep.at_start(location, engine) if location.folder.is_dir() else ()
         with database.reading(engine) as connection:
-            entries, damaged = every(connection, limit)
+            entries, damaged = every(connection, limit, location.option)
             return Listing(entries, (*notices, *damaged))
     finally:
         engine.dispose()
 
 
-def every(connection: Connection, limit: int | None) -> tuple[list[Entry], list[str]]:
-    """List the runs, newest first, at most `limit`; damaged ones are named in a line each."""
+def every(connection: Connection, limit: int | None, store: str) -> tuple[list[Entry], list[str]]:
+    """List the runs, newest first, at most `limit`; damaged ones are named in a line each.
+
+    `store` is the option that chooses the store in the commands that the lines name.
+    """
     newest = select(runs).order_by(runs.c.started_at.desc(), runs.c.run_id.desc()).limit(limit)
     entries, damaged = [], []
     for run in connection.execute(newest).mappings():
         try:
             entries.append(_entry(connection, run))
         except codec.BAD_DATA as problem:
-            damaged.append(damage(run["run_id"], problem))
+            damaged.append(damage(run["run_id"], problem, store))
     return entries, damaged
 
 
-def damage(run_id: str, problem: Exception) -> str:
-    """Return a line about a run whose rows cannot be read."""
+def damage(run_id: str, problem: Exception, store: str) -> str:
+    """Return a line about a run whose rows cannot be read; `store` is the option of its store."""
     why = " ".join(f"{problem}".split())[:120] or type(problem).__name__
     return (
         f"run {run_id!r:.120} is left out: its rows in the store are damaged ({why}); to remove "
-        f"it: loadstone results delete {shlex.quote(run_id[:120])}"
+        f"it: loadstone results delete {shlex.quote(run_id[:120])}{store}"
     )
 
 
-def history(connection: Connection) -> tuple[list[Performed], list[str]]:
+def history(connection: Connection, store: str) -> tuple[list[Performed], list[str]]:
     """List the workloads of all runs, oldest first; each step is an entry of its own.
 
-    Damaged runs are named in a line each.
+    Damaged runs are named in a line each, as by `every`.
     """
     workloads = (
         select(*_without(measurements, "body"), runs.c.started_at.label("run_started_at"))
@@ -82,7 +85,7 @@ def history(connection: Connection) -> tuple[list[Performed], list[str]]:
         try:
             found += _workloads(rows, _trials(connection, run_id), rows[0]["run_started_at"])
         except codec.BAD_DATA as problem:
-            damaged.append(damage(run_id, problem))
+            damaged.append(damage(run_id, problem, store))
     return sorted(found, key=lambda one: (one.started_at, one.run_id)), damaged
 
 
