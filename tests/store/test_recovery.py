@@ -108,6 +108,9 @@ def test_an_open_store_is_closed_at_the_next_start(tmp_path):
     folder = tmp_path / "store"
     with Store.open(folder) as store:
         store.begin(replace(RESULT, measurements=()))
+    for journal in ("studies/one/turns.jsonl", "tunings/one/comparisons.jsonl"):
+        (folder / journal).parent.mkdir(parents=True)
+        (folder / journal).write_text("")
     for path in (folder, *folder.rglob("*")):
         path.chmod(0o755 if path.is_dir() else 0o644)
     with Store.open(folder) as store:
