@@ -113,9 +113,11 @@ def test_the_list_gives_each_run_with_its_capacities():
     found = (
         MeasurementSummary("s", "token issue", 7.19, 7.11, 7.27),
         MeasurementSummary("v", "validation", None, 40.0, None),
-        MeasurementSummary("i", "200 serial", None, None, None, stretch_rps=33.3),
+        MeasurementSummary("i", "200 serial", None, None, None, 33.3, "fixed load"),
+        MeasurementSummary("i", "unreachable", None, None, None, None, "fixed load"),
         MeasurementSummary("i", "alone", None, None, None, 20.2, "low load, to predict N"),
         MeasurementSummary("i", "cut", None, 30.4, 35.7, is_interrupted=True),
+        MeasurementSummary("i", "under way", None, None, None, is_running=True),
     )
     entry = Entry("20261121-0931-ab12cd", "demo", "interrupted", "2026", None, found, 3)
     text = shown(lambda c: listing([entry, replace(entry, findings=())], c))
@@ -124,6 +126,8 @@ def test_the_list_gives_each_run_with_its_capacities():
     assert "7.11 to 7.27" in text
     assert "at least 40.0" in text
     assert "33.3" in text
+    assert "fixed load: nothing ended" in text
+    assert "not known yet" in text
     assert "not found" not in text
 
 

@@ -107,14 +107,17 @@ def _entry(connection: Connection, run: RowMapping) -> Entry:
     datetime.fromisoformat(run["started_at"])
     for row in measurement_rows:
         require_values(measurements, row)
+    status, _ = status_of(run)
     return Entry(
         run_id=run["run_id"],
         kind=run["kind"],
-        status=status_of(run)[0],
+        status=status,
         started_at=run["started_at"],
         ended_at=run["ended_at"],
         findings=tuple(
-            _summary(row, _of(row, trial_rows)) for row in measurement_rows if not row["config_id"]
+            _summary(row, _of(row, trial_rows), status)
+            for row in measurement_rows
+            if not row["config_id"]
         ),
         trials=len(trial_rows),
         performed=tuple(
@@ -155,17 +158,29 @@ def _of(row: RowMapping, trial_rows: Sequence[RowMapping]) -> list[RowMapping]:
 
 
 # What a throughput without N is of, by policy.
-LOADS = {"prediction": "low load, to predict N", "turns": "in turns with another target"}
+LOADS = {
+    "search": "",
+    "prediction": "low load, to predict N",
+    "turns": "in turns with another target",
+}
 
 
-def _summary(row: RowMapping, trials: Sequence[RowMapping]) -> MeasurementSummary:
+def _summary(
+    row: RowMapping, trials: Sequence[RowMapping], status_of_run: str
+) -> MeasurementSummary:
     """Return the list entry of a search or a fixed load."""
-    stretch_rps = trials[0]["throughput_rps"] if trials and row["policy"] != "search" else None
-    n = (row["rate_rps"], row["low_rps"], row["high_rps"])
     load = LOADS.get(row["policy"], "fixed load")
-    is_interrupted = row["status"] == "interrupted"
+    stretch_rps = trials[0]["throughput_rps"] if trials and load else None
+    n = (row["rate_rps"], row["low_rps"], row["high_rps"])
+    status = status_of_run if row["status"] == "running" else row["status"]
     return MeasurementSummary(
-        row["scenario"], row["title"], *n, stretch_rps, load, is_interrupted=is_interrupted
+        row["scenario"],
+        row["title"],
+        *n,
+        stretch_rps,
+        load,
+        is_running=status == "running",
+        is_interrupted=status == "interrupted",
     )
 
 
