@@ -17,6 +17,7 @@ from loadstone.result.outcome import exit_code, summary
 # What an iteration of a scenario is, in the plural.
 NOUNS = {"token issue": "logins", "token validation": "validations"}
 MOST_NAMED = 3  # searches in the headline
+WITH_BUDGET = ("capacity", "demo")  # kinds of runs whose command has --budget for each search
 WORDS = (
     (
         "N, the capacity",
@@ -72,7 +73,7 @@ def report_of(
     """
     is_running = run.status == "running"
     is_clean = is_clean or is_running  # it removes things at its end
-    maker = Maker(run.run_id, is_running, samples_of, store)
+    maker = Maker(run.run_id, is_running, samples_of, store, run.kind in WITH_BUDGET)
     sections = tuple(
         maker.section(measurement, f"{prefix}measurement-{number}")
         for number, measurement in enumerate(run.measurements, 1)
