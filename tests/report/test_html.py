@@ -94,6 +94,12 @@ def test_the_environment_and_the_command_stand_in_the_page():
     assert KEPT.command in text
 
 
+def test_the_page_names_the_version_that_measured():
+    machine = tuple(dict(RESULT.environment.machine, loadstone="0.0.9").items())
+    older = replace(RESULT, environment=replace(RESULT.environment, machine=machine))
+    assert "measured by Loadstone 0.0.9" in page_of(older)
+
+
 def test_findings_of_the_audit_stand_in_the_page_with_what_was_read():
     one = AuditFinding("WEB-01", "critical", "Keystone runs in <1> process", "Set processes.")
     audited = replace(RESULT.environment, facts=(("web.processes", "1"),), audit=(one,))

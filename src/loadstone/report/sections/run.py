@@ -131,7 +131,8 @@ def _named(service: str) -> str:
 
 def _about(run: Run) -> str:
     rally = dict(run.environment.target).get("Rally")
-    by = f"Rally {rally}" if rally else f"Loadstone {version('loadstone')}"
+    loadstone = dict(run.environment.machine).get("loadstone", version("loadstone"))
+    by = f"Rally {rally}" if rally else f"Loadstone {loadstone}"
     when = run.started_at[:16].replace("T", " ")
     return f"Run {run.run_id}, {run.status}, {when} UTC, measured by {by}"
 
