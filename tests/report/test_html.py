@@ -14,7 +14,7 @@ from loadstone.analysis.sla import Check
 from loadstone.diagnosis.finding import AuditFinding
 from loadstone.errors import EnvironmentUnusable
 from loadstone.report import figures, html
-from loadstone.report.html.scale import written
+from loadstone.report.html.scale import fitted, written
 from loadstone.report.sections import search, statements
 from loadstone.report.sections.load_charts import bars
 from loadstone.report.sections.run import report_of
@@ -258,6 +258,11 @@ def test_the_caption_of_completions_names_the_time_that_a_point_stands_for():
 )
 def test_labels_of_an_axis_stay_short(value, text):
     assert written(value) == text
+
+
+def test_an_axis_around_one_value_has_that_value_in_its_middle_however_large():
+    for value in (0.0, 5.0, -3e17, 1.7e18):
+        assert fitted([value, value], 0.0, 100.0)(value) == pytest.approx(50.0, abs=0.1)
 
 
 BROKEN = (
