@@ -61,8 +61,11 @@ def _case(section: Section, name: str) -> Xml.Element:
         name=clean(name),
         time=f"{section.took_s:.3f}",
     )
-    figures = (one for one in section.figures if one.value is not None)
-    known = [(one.name, f"{one.value:.6g}") for one in figures if math.isfinite(one.value or 0.0)]
+    known = [
+        (one.name, str(one.value) if isinstance(one.value, int) else f"{one.value:.6g}")
+        for one in section.figures
+        if one.value is not None and math.isfinite(one.value)
+    ]
     _properties(case, known)
     certainty = section.certainty
     if certainty.exit_code:
