@@ -140,14 +140,18 @@ def _compared(store: "Store", results: "list[Run]") -> "tuple[list[Run], list[Re
     from loadstone.compare.section import report_of
     from loadstone.compare.stored import other_side, recorded
 
-    if len(results) == 1 and (sides := other_side(results[0], store)) is not None:
-        results = list(sides)
-    if len(results) != 2:
-        return results, []
     try:
-        return results, [report_of(recorded(results[0], results[1], store.samples))]
+        if len(results) == 1 and (sides := other_side(results[0], store)) is not None:
+            results = list(sides)
+        if len(results) != 2:
+            return results, []
+        found = recorded(results[0], results[1], store.samples)
     except InvalidInput:  # they have no scenario in common
         return results, []
+    except EnvironmentUnusable as missing:  # the other run, or samples of loads in turns
+        click.echo(f"loadstone: without the comparison: {missing}", err=True)
+        return results, []
+    return results, [report_of(found, store.location.option)]
 
 
 def _require_one(results: "list[Run]", form: str, output: Path | None) -> None:
