@@ -55,6 +55,7 @@ from loadstone.cli.duration import Number
         (("lab", "down", "none-such"), 2, "none-such"),
         (("capacity", "--json", "."), 2, ". is a folder"),
         (("run", "task.yaml", "--junit", "no/such/folder.xml"), 2, "cannot be written"),
+        (("tune", "--html", "no/such/page.html"), 2, "no/such/page.html cannot be written"),
         (("none-such",), 2, "none-such"),
         (("capcity",), 2, "Did you mean 'capacity'?"),
     ],
