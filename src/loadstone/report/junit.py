@@ -2,11 +2,11 @@
 
 import math
 import re
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from xml.etree import ElementTree as Xml
 
 from loadstone.errors import FELL_SHORT
+from loadstone.report import names
 from loadstone.report.section import Report, Section
 from loadstone.system.printable import visible
 
@@ -22,7 +22,8 @@ def render(report: Report) -> str:
     in its cloud adds one with a failure.
     """
     leaves = [leaf for section in report.sections for leaf in section.leaves]
-    cases = [_case(one, name) for one, name in zip(leaves, _names(leaves), strict=True)]
+    named = names.unique((one.scenario, one.name or one.title) for one in leaves)
+    cases = [_case(one, name) for one, name in zip(leaves, named, strict=True)]
     if not cases or report.failure or report.status != "finished" or not report.is_clean:
         cases.append(_run(report))
     errors = sum(case.find("error") is not None for case in cases)
@@ -42,16 +43,6 @@ def render(report: Report) -> str:
     root.append(suite)
     Xml.indent(root)
     return Xml.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
-
-
-def _names(sections: Sequence[Section]) -> Iterator[str]:
-    """Yield a name for each; a number distinguishes equal names."""
-    counts: Counter[tuple[str, str]] = Counter()
-    for one in sections:
-        name = one.name or one.title
-        counts[one.scenario, name] += 1
-        number = counts[one.scenario, name]
-        yield name if number == 1 else f"{name} ({number})"
 
 
 def _case(section: Section, name: str) -> Xml.Element:

@@ -1,15 +1,13 @@
 """Any measurement as a section."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from loadstone.analysis.model import Trial
 from loadstone.diagnosis.bounds import upper_bounds
 from loadstone.diagnosis.demand import BottleneckKind
 from loadstone.diagnosis.finding import Severity
 from loadstone.diagnosis.limit import named_limit, taken_by_others
-from loadstone.engine.samples import Samples
 from loadstone.errors import FELL_SHORT, EnvironmentUnusable, InvalidInput, MeasurementInvalid
 from loadstone.report import figures, names, profile
 from loadstone.report.chart import Chart
@@ -40,11 +38,11 @@ from loadstone.report.sections import (
     tables,
     workload,
 )
+from loadstone.report.sections.charts import SamplesOf
 from loadstone.result.model import Measurement, Policy
 from loadstone.result.outcome import Shortfall, shortfalls
 
 OTHER_PROGRAMS = "other programs"
-SamplesOf = Callable[[Trial], Samples]
 SHORTFALLS = {
     FELL_SHORT: "fell short",
     InvalidInput.exit_code: "could not be carried out",

@@ -8,8 +8,9 @@ from loadstone.diagnosis.finding import Severity
 from loadstone.report import figures
 from loadstone.report.section import NextStep, Report, Section, Statement, Table
 from loadstone.report.sections import fault, tables
+from loadstone.report.sections.charts import SamplesOf
 from loadstone.report.sections.left import left
-from loadstone.report.sections.measurement import Maker, SamplesOf
+from loadstone.report.sections.measurement import Maker
 from loadstone.report.sections.overview import overview
 from loadstone.result.model import BESIDE, LAB, Measurement, Run
 from loadstone.result.outcome import exit_code, summary
