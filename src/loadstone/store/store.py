@@ -146,7 +146,9 @@ class Store:
             path = self.samples_path(run_id, index, trial.number)
             try:
                 if isinstance(samples, Samples):
-                    self._write_samples(path, samples)
+                    from loadstone.engine import parquet
+
+                    parquet.write(path, samples)
                 trial = replace(trial, samples_file=str(path.relative_to(self.folder(run_id))))
             except EnvironmentUnusable as problem:
                 lost = problem
@@ -356,11 +358,6 @@ class Store:
         with database.explained(self._engine):
             path.parent.mkdir(mode=files.PRIVATE_FOLDER, exist_ok=True)  # the run's folder exists
         return path
-
-    def _write_samples(self, path: Path, samples: Samples) -> None:
-        from loadstone.engine import parquet
-
-        parquet.write(path, samples)
 
     def _hidden(self, row: dict[str, Any]) -> dict[str, Any]:
         return rows.hidden(row, self.redaction)
