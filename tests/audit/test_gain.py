@@ -89,6 +89,15 @@ def test_the_newest_proof_counts_and_a_half_of_one_does_not(audited):
     assert audited(*older, *newer, half)["gain"]["measured_on"] == "2026-11-22"
 
 
+def test_a_proof_whose_samples_are_deleted_gives_way_to_an_older_one(audited):
+    in_turns = (
+        replace(run, measurements=(replace(run.measurements[0], policy="turns"),))
+        for run in proven("new", RATES, "2026-11-22T09:31:07Z")
+    )
+    row = audited(*proven("old", RATES), *in_turns)
+    assert row["gain"]["measured_on"] == "2026-11-21"
+
+
 def test_a_proof_without_an_answer_says_so(audited):
     row = audited(*proven("p1", {"before": (3.0, 5.0, 4.0, 3.5), "after": (4.5, 3.0, 4.0, 5.0)}))
     assert row["gain"]["is_sure"] is False

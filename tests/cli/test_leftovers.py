@@ -48,6 +48,17 @@ def test_every_format_says_that_something_is_left(loadstone, left_behind):
     assert 'failures="1"' in loadstone("report", "--as", "junit").stdout
 
 
+def test_a_report_names_the_store_in_which_the_command_finds_the_run(
+    at_once, left_behind, tmp_path
+):
+    (tmp_path / "results").rename(tmp_path / "other")
+    command = f"loadstone results clean {left_behind} --store other"
+    assert command in at_once("report", "--as", "markdown", "--store", "other").stdout
+    assert at_once("report", "-o", "page.html", "--store", "other").returncode == 0
+    assert command in (tmp_path / "page.html").read_text()
+    assert command in at_once("results", "delete", left_behind, "--store", "other").stderr
+
+
 def test_clean_says_that_the_cloud_is_out_of_reach(loadstone, left_behind):
     ended = loadstone("results", "clean", left_behind)
     assert ended.returncode == 3

@@ -14,7 +14,7 @@ from loadstone.analysis.sla import Check
 from loadstone.diagnosis.finding import AuditFinding
 from loadstone.errors import EnvironmentUnusable
 from loadstone.report import figures, html
-from loadstone.report.html.scale import written
+from loadstone.report.html.scale import fitted, written
 from loadstone.report.sections import search, statements
 from loadstone.report.sections.load_charts import bars
 from loadstone.report.sections.run import report_of
@@ -92,6 +92,12 @@ def test_the_environment_and_the_command_stand_in_the_page():
     for name, value in (*KEPT.environment.machine, *KEPT.environment.target):
         assert f"{name} {value}" in text
     assert KEPT.command in text
+
+
+def test_the_page_names_the_version_that_measured():
+    machine = tuple(dict(RESULT.environment.machine, loadstone="0.0.9").items())
+    older = replace(RESULT, environment=replace(RESULT.environment, machine=machine))
+    assert "measured by Loadstone 0.0.9" in page_of(older)
 
 
 def test_findings_of_the_audit_stand_in_the_page_with_what_was_read():
@@ -252,6 +258,11 @@ def test_the_caption_of_completions_names_the_time_that_a_point_stands_for():
 )
 def test_labels_of_an_axis_stay_short(value, text):
     assert written(value) == text
+
+
+def test_an_axis_around_one_value_has_that_value_in_its_middle_however_large():
+    for value in (0.0, 5.0, -3e17, 1.7e18):
+        assert fitted([value, value], 0.0, 100.0)(value) == pytest.approx(50.0, abs=0.1)
 
 
 BROKEN = (

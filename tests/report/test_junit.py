@@ -37,6 +37,15 @@ def test_each_workload_is_a_case_and_a_degraded_trial_is_no_failure():
     assert "the CPU is the limit" in cases[0].find("system-out").text
 
 
+def test_counts_are_whole():
+    one = workload(SAMPLES[0, 3])
+    [trial] = one.trials
+    total = replace(trial.stats.total, count=1_234_567)
+    many = replace(trial, stats=replace(trial.stats, total=total))
+    found = suite(replace(RESULT, measurements=(replace(one, trials=(many,)),))).iter("property")
+    assert ("iterations", "1234567") in {(p.get("name"), p.get("value")) for p in found}
+
+
 def test_a_search_without_a_number_is_an_error_that_says_why():
     finding = replace(
         RESULT.measurements[0],

@@ -9,7 +9,7 @@ from realistic import keystone
 from loadstone.analysis.model import Cause, TrialState, Verdict
 from loadstone.analysis.sla import Check
 from loadstone.report import figures
-from loadstone.report.sections import search, statements, steps, trials
+from loadstone.report.sections import search, statements, steps, tables, trials
 from loadstone.result.model import Measurement
 from loadstone.search.model import Capacity, CapacityKind
 
@@ -133,6 +133,15 @@ def test_how_the_service_gives_way_is_said_with_figures():
 def test_the_generator_is_cleared_or_named():
     assert "The load generator was the limit in trial 4: it says nothing" in said(ISSUE)
     assert "The load generator was not the limit: it sent 99 % of the requests" in said(VALIDATE)
+
+
+def test_the_cpu_of_a_generator_with_several_threads_is_of_as_many_cores():
+    assert "4.0 % of a core." in said(VALIDATE)
+    healths = (replace(trial.health, threads=2) for trial in VALIDATE.trials if trial.health)
+    pairs = zip(VALIDATE.trials, healths, strict=True)
+    two = replace(VALIDATE, trials=tuple(replace(trial, health=one) for trial, one in pairs))
+    assert "2.0 % of 2 cores." in said(two)
+    assert "CPU of 2 cores" in [column.head for column in tables.generator(two).columns]
 
 
 def test_a_search_that_ended_at_once_still_has_words():

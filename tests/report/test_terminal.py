@@ -7,9 +7,11 @@ from rendered import in_full, summary_of
 from rich.console import Console
 
 from loadstone.analysis.sla import Check
+from loadstone.cli.duration import LONGEST_S
 from loadstone.diagnosis.finding import AuditFinding
 from loadstone.report import terminal
 from loadstone.report.listing import listing
+from loadstone.report.sections import search
 from loadstone.report.sections.run import report_of
 from loadstone.result.listing import Entry, MeasurementSummary
 from loadstone.search.model import Capacity
@@ -69,16 +71,30 @@ def test_a_narrow_interval_is_not_said_to_need_a_longer_search():
         assert ("--budget 5m, about half this width" in text) is is_said
 
 
-def test_what_is_not_decided_is_one_line_that_says_what_to_try():
+def undecided(budget):
     found = replace(
         RESULT.measurements[0],
         capacity=Capacity(None, 53.0, 73.0, 0.0),
-        parameters=(("load time at most", "30 s"),),
+        parameters=(("load time at most", budget),),
     )
-    text = summary_of(replace(RESULT, measurements=(found,)))
+    return replace(RESULT, measurements=(found,))
+
+
+def test_what_is_not_decided_is_one_line_that_says_what_to_try():
+    text = summary_of(undecided("30 s"))
     assert "N between 53 and 73 per second" in text
     [line] = [line for line in text.splitlines() if "exit 4" in line]
     assert line.strip() == "not decided (exit 4): N 53 to 73, not confirmed. Try --budget 2m"
+
+
+def test_a_longer_search_is_proposed_only_as_long_as_the_command_takes_it():
+    assert search.MOST_BUDGET_S == LONGEST_S
+    assert "Try --budget 50m" in summary_of(undecided("1200 s"))
+    assert "Try" not in summary_of(undecided("3000 s"))
+    assert "Try" not in summary_of(replace(undecided("30 s"), kind="study"))
+    wide = replace(RESULT.measurements[0].capacity, low_rps=6.0, high_rps=8.0)
+    found = replace(undecided("1200 s").measurements[0], capacity=wide)
+    assert "about half this width" not in summary_of(replace(RESULT, measurements=(found,)))
 
 
 def test_the_table_gives_each_trial_and_why_on_request():
@@ -113,9 +129,11 @@ def test_the_list_gives_each_run_with_its_capacities():
     found = (
         MeasurementSummary("s", "token issue", 7.19, 7.11, 7.27),
         MeasurementSummary("v", "validation", None, 40.0, None),
-        MeasurementSummary("i", "200 serial", None, None, None, stretch_rps=33.3),
+        MeasurementSummary("i", "200 serial", None, None, None, 33.3, "fixed load"),
+        MeasurementSummary("i", "unreachable", None, None, None, None, "fixed load"),
         MeasurementSummary("i", "alone", None, None, None, 20.2, "low load, to predict N"),
         MeasurementSummary("i", "cut", None, 30.4, 35.7, is_interrupted=True),
+        MeasurementSummary("i", "under way", None, None, None, is_running=True),
     )
     entry = Entry("20261121-0931-ab12cd", "demo", "interrupted", "2026", None, found, 3)
     text = shown(lambda c: listing([entry, replace(entry, findings=())], c))
@@ -124,6 +142,8 @@ def test_the_list_gives_each_run_with_its_capacities():
     assert "7.11 to 7.27" in text
     assert "at least 40.0" in text
     assert "33.3" in text
+    assert "fixed load: nothing ended" in text
+    assert "not known yet" in text
     assert "not found" not in text
 
 

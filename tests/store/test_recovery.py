@@ -38,6 +38,19 @@ def test_a_trial_that_a_locked_database_refuses_is_brought_in_later(tmp_path):
         assert not [one for one in later.recover() if one.is_news]
 
 
+def test_the_measurements_of_a_run_that_is_only_in_files_keep_their_order(tmp_path):
+    many = tuple(replace(EMPTY[0], title=f"workload {number}") for number in range(1, 12))
+    with Store.open(tmp_path, patience_s=0.05) as store:
+        going_on = store.hiding((), lambda _line: None)
+        going_on.begin(replace(RESULT, status="running", ended_at=None, measurements=()))
+        holder = sqlite3.connect(tmp_path / "results.db", isolation_level=None)
+        holder.execute("BEGIN EXCLUSIVE")
+        for index, measurement in enumerate(many):
+            going_on.keep_measurement(RESULT.run_id, index, measurement)
+        assert store.get(RESULT.run_id).measurements == many
+        holder.close()
+
+
 def test_rows_are_not_brought_into_a_database_that_is_not_kept(tmp_path, monkeypatch):
     running = replace(RESULT, status="running", ended_at=None, measurements=EMPTY)
     with Store.open(tmp_path) as store, monkeypatch.context() as killed:
@@ -78,10 +91,26 @@ def test_a_damaged_run_is_left_out_of_the_list_and_named(tmp_path):
     assert "'bad' is left out" in listing.read(StoreLocation(tmp_path)).notices[0]
 
 
+def test_a_run_whose_owner_is_damaged_is_deleted_as_the_list_says(tmp_path):
+    with Store.open(tmp_path) as store:
+        store.begin(replace(RESULT, status="running", ended_at=None, measurements=()))
+        database = sqlite3.connect(tmp_path / "results.db")
+        with database:
+            database.execute("UPDATE runs SET owner = 'nobody'")
+        database.close()
+        [notice] = listing.read(StoreLocation(tmp_path)).notices
+        assert notice.endswith(f"loadstone results delete {RESULT.run_id} --store {tmp_path}")
+        assert store.delete(RESULT.run_id) == RESULT.run_id
+        assert store.every() == []
+
+
 def test_an_open_store_is_closed_at_the_next_start(tmp_path):
     folder = tmp_path / "store"
     with Store.open(folder) as store:
         store.begin(replace(RESULT, measurements=()))
+    for journal in ("studies/one/turns.jsonl", "tunings/one/comparisons.jsonl"):
+        (folder / journal).parent.mkdir(parents=True)
+        (folder / journal).write_text("")
     for path in (folder, *folder.rglob("*")):
         path.chmod(0o755 if path.is_dir() else 0o644)
     with Store.open(folder) as store:

@@ -1,6 +1,7 @@
 import os
 import shutil
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from realistic import keystone
 from loadstone.analysis.model import Trial, TrialState
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.result.model import Run
-from loadstone.store import codec, database, location
+from loadstone.store import codec, database, location, owner
 from loadstone.store.store import Store
 
 RESULT, SAMPLES = keystone()
@@ -150,6 +151,25 @@ def test_the_list_gives_each_run_in_short(store):
         ("Authenticate.keystone", 7.19),
         ("Authenticate.validate_token", 46.3),
     ]
+
+
+def test_a_search_without_an_end_is_listed_as_running_or_interrupted(store, monkeypatch):
+    one = replace(RESULT.measurements[0], status="running", capacity=None, trials=())
+    running = replace(RESULT, status="running", ended_at=None, measurements=(one,))
+    store.begin(running)
+    monkeypatch.setattr(owner, "this_process", lambda: f"{socket.gethostname()}:1:0")
+    store.begin(replace(running, run_id="20261120-0931-ab12cd", started_at="2026-11-20T09:31:07Z"))
+    found = [entry.findings[0] for entry in store.every()]
+    assert [one.is_running for one in found] == [True, False]
+    assert [one.is_interrupted for one in found] == [False, True]
+
+
+def test_a_load_that_was_not_made_is_listed_as_a_load_without_a_throughput(store):
+    fixed = replace(RESULT.measurements[0], policy="fixed", capacity=None, trials=())
+    store.begin(replace(RESULT, measurements=(fixed, RESULT.measurements[1])))
+    [entry] = store.every()
+    found = [(one.load, one.stretch_rps) for one in entry.findings]
+    assert found == [("fixed load", None), ("", None)]
 
 
 def test_delete_removes_rows_and_files(store):

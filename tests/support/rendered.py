@@ -7,7 +7,7 @@ from typing import Any
 from loadstone.report import html, junit, terminal
 from loadstone.report.console import console
 from loadstone.report.data import as_data
-from loadstone.report.sections.measurement import SamplesOf
+from loadstone.report.sections.charts import SamplesOf
 from loadstone.report.sections.run import report_of
 from loadstone.result.model import Run
 

@@ -1,6 +1,7 @@
 """`loadstone compare` of simulated services: which is faster, and how often that is wrong."""
 
 import json
+import shutil
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import count
@@ -278,6 +279,19 @@ def test_the_page_of_two_runs_begins_with_their_comparison(loadstone: VirtualCom
     page = loadstone("report", first, second, "-o", "-").stdout
     assert f"{second} compared with {first}" in page
     assert "measured at different times" in page
+
+
+def test_a_page_without_the_samples_of_a_comparison_has_its_runs(
+    loadstone: VirtualCommandLine,
+) -> None:
+    [ended] = compared(loadstone, A, times(1.3), 1)
+    for samples in [*loadstone.home.rglob("samples")]:
+        shutil.rmtree(samples)
+    written = loadstone("report", ended.data["runs"][0], "-o", "page.html")
+    assert written.code == 0
+    assert "without the comparison" in written.stderr
+    page = (loadstone.home / "page.html").read_text()
+    assert all(run_id in page for run_id in ended.data["runs"])
 
 
 def assert_begins_with(found: dict[str, float], page: str) -> None:

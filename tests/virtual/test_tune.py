@@ -1,6 +1,7 @@
 """`loadstone tune` of simulated labs: the gain that is stated is true, or none is stated."""
 
 import json
+import stat
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -110,6 +111,7 @@ def test_a_tuning_that_was_interrupted_goes_on_where_it_ended(
     lab = lab_of(threads_2=1.2)
     whole = tuned(loadstone, space, lab)
     [path] = loadstone.home.glob("home/results/tunings/*/comparisons.jsonl")
+    assert stat.S_IMODE(path.parents[2].stat().st_mode) == 0o700
     tuning_id = path.parent.name
     lines = path.read_text().splitlines(keepends=True)
     again = loadstone("tune", f"--resume={tuning_id}", "--json=-", lab=lab)

@@ -3,6 +3,8 @@
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
+import click
+
 from loadstone.cli.stored import open_to_read
 
 if TYPE_CHECKING:
@@ -50,6 +52,7 @@ def gains(location: "StoreLocation", rules: Collection[str]) -> "dict[str, Gain]
     """Return the gain from the newest proof of each rule, by rule id; an absent store has none."""
     from loadstone.audit.proof import AFTER, BEFORE, OF_RULE
     from loadstone.compare.measure import PAIRED, SIDE
+    from loadstone.errors import EnvironmentUnusable
     from loadstone.store.store import Store
 
     found: dict[str, Gain] = {}
@@ -59,7 +62,11 @@ def gains(location: "StoreLocation", rules: Collection[str]) -> "dict[str, Gain]
             rule, sides = parameters[OF_RULE], halves.setdefault(parameters[PAIRED], {})
             sides[parameters[SIDE]] = run_id
             if rule in rules and rule not in found and sides.keys() == {BEFORE, AFTER}:
-                gain = _gain(store, store.get(sides[BEFORE]), store.get(sides[AFTER]))
+                try:
+                    gain = _gain(store, store.get(sides[BEFORE]), store.get(sides[AFTER]))
+                except EnvironmentUnusable as unusable:  # its samples are deleted, or it is damaged
+                    click.echo(f"loadstone: a proof of {rule} is left out: {unusable}", err=True)
+                    continue
                 found |= {rule: gain} if gain is not None else {}
     return found
 

@@ -1,6 +1,6 @@
 """Options of an audit: its hosts and its rules."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from loadstone.cli.choose import Command
 from loadstone.cli.duration import Number
 
 if TYPE_CHECKING:
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from loadstone.audit.transport import Collected, Host
     from loadstone.store.location import StoreLocation
 
-Command = Callable[..., Any]
 CONTAINERS = ("docker", "podman", "kubectl")
 SOURCES = ("lab", "hosts", "inventory", *CONTAINERS)
 _FILE = click.Path(path_type=Path)

@@ -9,7 +9,7 @@ from click.core import ParameterSource
 from loadstone.cli.choose import UNDONE_ANYWAY, backend_of
 from loadstone.cli.compare import load_options, temporary
 from loadstone.cli.prove import ProofOptions, require_lab_undone, state_gain
-from loadstone.cli.stored import JSON, STORE, OutputFile
+from loadstone.cli.stored import JSON, JUNIT, MARKDOWN, STORE
 
 if TYPE_CHECKING:
     from loadstone.audit.evaluate import RuleState
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 # Rules are about large effects, which few pairs show. The error rate is spread over the maximum
 # number of pairs, so a lower maximum makes early intervals narrower.
 @load_options(pairs=16, fewest_pairs=6, scenario="the one that the rule names")
-@click.option("--markdown", type=OutputFile(), help="Write Markdown for a pull request comment.")
-@click.option("--junit", type=OutputFile(), help="Write JUnit XML for a CI server.")
+@MARKDOWN
+@JUNIT
 @UNDONE_ANYWAY
 @STORE
 @JSON

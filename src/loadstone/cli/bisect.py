@@ -15,7 +15,8 @@ from loadstone.cli.compare import (
     show_dry_comparison,
     temporary,
 )
-from loadstone.cli.stored import JSON, STORE, OutputFile, open_store, write, write_json
+from loadstone.cli.output import print_report, write_formats
+from loadstone.cli.stored import JSON, MARKDOWN, STORE, open_store
 from loadstone.cli.watching import watching
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ class Version:
     help="Use the comparisons of an earlier, unfinished run of the same command.",
 )
 @load_options()
-@click.option("--markdown", type=OutputFile(), help="Write Markdown for a pull request comment.")
+@MARKDOWN
 @STORE
 @JSON
 @click.pass_context
@@ -406,16 +407,7 @@ def _with_steps(
 
 
 def _show(report: "Report", options: BisectOptions) -> int:
-    from loadstone.report import data, terminal
-    from loadstone.report import markdown as as_markdown
-    from loadstone.report.console import console
-
-    to, markdown = options["to"], options["markdown"]
-    if to is not None:
-        write_json(data.as_data(report), to)
-    if markdown is not None:
-        write(as_markdown.render(report), markdown)
-    if all(one is None or one.name != "-" for one in (to, markdown)):
+    if write_formats(report, options["to"], options["markdown"]):
         click.echo(report.title)
-        terminal.show(report, console())
+        print_report(report)
     return report.exit_code

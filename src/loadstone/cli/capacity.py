@@ -2,7 +2,7 @@
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TextIO, TypedDict, Unpack
+from typing import TYPE_CHECKING, Literal, TextIO, Unpack
 
 import click
 
@@ -20,25 +20,32 @@ from loadstone.cli.choose import (
     refuse_given,
     target_options,
 )
-from loadstone.cli.dry_run import DRY_RUN, show_dry_run
+from loadstone.cli.dry_run import DRY_RUN, show_dry_config
 from loadstone.cli.duration import Duration, Number, RateRange
 from loadstone.cli.generator import (
     HIGHEST_RPS,
     TRACE_SHARE,
-    fleet_address,
+    GeneratorOptions,
+    fleet_of,
     fleet_options,
     generator_options,
+    placement_of,
 )
-from loadstone.cli.oidc import OIDC, SCENARIOS_HELP, oidc_options, provider_of, wanted
-from loadstone.cli.output import command_line, show
-from loadstone.cli.stored import JSON, STORE, OutputFile, open_store, write
+from loadstone.cli.oidc import (
+    OIDC,
+    SCENARIOS_HELP,
+    TargetOptions,
+    oidc_options,
+    provider_of,
+    wanted,
+)
+from loadstone.cli.output import command_line, run_and_show
+from loadstone.cli.stored import JSON, JUNIT, STORE
 from loadstone.cli.task import arguments_text, template_options
-from loadstone.cli.watching import watching, watching_options
+from loadstone.cli.watching import watching_options
 from loadstone.keystone.scenarios import SCENARIOS
-from loadstone.plan.model import Http
 
 if TYPE_CHECKING:
-    from loadstone.result.model import Run
     from loadstone.store.location import StoreLocation
     from loadstone.target.choice import TargetChoice
     from loadstone.workload.capacity import SearchTerms
@@ -52,17 +59,10 @@ _OF_SEARCH = ("budget_s", "method", "objective", "curve_s", "repeat", "least_rps
 _COMMA = re.compile(r",(?![\w.\-]+=)")
 
 
-class CapacityOptions(TypedDict):
+class CapacityOptions(TargetOptions, GeneratorOptions):
     """The values of the options."""
 
-    lab: str | None
-    cloud: str | None
-    oidc: str | None
-    client_id: str | None
-    secret_file: Path | None
     federation_file: Path | None
-    users_file: Path | None
-    redirect_uri: str | None
     yes: bool
     anyway: bool
     watched: tuple[str, ...]
@@ -83,13 +83,7 @@ class CapacityOptions(TypedDict):
     curve_s: float
     repeat: int
     prediction: Literal["only", "first"] | None
-    cores: tuple[int, ...]
-    http: Http
-    tls_resumption: bool | None
     trace_share: float
-    fleet: str | None
-    certificates: Path | None
-    without_tls: bool
     location: "StoreLocation"
     least_rps: float | None
     to: TextIO | None
@@ -201,7 +195,7 @@ def _separated(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -
 @TAG
 @DRY_RUN
 @watching_options
-@click.option("--junit", type=OutputFile(), help="Write JUnit XML for a CI server.")
+@JUNIT
 @STORE
 @JSON
 @click.pass_context
@@ -222,8 +216,6 @@ def capacity(ctx: click.Context, **options: Unpack[CapacityOptions]) -> None:
       1  the upper bound of N is below RATE
       4  RATE lies between the two bounds
     """
-    from loadstone.run.exit_code import exit_code, leftovers
-    from loadstone.run.flow import run
     from loadstone.target.choice import NamedTarget
     from loadstone.workload.capacity import search_group
     from loadstone.workload.model import RunConfig
@@ -249,45 +241,19 @@ def capacity(ctx: click.Context, **options: Unpack[CapacityOptions]) -> None:
         # What one scenario needs and the target lacks does not end the others.
         goes_on_after_failure=len(searched) > 1,
         warnings=tuple(dict.fromkeys(line for one in searched for line in one.warnings)),
-        fleet=fleet_address(
-            options["fleet"], options["certificates"], without_tls=options["without_tls"]
-        ),
+        fleet=fleet_of(options),
         secrets=frozenset().union(*(one.secrets for one in searched)),
         tags=options["tags"],
         trace_share=options["trace_share"],
     )
     if options["is_dry"]:
-        from loadstone.workload.preview import preview
-
-        show_dry_run((preview(config),), options["to"])
+        show_dry_config(config, options["to"])
         return
-    with open_store(options["location"]) as store:
-        try:
-            with watching(backend_of(ctx), store) as display:
-                run(config, store, display, backend_of(ctx))
-        finally:
-            # Also what was measured until Ctrl-C or a failure.
-            if store.holds(config.run_id):
-                result = store.get(config.run_id)
-                left = leftovers(store, result.run_id)
-                _show(result, options, is_clean=not left)
-    ctx.exit(exit_code(result, left))
-
-
-def _show(result: "Run", options: CapacityOptions, *, is_clean: bool) -> None:
-    """Write the result in all requested formats."""
-    junit = options["junit"]
-    is_printed = junit is None or junit.name != "-"
-    show(result, options["location"], options["to"], is_clean=is_clean, is_printed=is_printed)
-    if junit is not None:
-        from loadstone.report.junit import render
-        from loadstone.report.sections.run import report_of
-
-        write(render(report_of(result, is_clean=is_clean)), junit)
+    location, to, junit = options["location"], options["to"], options["junit"]
+    ctx.exit(run_and_show(config, backend_of(ctx), location, to, junit))
 
 
 def _terms(ctx: click.Context, options: CapacityOptions) -> "SearchTerms":
-    from loadstone.plan.model import Placement
     from loadstone.workload.capacity import SearchTerms
 
     if options["prediction"] == "only":
@@ -305,7 +271,7 @@ def _terms(ctx: click.Context, options: CapacityOptions) -> "SearchTerms":
         curve_s=options["curve_s"],
         repeats=options["repeat"],
         least_rps=options["least_rps"],
-        placement=Placement.on(options["cores"], options["http"], options["tls_resumption"]),
+        placement=placement_of(options),
         prediction=options["prediction"],
         is_profiled=options["profiles"] and options["prediction"] != "only",
     )

@@ -44,15 +44,14 @@ def clean(
         run_id = store.resolve(run)
         store.require_files(run_id)
         journal = store.folder(run_id) / JOURNAL
-    record = read(journal)
-    if record is None or record.is_done:
-        click.echo(f"run {run_id} has left nothing")
-        return
-    if lab is None and cloud is None:
-        lab, cloud = as_before(record)
-        if lab is not None:
-            require_lab(lab, run_id)
-    with open_to_read(location) as store:
+        record = read(journal)
+        if record is None or record.is_done:
+            click.echo(f"run {run_id} has left nothing")
+            return
+        if lab is None and cloud is None:
+            lab, cloud = as_before(record)
+            if lab is not None:
+                require_lab(lab, run_id, location)
         require_run_undone(store, run_id, anyway=anyway)
     # Removal is no load, so it needs no permission to load.
     with held(journal.resolve(), record.run_id), connected_target(lab, cloud, yes=True) as subject:
@@ -61,14 +60,15 @@ def clean(
     ctx.exit(FELL_SHORT if leftovers else 0)
 
 
-def require_lab(name: str, run_id: str) -> None:
+def require_lab(name: str, run_id: str, location: "StoreLocation") -> None:
     """Refuse if the run's lab is not on this machine; it may have been removed with its data."""
     from loadstone.lab import deployment
 
     if not deployment.is_known(name):
         raise InvalidInput(
             f"lab {name} does not exist; if it was removed with --purge, what run {run_id} made "
-            f"there went with it, and loadstone results delete {run_id} --force deletes the run"
+            f"there went with it, and loadstone results delete {run_id} --force{location.option} "
+            "deletes the run"
         )
 
 

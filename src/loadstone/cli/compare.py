@@ -2,9 +2,8 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 from string import ascii_lowercase
-from typing import TYPE_CHECKING, Literal, TextIO, TypedDict, Unpack
+from typing import TYPE_CHECKING, Literal, TextIO, Unpack
 
 import click
 from click.core import ParameterSource
@@ -20,21 +19,25 @@ from loadstone.cli.choose import (
 )
 from loadstone.cli.dry_run import DRY_RUN, show_dry_run
 from loadstone.cli.duration import Number, RateRange, ShareParam
-from loadstone.cli.generator import fleet_address, fleet_options, generator_options
-from loadstone.cli.oidc import issuer, of_lab, oidc_options, require_no_client, wanted
-from loadstone.cli.output import command_line
-from loadstone.cli.stored import (
-    JSON,
-    STORE,
-    OutputFile,
-    open_store,
-    open_to_read,
-    write,
-    write_json,
+from loadstone.cli.generator import (
+    GeneratorOptions,
+    fleet_of,
+    fleet_options,
+    generator_options,
+    placement_of,
 )
+from loadstone.cli.oidc import (
+    ClientOptions,
+    issuer,
+    of_lab,
+    oidc_options,
+    require_no_client,
+    wanted,
+)
+from loadstone.cli.output import command_line, print_report, write_formats
+from loadstone.cli.stored import JSON, JUNIT, MARKDOWN, STORE, open_store, open_to_read
 from loadstone.cli.watching import watching, watching_options
 from loadstone.keystone.scenarios import SCENARIOS
-from loadstone.plan.model import Http
 
 if TYPE_CHECKING:
     from loadstone.compare.answer import Criteria
@@ -55,7 +58,7 @@ _OF_LOAD = (
 MOST_TARGETS = 10
 
 
-class LoadOptions(TypedDict):
+class LoadOptions(GeneratorOptions):
     """Options of the load and of the criteria."""
 
     scenario: str
@@ -69,27 +72,17 @@ class LoadOptions(TypedDict):
     pairs: int
     fewest_pairs: int
     same_within: float
-    cores: tuple[int, ...]
-    http: Http
-    tls_resumption: bool | None
-    fleet: str | None
-    certificates: Path | None
-    without_tls: bool
     is_dry: bool
     tags: tuple[tuple[str, str], ...]
 
 
-class CompareOptions(LoadOptions):
+class CompareOptions(LoadOptions, ClientOptions):
     """The values of the options."""
 
     runs: tuple[str, ...]
     labs: tuple[str, ...]
     clouds: tuple[str, ...]
     issuers: tuple[str, ...]
-    client_id: str | None
-    secret_file: Path | None
-    users_file: Path | None
-    redirect_uri: str | None
     releases: tuple[str, ...]
     levels: tuple[str, ...]
     base: tuple[str, ...]
@@ -220,8 +213,8 @@ def _add_load_options(
     help="Exit code 1 if B is slower than A by more than this, 4 if that is undecided.",
 )
 @load_options()
-@click.option("--markdown", type=OutputFile(), help="Write Markdown for a pull request comment.")
-@click.option("--junit", type=OutputFile(), help="Write JUnit XML for a CI server.")
+@MARKDOWN
+@JUNIT
 @PERMISSION
 @ANYWAY
 @STORE
@@ -299,20 +292,10 @@ def write_comparison(
 ) -> int:
     """Write comparisons with the same A in the requested formats; return the exit code."""
     from loadstone.compare.several import report_of_several
-    from loadstone.report import data, terminal
-    from loadstone.report import junit as as_junit
-    from loadstone.report import markdown as as_markdown
-    from loadstone.report.console import console
 
     report = report_of_several(found, location.option)
-    if to is not None:
-        write_json(data.as_data(report), to)
-    if markdown is not None:
-        write(as_markdown.render(report), markdown)
-    if junit is not None:
-        write(as_junit.render(report), junit)
-    if all(one is None or one.name != "-" for one in (to, markdown, junit)):
-        terminal.show(report, console())
+    if write_formats(report, to, markdown, junit):
+        print_report(report)
     return report.exit_code
 
 
@@ -436,7 +419,6 @@ def config_of(
     from loadstone.compare.measure import ComparisonConfig, Remedies
     from loadstone.compare.several import share_of
     from loadstone.plan.load import ClosedLoad, OpenLoad
-    from loadstone.plan.model import Placement
     from loadstone.workload.services import searchable
 
     rate = options["rate_rps"]
@@ -457,10 +439,8 @@ def config_of(
         criteria=share_of(criteria(options), comparisons),
         command=command_line(),
         most_slower=most_slower,
-        placement=Placement.on(options["cores"], options["http"], options["tls_resumption"]),
-        fleet=fleet_address(
-            options["fleet"], options["certificates"], without_tls=options["without_tls"]
-        ),
+        placement=placement_of(options),
+        fleet=fleet_of(options),
         parameters=parameters,
         tags=options["tags"],
         takes_turns=options["method"] == "turns",

@@ -7,7 +7,7 @@ from typing import TextIO
 import click
 
 from loadstone.cli import defaults
-from loadstone.cli.stored import JSON, write_json
+from loadstone.cli.stored import JSON, is_stdout_free, write_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ def config(ctx: click.Context, to: TextIO | None) -> None:
         files = [str(path) for path in defaults.files()]
         data = [{"name": one.name, "value": one.value, "from": one.source} for one in rows]
         write_json({"files": files, "defaults": data}, to)
-    if to is None or to.name != "-":
+    if is_stdout_free(to):
         for path in defaults.files():
             click.echo(f"{path}{'' if path.is_file() else ' (absent)'}")
         if rows:

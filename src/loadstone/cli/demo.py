@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 import click
 
 from loadstone.cli.choose import TAG, UNDONE_ANYWAY, backend_of
-from loadstone.cli.dry_run import DRY_RUN, show_dry_run
+from loadstone.cli.dry_run import DRY_RUN, show_dry_config
 from loadstone.cli.duration import Duration
-from loadstone.cli.output import command_line, show
+from loadstone.cli.output import carry_out, command_line, print_report, report_of_stored
 from loadstone.cli.stored import STORE, open_store
-from loadstone.cli.watching import watching, watching_options
+from loadstone.cli.watching import watching_options
 
 if TYPE_CHECKING:
     from loadstone.store.location import StoreLocation
@@ -51,9 +51,7 @@ def demo(
     """
     from loadstone.lab.keystone.settings import LabSettings
     from loadstone.report import html
-    from loadstone.report.sections.run import report_of
     from loadstone.run.exit_code import accepting_ranges, exit_code, leftovers
-    from loadstone.run.flow import run
     from loadstone.target.choice import OwnLab
     from loadstone.workload.capacity import SearchTerms, by_name, search_group
     from loadstone.workload.model import RunConfig
@@ -67,24 +65,13 @@ def demo(
         tags=tags,
     )
     if is_dry:
-        from loadstone.workload.preview import preview
-
-        show_dry_run((preview(config),), None)
+        show_dry_config(config, None)
         return
     with open_store(location) as store:
-        try:
-            with watching(backend_of(ctx), store) as display:
-                run(config, store, display, backend_of(ctx))
-        finally:
-            # Also what was measured until Ctrl-C or a failure.
-            if store.holds(config.run_id):
-                result = store.get(config.run_id)
-                left = leftovers(store, result.run_id)
-                show(result, location, None, is_clean=not left)
+        result, _ = carry_out(config, backend_of(ctx), store, lambda _, found: print_report(found))
         path = store.folder(result.run_id) / "report.html"
-        # The demonstration has worked when it shows what is known.
-        code = exit_code(accepting_ranges(result), left)
-        samples_of = partial(store.samples, result.run_id)
-        html.write((report_of(result, samples_of, is_clean=not left),), path)
+        page = report_of_stored(store, result, partial(store.samples, result.run_id))
+        html.write((page,), path)
     click.echo(path)
-    ctx.exit(code)
+    # The demonstration has worked when it shows what is known.
+    ctx.exit(exit_code(accepting_ranges(result), leftovers(store, result.run_id)))

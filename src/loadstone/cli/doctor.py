@@ -4,13 +4,12 @@ import os
 import shutil
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, TextIO, TypedDict, Unpack
+from typing import TYPE_CHECKING, TextIO, Unpack
 
 import click
 
 from loadstone.cli.choose import target_options
-from loadstone.cli.oidc import OIDC, oidc_options, provider_of
+from loadstone.cli.oidc import OIDC, TargetOptions, oidc_options, provider_of
 from loadstone.cli.stored import JSON, write_json
 from loadstone.errors import EnvironmentUnusable
 
@@ -50,18 +49,6 @@ class Requirement:
     is_needed: bool
     found: str
     mend: str = ""
-
-
-class TargetOptions(TypedDict):
-    """The options that choose a target."""
-
-    lab: str | None
-    cloud: str | None
-    oidc: str | None
-    client_id: str | None
-    secret_file: Path | None
-    users_file: Path | None
-    redirect_uri: str | None
 
 
 @click.command()

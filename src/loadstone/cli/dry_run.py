@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
-from loadstone.cli.stored import write_json
+from loadstone.cli.stored import is_stdout_free, write_json
 
 if TYPE_CHECKING:
+    from loadstone.workload.model import RunConfig
     from loadstone.workload.preview import LoadPreview, RunPreview, TargetPreview
 
 DRY_RUN = click.option(
@@ -24,9 +25,16 @@ def show_dry_run(previews: "Sequence[RunPreview]", to: TextIO | None) -> None:
     """Print previews; write them as JSON to `to`."""
     if to is not None:
         write_json({"dry_run": True, "runs": [asdict(one) for one in previews]}, to)
-    if to is None or to.name != "-":
+    if is_stdout_free(to):
         for line in _lines(previews):
             click.echo(line)
+
+
+def show_dry_config(config: "RunConfig", to: TextIO | None) -> None:
+    """Print what a run would do; write it as JSON to `to`."""
+    from loadstone.workload.preview import preview
+
+    show_dry_run((preview(config),), to)
 
 
 def _lines(previews: "Iterable[RunPreview]") -> Iterator[str]:

@@ -1,7 +1,7 @@
 """`loadstone fault`: the effect of a fault, and the recovery of the service."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO, TypedDict, Unpack
+from typing import TYPE_CHECKING, TextIO, Unpack
 
 import click
 
@@ -17,38 +17,39 @@ from loadstone.cli.choose import (
     once,
     target_options,
 )
-from loadstone.cli.dry_run import DRY_RUN, show_dry_run
+from loadstone.cli.dry_run import DRY_RUN, show_dry_config
 from loadstone.cli.duration import RateRange, ShareParam, Span
 from loadstone.cli.generator import (
     HIGHEST_RPS,
     TRACE_SHARE,
-    fleet_address,
+    GeneratorOptions,
+    fleet_of,
     fleet_options,
     generator_options,
+    placement_of,
 )
-from loadstone.cli.oidc import OIDC, SCENARIOS_HELP, oidc_options, provider_of, wanted
+from loadstone.cli.oidc import (
+    OIDC,
+    SCENARIOS_HELP,
+    TargetOptions,
+    oidc_options,
+    provider_of,
+    wanted,
+)
 from loadstone.cli.output import command_line, run_and_show
 from loadstone.cli.stored import JSON, STORE, write_json
 from loadstone.cli.watching import watching_options
 from loadstone.keystone.scenarios import SCENARIOS
-from loadstone.plan.model import Http
 
 if TYPE_CHECKING:
     from loadstone.store.location import StoreLocation
     from loadstone.workload.model import RunConfig
 
 
-class Options(TypedDict):
+class Options(TargetOptions, GeneratorOptions):
     """The values of the options."""
 
-    lab: str | None
-    cloud: str | None
-    oidc: str | None
-    client_id: str | None
-    secret_file: Path | None
     federation_file: Path | None
-    users_file: Path | None
-    redirect_uri: str | None
     yes: bool
     anyway: bool
     faults_file: Path | None
@@ -65,13 +66,7 @@ class Options(TypedDict):
     baseline_s: float
     observe_s: float | None
     timeout_s: float
-    cores: tuple[int, ...]
-    http: Http
-    tls_resumption: bool | None
     trace_share: float
-    fleet: str | None
-    certificates: Path | None
-    without_tls: bool
     location: "StoreLocation"
     to: TextIO | None
     is_dry: bool
@@ -204,9 +199,7 @@ def fault(ctx: click.Context, **options: Unpack[Options]) -> None:
 
     config = _config(ctx, options)
     if options["is_dry"]:
-        from loadstone.workload.preview import preview
-
-        show_dry_run((preview(config),), options["to"])
+        show_dry_config(config, options["to"])
         return
     ctx.exit(run_and_show(config, backend_of(ctx), options["location"], options["to"]))
 
@@ -257,7 +250,6 @@ def _show_undone(undone: list[dict[str, str]]) -> None:
 
 
 def _config(ctx: click.Context, options: Options) -> "RunConfig":
-    from loadstone.plan.model import Placement
     from loadstone.target.choice import NamedTarget
     from loadstone.workload.fault import FaultTerms, fault_groups, most_load_s, most_rate_rps
     from loadstone.workload.model import RunConfig
@@ -272,7 +264,7 @@ def _config(ctx: click.Context, options: Options) -> "RunConfig":
         baseline_s=options["baseline_s"],
         observe_s=options["observe_s"],
         timeout_s=options["timeout_s"],
-        placement=Placement.on(options["cores"], options["http"], options["tls_resumption"]),
+        placement=placement_of(options),
     )
     provider = provider_of(ctx, options["oidc"], options)
     federation = federation_of(options["federation_file"], options["lab"], yes=options["yes"])
@@ -292,9 +284,7 @@ def _config(ctx: click.Context, options: Options) -> "RunConfig":
         max_rate_rps=most_rate_rps(terms),
         budget_s=most_load_s(terms),
         fault_commands=fault_commands(options["faults_file"], may_break=options["may_break"]),
-        fleet=fleet_address(
-            options["fleet"], options["certificates"], without_tls=options["without_tls"]
-        ),
+        fleet=fleet_of(options),
         secrets=searched.secrets,
         tags=options["tags"],
         trace_share=options["trace_share"],

@@ -5,7 +5,7 @@ from typing import TextIO
 
 import click
 
-from loadstone.cli.generator import fleet_address, fleet_options
+from loadstone.cli.generator import fleet_options
 from loadstone.cli.stored import JSON, write_json
 from loadstone.engine.fleet.hosts_file import LAB, LOAD, ROLES
 
@@ -123,12 +123,11 @@ def status(
     from rich.table import Table
 
     from loadstone.engine import gate
+    from loadstone.engine.fleet import address
     from loadstone.report.console import console
 
-    found = fleet_address(fleet or f"tls://127.0.0.1:{PORT}", certificates, without_tls=without_tls)
-    if found is None:
-        raise AssertionError("an address was given")
-    fleet_status = gate.fleet_status(found)
+    url = fleet or f"tls://127.0.0.1:{PORT}"
+    fleet_status = gate.fleet_status(address.read(url, certificates, without_tls=without_tls))
     if to is not None:
         write_json(asdict(fleet_status), to)
         return

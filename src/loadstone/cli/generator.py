@@ -3,7 +3,7 @@
 import os
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import click
 
@@ -12,9 +12,26 @@ from loadstone.cli.duration import Number
 
 if TYPE_CHECKING:
     from loadstone.engine.fleet.address import FleetAddress
+    from loadstone.plan.model import Http, Placement
 
 # The maximum rate of every run; the ports and descriptors of one machine allow less.
 HIGHEST_RPS = 100_000.0
+
+
+class FleetOptions(TypedDict):
+    """The values of `fleet_options`."""
+
+    fleet: str | None
+    certificates: Path | None
+    without_tls: bool
+
+
+class GeneratorOptions(FleetOptions):
+    """The values of `generator_options` and `fleet_options`."""
+
+    cores: tuple[int, ...]
+    http: "Http"
+    tls_resumption: bool | None
 
 
 class Cores(click.ParamType[tuple[int, ...]]):
@@ -121,17 +138,24 @@ def fleet_options(command: Command) -> Command:
     return _FLEET(_CERTIFICATES(_WITHOUT_TLS(command)))
 
 
-def fleet_address(
-    fleet: str | None, certificates: Path | None, *, without_tls: bool
-) -> "FleetAddress | None":
+def fleet_of(options: FleetOptions) -> "FleetAddress | None":
     """Return the fleet that the options name; None: this machine sends the load."""
-    if fleet is None:
+    if options["fleet"] is None:
         return None
     from loadstone.engine.fleet import address
 
-    return address.read(fleet, certificates, without_tls=without_tls)
+    return address.read(
+        options["fleet"], options["certificates"], without_tls=options["without_tls"]
+    )
 
 
 def generator_options(command: Command) -> Command:
     """Add the options of the load generator."""
     return _CORES(_HTTP2(_TLS_RESUMPTION(command)))
+
+
+def placement_of(options: GeneratorOptions) -> "Placement":
+    """Return how the load generator is placed on this machine, and what it speaks."""
+    from loadstone.plan.model import Placement
+
+    return Placement.on(options["cores"], options["http"], options["tls_resumption"])

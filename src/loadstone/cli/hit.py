@@ -1,24 +1,25 @@
 """`loadstone hit`: load on any URL."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, TextIO, Unpack
 
 import click
 
 from loadstone.cli.choose import ANYWAY, MONITOR, PERMISSION, TAG, backend_of
-from loadstone.cli.dry_run import DRY_RUN, show_dry_run
+from loadstone.cli.dry_run import DRY_RUN, show_dry_config
 from loadstone.cli.duration import RateRange, Span
 from loadstone.cli.generator import (
     HIGHEST_RPS,
     TRACE_SHARE,
-    fleet_address,
+    GeneratorOptions,
+    fleet_of,
     fleet_options,
     generator_options,
+    placement_of,
 )
 from loadstone.cli.output import command_line, run_and_show
 from loadstone.cli.stored import JSON, STORE
 from loadstone.cli.watching import watching_options
-from loadstone.plan.model import Http
 
 if TYPE_CHECKING:
     from loadstone.store.location import StoreLocation
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 MOST_BODY = 16 << 20
 
 
-class HitOptions(TypedDict):
+class HitOptions(GeneratorOptions):
     """The values of the options."""
 
     url: str
@@ -46,13 +47,7 @@ class HitOptions(TypedDict):
     yes: bool
     anyway: bool
     watched: tuple[str, ...]
-    cores: tuple[int, ...]
-    http: Http
-    tls_resumption: bool | None
     trace_share: float
-    fleet: str | None
-    certificates: Path | None
-    without_tls: bool
     tags: tuple[tuple[str, str], ...]
     is_dry: bool
     location: "StoreLocation"
@@ -165,11 +160,9 @@ def hit(ctx: click.Context, **options: Unpack[HitOptions]) -> None:
     the service cannot be used, 4 if the load generator was the limit or the load was too short to
     tell (a rate needs about 30 requests), 70 after an internal error.
     """
-    from loadstone.workload.preview import preview
-
     config = _config(options)
     if options["is_dry"]:
-        show_dry_run((preview(config),), options["to"])
+        show_dry_config(config, options["to"])
         return
     ctx.exit(run_and_show(config, backend_of(ctx), options["location"], options["to"]))
 
@@ -196,9 +189,7 @@ def _config(options: HitOptions) -> "RunConfig":
         command=command_line({terms.url: terms.shown_url}),
         max_rate_rps=options["rate_rps"] or HIGHEST_RPS,
         budget_s=options["seconds"] + 1.0,
-        fleet=fleet_address(
-            options["fleet"], options["certificates"], without_tls=options["without_tls"]
-        ),
+        fleet=fleet_of(options),
         secrets=secrets_in({"url": terms.url, "headers": dict(terms.headers)}),
         tags=options["tags"],
         trace_share=options["trace_share"],
@@ -208,7 +199,6 @@ def _config(options: HitOptions) -> "RunConfig":
 def _terms(options: HitOptions) -> "HitTerms":
     from loadstone.errors import InvalidInput
     from loadstone.plan.load import ClosedLoad, OpenLoad
-    from loadstone.plan.model import Placement
     from loadstone.workload.hit import HitTerms
 
     seconds, workers = options["seconds"], options["concurrency"]
@@ -236,5 +226,5 @@ def _terms(options: HitOptions) -> "HitTerms":
         timeout_s=options["timeout_s"],
         max_connections=options["max_connections"],
         objectives=options["objective"],
-        placement=Placement.on(options["cores"], options["http"], options["tls_resumption"]),
+        placement=placement_of(options),
     )

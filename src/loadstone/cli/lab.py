@@ -5,12 +5,12 @@ from contextlib import ExitStack
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, TextIO, Unpack
 
 import click
 
 from loadstone.cli.choose import UNDONE_ANYWAY
-from loadstone.cli.generator import fleet_options
+from loadstone.cli.generator import FleetOptions, fleet_options
 from loadstone.cli.output import show_rows
 from loadstone.cli.stored import JSON, write_json
 
@@ -23,7 +23,7 @@ def lab() -> None:
     """Start, find and stop real Keystones on this machine, or on lab hosts of a fleet."""
 
 
-class UpOptions(TypedDict):
+class UpOptions(FleetOptions):
     """Options of `lab up`."""
 
     workers: str | None
@@ -34,9 +34,6 @@ class UpOptions(TypedDict):
     pairs: tuple[str, ...]
     population: str | None
     file: str | None
-    fleet: str | None
-    certificates: Path | None
-    without_tls: bool
 
 
 @lab.command()

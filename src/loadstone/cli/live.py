@@ -36,8 +36,8 @@ def live(run: str, location: "StoreLocation") -> None:
         run_id = found.run_id
         if found.status != "running":
             raise InvalidInput(
-                f"run {run_id} has ended ({found.status}); `loadstone report {run_id}` writes its "
-                "page"
+                f"run {run_id} has ended ({found.status}); "
+                f"`loadstone report {run_id}{location.option}` writes its page"
             )
         page = live_page(partial(_reports, store, run_id), stop=None)
         try:

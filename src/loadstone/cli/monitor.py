@@ -41,6 +41,7 @@ def monitor(
     from loadstone.monitor.sampler import Monitor
     from loadstone.monitor.sources.open import open_sources
     from loadstone.report import resources
+    from loadstone.report.console import PrintableConsole
 
     if for_s is not None and for_s < SHORTEST_S:
         raise click.UsageError(
@@ -64,7 +65,7 @@ def monitor(
         write_json(data, to)
         if to.name == "-":
             return
-    _print(_table(observation))
+    PrintableConsole().print(_table(observation))
 
 
 def _others(observation: "Observation") -> "tuple[ResourceUse, ...]":
@@ -116,9 +117,3 @@ def _table(observation: "Observation") -> "Table":
     from loadstone.report.terminal import drawn
 
     return drawn(tables.resources(_others(observation)[:MOST_ROWS]))
-
-
-def _print(table: "Table") -> None:
-    from loadstone.report.console import PrintableConsole
-
-    PrintableConsole().print(table)

@@ -1,20 +1,18 @@
 """Options of an OpenID provider as the target: --oidc ISSUER and its client."""
 
 import os
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import click
 from click.core import ParameterSource
 
-from loadstone.cli.choose import once
+from loadstone.cli.choose import Command, once
 
 if TYPE_CHECKING:
     from loadstone.oidc.target import OidcIssuer
     from loadstone.workload.services import Wanted
 
-Command = Callable[..., object]
 # Written here, because --help does not import the scenarios; a test compares them.
 SCENARIOS = (
     *("oidc-client-credentials", "oidc-discover", "oidc-introspect", "oidc-login", "oidc-logout"),
@@ -29,6 +27,23 @@ _OF_OTHERS = {"lab": "--lab", "cloud": "--cloud", "users": "--users", "given": "
               "baseline": "--baseline", "existing": "--existing-users",
               "federation_file": "--federation", "resumed": "--resume-users",
               "rally_requests": "--rally-requests"}  # fmt: skip
+
+
+class ClientOptions(TypedDict):
+    """The values of `oidc_options`."""
+
+    client_id: str | None
+    secret_file: Path | None
+    users_file: Path | None
+    redirect_uri: str | None
+
+
+class TargetOptions(ClientOptions):
+    """The values of the options that choose a target."""
+
+    lab: str | None
+    cloud: str | None
+    oidc: str | None
 
 
 def oidc_options(command: Command) -> Command:

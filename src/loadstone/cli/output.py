@@ -1,65 +1,102 @@
 """Output of runs and lists, and the command line for the record of a run."""
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TextIO
 
+from loadstone.cli.stored import is_stdout_free, open_store, write, write_json
+from loadstone.cli.watching import watching
+
 if TYPE_CHECKING:
+    from loadstone.report.section import Report
+    from loadstone.report.sections.charts import SamplesOf
     from loadstone.result.model import Run
     from loadstone.run.backend import Backend
     from loadstone.store.location import StoreLocation
+    from loadstone.store.store import Store
     from loadstone.workload.model import RunConfig
 
 TASK_ARGS = "--task-args"
 _AS_GIVEN: Mapping[str, str] = MappingProxyType({})
 
 
-def show(
-    run: "Run",
-    location: "StoreLocation",
-    to: TextIO | None,
-    *,
-    is_clean: bool,
-    is_printed: bool = True,
-    in_full: bool = False,
-) -> None:
-    """Print a run and write it as JSON to `to`; nothing is printed if `to` is stdout.
+def report_of_stored(
+    store: "Store", run: "Run", samples_of: "SamplesOf | None" = None, prefix: str = ""
+) -> "Report":
+    """Return the report of a run in this store, with whether it left something in its cloud."""
+    from loadstone.report.sections.run import report_of
+    from loadstone.run.exit_code import leftovers
 
-    `is_clean`: whether all that the run created in its cloud is removed.
-    """
-    from loadstone.cli.stored import write_json
+    is_clean = not leftovers(store, run.run_id)
+    return report_of(run, samples_of, prefix, store.location.option, is_clean=is_clean)
+
+
+def write_formats(
+    report: "Report",
+    to: TextIO | None,
+    markdown: TextIO | None = None,
+    junit: TextIO | None = None,
+) -> bool:
+    """Write a report in the requested formats, `to` as JSON; return whether stdout is free."""
+    if to is not None:
+        from loadstone.report.data import as_data
+
+        write_json(as_data(report), to)
+    if markdown is not None:
+        from loadstone.report import markdown as as_markdown
+
+        write(as_markdown.render(report), markdown)
+    if junit is not None:
+        from loadstone.report import junit as as_junit
+
+        write(as_junit.render(report), junit)
+    return is_stdout_free(to, markdown, junit)
+
+
+def print_report(report: "Report", *, in_full: bool = False) -> None:
+    """Print a report: its summary, or all of it."""
     from loadstone.report import terminal
     from loadstone.report.console import console
-    from loadstone.report.data import as_data
-    from loadstone.report.sections.run import report_of
 
-    report = report_of(run, store=location.option, is_clean=is_clean)
-    if to is not None:
-        write_json(as_data(report), to)
-    if is_printed and (to is None or to.name != "-"):
-        (terminal.show_in_full if in_full else terminal.show)(report, console())
+    (terminal.show_in_full if in_full else terminal.show)(report, console())
+
+
+def carry_out(
+    config: "RunConfig",
+    backend: "Backend",
+    store: "Store",
+    on_result: "Callable[[Run, Report], None]",
+) -> "tuple[Run, Report]":
+    """Measure and return the result; `on_result` also gets it after Ctrl-C or a failure."""
+    from loadstone.run.flow import run
+
+    try:
+        with watching(backend, store) as display:
+            run(config, store, display, backend)
+    finally:
+        if store.holds(config.run_id):
+            result = store.get(config.run_id)
+            report = report_of_stored(store, result)
+            on_result(result, report)
+    return result, report
 
 
 def run_and_show(
-    config: "RunConfig", backend: "Backend", location: "StoreLocation", to: TextIO | None
+    config: "RunConfig",
+    backend: "Backend",
+    location: "StoreLocation",
+    to: TextIO | None,
+    junit: TextIO | None = None,
 ) -> int:
     """Measure and show the result, after Ctrl-C or a failure too; return the exit code."""
-    from loadstone.cli.stored import open_store
-    from loadstone.cli.watching import watching
-    from loadstone.run.exit_code import exit_code, leftovers
-    from loadstone.run.flow import run
+
+    def show_formats(_run: "Run", report: "Report") -> None:
+        if write_formats(report, to, junit=junit):
+            print_report(report)
 
     with open_store(location) as store:
-        try:
-            with watching(backend, store) as display:
-                run(config, store, display, backend)
-        finally:
-            if store.holds(config.run_id):
-                result = store.get(config.run_id)
-                left = leftovers(store, result.run_id)
-                show(result, location, to, is_clean=not left)
-        return exit_code(result, left)
+        return carry_out(config, backend, store, show_formats)[1].exit_code
 
 
 def show_rows(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

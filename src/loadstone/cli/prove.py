@@ -17,7 +17,7 @@ from loadstone.cli.compare import (
     write_comparison,
 )
 from loadstone.cli.output import command_line
-from loadstone.cli.stored import JSON, STORE, OutputFile
+from loadstone.cli.stored import JSON, JUNIT, MARKDOWN, STORE, is_stdout_free
 
 if TYPE_CHECKING:
     from loadstone.compare.measure import Side
@@ -53,8 +53,8 @@ class ProveOptions(ProofOptions):
     help="Setting that B changes; may be repeated.",
 )
 @load_options()
-@click.option("--markdown", type=OutputFile(), help="Write Markdown for a pull request comment.")
-@click.option("--junit", type=OutputFile(), help="Write JUnit XML for a CI server.")
+@MARKDOWN
+@JUNIT
 @UNDONE_ANYWAY
 @STORE
 @JSON
@@ -119,8 +119,7 @@ def state_gain(
     measured = measure(config, location, backend)
     found = comparison_of(measured, options, notes=notes)
     code = write_comparison((found,), location, to, options["markdown"], options["junit"])
-    outputs = (to, options["markdown"], options["junit"])
-    if all(one is None or one.name != "-" for one in outputs):
+    if is_stdout_free(to, options["markdown"], options["junit"]):
         click.echo()
         click.echo(paragraph(found, changes, measured.memory_mb, command_line()))
     return code

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from loadstone.cli.output import report_of_stored
 from loadstone.cli.stored import STORE, open_to_read
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.system import files
@@ -103,14 +104,9 @@ def _open(path: Path) -> None:
 
 def _reports(store: "Store", results: "list[Run]") -> "Iterator[Report]":
     """Yield the report of each run with its charts."""
-    from loadstone.report.sections.run import report_of
-    from loadstone.run.exit_code import leftovers
-
     for number, result in enumerate(results, 1):
         prefix = f"run-{number}-" if number > 1 else ""
-        samples_of = partial(store.samples, result.run_id)
-        is_clean = not leftovers(store, result.run_id)
-        yield report_of(result, samples_of, prefix, is_clean=is_clean)
+        yield report_of_stored(store, result, partial(store.samples, result.run_id), prefix)
 
 
 def reports_of(store: "Store", runs: "Sequence[str]", *, reads_samples: bool) -> "Sequence[Report]":
@@ -119,13 +115,14 @@ def reports_of(store: "Store", runs: "Sequence[str]", *, reads_samples: bool) ->
     Without reading samples, there is no comparison and there are no charts of single requests.
     """
     from loadstone.live.results import so_far
-    from loadstone.report.sections.run import report_of
 
     results = [store.get(run) for run in runs]
     shared: list[Report] = []
     if not reads_samples:
-        named = [(one, f"run-{number}-") for number, one in enumerate(results, 1)]
-        return tuple(so_far(one, report_of(one, _unread, prefix)) for one, prefix in named)
+        return tuple(
+            so_far(one, report_of_stored(store, one, _unread, f"run-{number}-"))
+            for number, one in enumerate(results, 1)
+        )
     if len(results) == 2:
         results, shared = _compared(store, results)
     return (*shared, *_reports(store, results))
@@ -143,14 +140,18 @@ def _compared(store: "Store", results: "list[Run]") -> "tuple[list[Run], list[Re
     from loadstone.compare.section import report_of
     from loadstone.compare.stored import other_side, recorded
 
-    if len(results) == 1 and (sides := other_side(results[0], store)) is not None:
-        results = list(sides)
-    if len(results) != 2:
-        return results, []
     try:
-        return results, [report_of(recorded(results[0], results[1], store.samples))]
+        if len(results) == 1 and (sides := other_side(results[0], store)) is not None:
+            results = list(sides)
+        if len(results) != 2:
+            return results, []
+        found = recorded(results[0], results[1], store.samples)
     except InvalidInput:  # they have no scenario in common
         return results, []
+    except EnvironmentUnusable as missing:  # the other run, or samples of loads in turns
+        click.echo(f"loadstone: without the comparison: {missing}", err=True)
+        return results, []
+    return results, [report_of(found, store.location.option)]
 
 
 def _require_one(results: "list[Run]", form: str, output: Path | None) -> None:
@@ -182,15 +183,12 @@ def _look_for_files(store: "Store", results: "list[Run]", form: str, output: Pat
 def _text(store: "Store", results: "list[Run]", form: str) -> str:
     from loadstone.rally import export
     from loadstone.report import junit, markdown, openmetrics
-    from loadstone.report.sections.run import report_of
-    from loadstone.run.exit_code import leftovers
 
-    is_clean = not leftovers(store, results[0].run_id)
     match form:
         case "junit":
-            return junit.render(report_of(results[0], is_clean=is_clean))
+            return junit.render(report_of_stored(store, results[0]))
         case "markdown":
-            return markdown.render(report_of(results[0], is_clean=is_clean))
+            return markdown.render(report_of_stored(store, results[0]))
         case "openmetrics":
             return openmetrics.render(results[0])
         case "rally-json":

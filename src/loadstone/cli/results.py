@@ -84,13 +84,13 @@ def list_(
 @JSON
 def show(run: str, location: "StoreLocation", to: TextIO | None, *, in_full: bool) -> None:
     """Show the result of one run."""
-    from loadstone.cli import output
-    from loadstone.run.exit_code import leftovers
+    from loadstone.cli.output import print_report, report_of_stored, write_formats
 
     with open_to_read(location) as store:
-        result = store.get(run)
-        is_clean = not leftovers(store, result.run_id)
-    output.show(result, location, to, is_clean=is_clean, is_printed=to is None, in_full=in_full)
+        report = report_of_stored(store, store.get(run))
+    write_formats(report, to)
+    if to is None:
+        print_report(report, in_full=in_full)
 
 
 @results.command()
@@ -117,7 +117,8 @@ def delete(run: str, location: "StoreLocation", *, is_forced: bool, anyway: bool
         if not is_forced and is_run_id(run_id) and (left := leftovers(store, run_id)):
             raise InvalidInput(
                 f"run {run_id} has left {len(left)} things in its cloud, and only its files say "
-                f"which; first: loadstone results clean {run_id} (if that cloud is gone: --force)"
+                f"which; first: loadstone results clean {run_id}{location.option} (if that cloud "
+                "is gone: --force)"
             )
         click.echo(f"deleted {store.delete(run_id, is_forced=is_forced)}")
 
@@ -146,15 +147,12 @@ def export(run: str, file: Path, location: "StoreLocation") -> None:
 @STORE
 def badge(run: str, output: Path, location: "StoreLocation") -> None:
     """Write RUN as a badge (SVG): its figures, green, red or grey by its exit code."""
+    from loadstone.cli.output import report_of_stored
     from loadstone.report import badge as drawn
-    from loadstone.report.sections.run import report_of
-    from loadstone.run.exit_code import leftovers
     from loadstone.system import files
 
     with open_to_read(location) as store:
-        found = store.get(run)
-        is_clean = not leftovers(store, found.run_id)
-    picture = drawn.render(report_of(found, is_clean=is_clean))
+        picture = drawn.render(report_of_stored(store, store.get(run)))
     if output == Path("-"):
         click.echo(picture, nl=False)
     else:

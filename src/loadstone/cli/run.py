@@ -1,9 +1,10 @@
 """`loadstone run`: runs a Rally task file."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO, TypedDict, Unpack
+from typing import TYPE_CHECKING, TextIO, Unpack
 
 import click
 
@@ -21,53 +22,46 @@ from loadstone.cli.choose import (
     federation_of,
     target_options,
 )
-from loadstone.cli.dry_run import DRY_RUN, show_dry_run
+from loadstone.cli.dry_run import DRY_RUN, show_dry_config
 from loadstone.cli.duration import Duration, RateRange, Span
 from loadstone.cli.generator import (
     HIGHEST_RPS,
     TRACE_SHARE,
-    fleet_address,
+    GeneratorOptions,
+    fleet_of,
     fleet_options,
     generator_options,
+    placement_of,
 )
-from loadstone.cli.oidc import OIDC, oidc_options, provider_of
-from loadstone.cli.output import command_line, show
+from loadstone.cli.oidc import OIDC, TargetOptions, oidc_options, provider_of
+from loadstone.cli.output import carry_out, command_line, print_report, write_formats
 from loadstone.cli.stdout import ReaderGone
-from loadstone.cli.stored import JSON, STORE, OutputFile, open_store, write, write_json
+from loadstone.cli.stored import JSON, STORE, OutputFile, is_stdout_free, open_store, write_json
 from loadstone.cli.task import arguments_text, template_options
-from loadstone.cli.watching import watching, watching_options
+from loadstone.cli.watching import watching_options
 from loadstone.errors import FELL_SHORT, LoadstoneError
-from loadstone.plan.model import Http
 from loadstone.system.crash import InternalError
 
 if TYPE_CHECKING:
-    from loadstone.keystone.resources import Leftover
     from loadstone.oidc.target import OidcIssuer
     from loadstone.rally.task.checked import Checked
+    from loadstone.report.section import Report
     from loadstone.result.model import Run
     from loadstone.run.backend import Backend
     from loadstone.store.location import StoreLocation
-    from loadstone.store.store import Store
     from loadstone.workload.model import RunConfig
 
 # Rally's exit codes: 2 if an SLA failed, 1 if a task could not run (or could not clean up).
 RALLY_SLA, RALLY_ERROR = 2, 1
 
 
-class RunOptions(TypedDict):
+class RunOptions(TargetOptions, GeneratorOptions):
     """The values of the options."""
 
     file: str
     raw: str | None
     args_file: str | None
-    lab: str | None
-    cloud: str | None
-    oidc: str | None
-    client_id: str | None
-    secret_file: Path | None
     federation_file: Path | None
-    users_file: Path | None
-    redirect_uri: str | None
     yes: bool
     anyway: bool
     watched: tuple[str, ...]
@@ -80,13 +74,7 @@ class RunOptions(TypedDict):
     most: tuple[str, ...]
     step: str | None
     until: str | None
-    cores: tuple[int, ...]
-    http: Http
-    tls_resumption: bool | None
     trace_share: float
-    fleet: str | None
-    certificates: Path | None
-    without_tls: bool
     max_rate_rps: float
     budget_s: float
     hook_timeout_s: float
@@ -204,12 +192,10 @@ def run(ctx: click.Context, **options: Unpack[RunOptions]) -> None:
         provider = provider_of(ctx, options["oidc"], options, options["watched"])
         config = _config(read(file, raw, args_file), options, provider)
         if options["is_dry"]:
-            from loadstone.workload.preview import preview
-
-            show_dry_run((preview(config),), options["to"])
+            show_dry_config(config, options["to"])
             return
-        result, left = _carried_out(config, options, backend_of(ctx))
-    code = exit_code(result, left)
+        result, report = _carried_out(config, options, backend_of(ctx))
+    code = report.exit_code
     if options["style"] == "rally" and code != 0:
         # What is left does not break an SLA.
         code = RALLY_SLA if exit_code(result) == FELL_SHORT else RALLY_ERROR
@@ -218,7 +204,6 @@ def run(ctx: click.Context, **options: Unpack[RunOptions]) -> None:
 
 def _config(checked: "Checked", options: RunOptions, provider: "OidcIssuer | None") -> "RunConfig":
     from loadstone.errors import InvalidInput
-    from loadstone.plan.model import Placement
     from loadstone.rally.steps import rising_load
     from loadstone.rally.task.at_most import at_most, reduced
     from loadstone.target.choice import NamedTarget
@@ -233,7 +218,7 @@ def _config(checked: "Checked", options: RunOptions, provider: "OidcIssuer | Non
         max_rate_rps=options["max_rate_rps"],
         paces_as_rally=options["rally_pacing"],
         requests_as_rally=options["rally_requests"],
-        placement=Placement.on(options["cores"], options["http"], options["tls_resumption"]),
+        placement=placement_of(options),
         rising_load=rising_load(options["step"], options["until"], caps),
     )
     return RunConfig(
@@ -260,9 +245,7 @@ def _config(checked: "Checked", options: RunOptions, provider: "OidcIssuer | Non
         fault_commands=fault_commands(options["faults_file"], may_break=options["may_break"]),
         resumed_run=options["resumed"],
         warnings=checked.warning_lines,
-        fleet=fleet_address(
-            options["fleet"], options["certificates"], without_tls=options["without_tls"]
-        ),
+        fleet=fleet_of(options),
         secrets=checked.secrets,
         tags=options["tags"],
         trace_share=options["trace_share"],
@@ -271,39 +254,22 @@ def _config(checked: "Checked", options: RunOptions, provider: "OidcIssuer | Non
 
 def _carried_out(
     config: "RunConfig", options: RunOptions, backend: "Backend"
-) -> "tuple[Run, Sequence[Leftover]]":
-    """Run the task; return its results, and what it could not remove from the cloud."""
-    from loadstone.run.exit_code import leftovers
-    from loadstone.run.flow import run as run_config
+) -> "tuple[Run, Report]":
+    """Run the task; return its result, which is written in all requested formats."""
+    rally_json = options["rally_json"]
+
+    def show_formats(result: "Run", report: "Report") -> None:
+        is_free = write_formats(report, options["to"], junit=options["junit"])
+        if is_free and is_stdout_free(rally_json):
+            print_report(report)
+        if rally_json is not None:
+            from loadstone.rally.export import as_rally
+
+            samples_of = partial(store.samples, result.run_id)
+            write_json(as_rally(result, samples_of), rally_json)
 
     with open_store(options["location"]) as store:
-        try:
-            with watching(backend, store) as display:
-                run_config(config, store, display, backend)
-        finally:
-            # Also show results until Ctrl-C or a failure.
-            if store.holds(config.run_id):
-                result = store.get(config.run_id)
-                left = leftovers(store, result.run_id)
-                _show(store, result, options, is_clean=not left)
-        return result, left
-
-
-def _show(store: "Store", result: "Run", options: RunOptions, *, is_clean: bool) -> None:
-    """Write the result in all requested formats."""
-    others = (options["junit"], options["rally_json"])
-    is_printed = all(one is None or one.name != "-" for one in (options["to"], *others))
-    show(result, options["location"], options["to"], is_clean=is_clean, is_printed=is_printed)
-    if options["rally_json"] is not None:
-        from loadstone.rally.export import as_rally
-
-        report = as_rally(result, lambda trial: store.samples(result.run_id, trial))
-        write_json(report, options["rally_json"])
-    if options["junit"] is not None:
-        from loadstone.report import junit
-        from loadstone.report.sections.run import report_of
-
-        write(junit.render(report_of(result, is_clean=is_clean)), options["junit"])
+        return carry_out(config, backend, store, show_formats)
 
 
 @contextmanager

@@ -5,19 +5,19 @@ import os
 import secrets
 import shlex
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
 import click
 from click.core import ParameterSource
 
+from loadstone.cli.choose import Command
 from loadstone.cli.duration import RateRange, Span
 from loadstone.errors import InvalidInput
 from loadstone.serve import service
 from loadstone.system import files
 
-Command = Callable[..., object]
 PASSWORD = "LOADSTONE_SERVE_PASSWORD"  # noqa: S105 (the name of a variable)
 CLIENT_SECRET = "LOADSTONE_OIDC_CLIENT_SECRET"  # noqa: S105 (the name of a variable)
 OIDC_USERS = 50  # written to a file that does not exist yet

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from loadstone.cli.duration import RATE_HINT, per_second
-from loadstone.cli.stored import JSON, STORE, open_to_read, show_notices, write_json
+from loadstone.cli.output import print_report, write_formats
+from loadstone.cli.stored import JSON, STORE, open_to_read, show_notices
 from loadstone.keystone.scenarios import SCENARIOS
 
 if TYPE_CHECKING:
@@ -82,8 +83,6 @@ def size(
     loadstone size --boots 5/s
     loadstone size --mix load.yaml --cores-per-node 16 --json -
     """
-    from loadstone.report import data, terminal
-    from loadstone.report.console import console
     from loadstone.size.boots import Boots, boot_cost, is_boot
     from loadstone.size.demand import demands
     from loadstone.size.section import report_of
@@ -106,10 +105,8 @@ def size(
     loads = [Load(one, rate) for one, rate in zip(found, rates.values(), strict=True)]
     sizing = sized(loads, options["cores_per_node"], options["utilisation"] / 100, boots)
     report = report_of(sizing)
-    if to is not None:
-        write_json(data.as_data(report), to)
-    if to is None or to.name != "-":
-        terminal.show_in_full(report, console())
+    if write_formats(report, to):
+        print_report(report, in_full=True)
 
 
 def _rates(logins: float | None, validations: float | None, mix: Path | None) -> dict[str, float]:

@@ -80,6 +80,10 @@ class OutputFile(click.File):
 JSON = click.option(
     "--json", "to", type=OutputFile(), help="Write the result as JSON; - is stdout."
 )
+JUNIT = click.option("--junit", type=OutputFile(), help="Write JUnit XML for a CI server.")
+MARKDOWN = click.option(
+    "--markdown", type=OutputFile(), help="Write Markdown for a pull request comment."
+)
 
 
 def open_store(location: "StoreLocation") -> "Store":
@@ -129,6 +133,11 @@ def existing(location: "StoreLocation") -> "StoreLocation":
     if location.database is None and folder != paths.store() and not is_there:
         raise InvalidInput(f"--store {folder}: no such folder; no results are kept there")
     return location
+
+
+def is_stdout_free(*outputs: TextIO | None) -> bool:
+    """Return whether none of these files is stdout, so that a table can be printed there."""
+    return all(one is None or one.name != "-" for one in outputs)
 
 
 def write_json(data: object, to: TextIO) -> None:

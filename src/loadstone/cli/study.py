@@ -9,17 +9,9 @@ import click
 
 from loadstone.cli.choose import PERMISSION, TAG, backend_of, refuse_given
 from loadstone.cli.dry_run import DRY_RUN, show_dry_run
-from loadstone.cli.generator import fleet_address, fleet_options
-from loadstone.cli.output import command_line
-from loadstone.cli.stored import (
-    JSON,
-    STORE,
-    OutputFile,
-    open_store,
-    open_to_read,
-    write,
-    write_json,
-)
+from loadstone.cli.generator import FleetOptions, fleet_of, fleet_options
+from loadstone.cli.output import command_line, print_report, write_formats
+from loadstone.cli.stored import JSON, STORE, OutputFile, open_store, open_to_read, write
 from loadstone.cli.watching import watching, watching_options
 
 if TYPE_CHECKING:
@@ -54,16 +46,13 @@ class StudyShowOptions(TypedDict):
     csv: TextIO | None
 
 
-class StudyRunOptions(TypedDict):
+class StudyRunOptions(FleetOptions):
     """The values of the options of `study run`."""
 
     name: str | None
     quick: bool
     seed: int
     resume: str | None
-    fleet: str | None
-    certificates: Path | None
-    without_tls: bool
     yes: bool
     is_dry: bool
     tags: tuple[tuple[str, str], ...]
@@ -182,11 +171,8 @@ def run(ctx: click.Context, **options: Unpack[StudyRunOptions]) -> None:
             of_study = partial(_reports_so_far, journal, store)
             with watching(backend_of(ctx), store, of_study) as display:
                 display.say(f"study {journal.study_id}")
-                fleet = fleet_address(
-                    options["fleet"], options["certificates"], without_tls=options["without_tls"]
-                )
                 tags = options["tags"] or journal.begun.tags
-                sending = Sending(fleet, options["yes"], tags)
+                sending = Sending(fleet_of(options), options["yes"], tags)
                 started, backend = journal.with_secrets(), backend_of(ctx)
                 run_study(started, store, display, command_line(), sending, backend)
         finally:
@@ -263,15 +249,11 @@ def _started(name: str, store: "StoreLocation") -> "StudyJournal | None":
 
 def _show(report: "Report", to: TextIO | None = None, *, markdown: bool = False) -> None:
     """Print the table and write it as JSON to `to`; no table if `to` is stdout."""
-    from loadstone.report import data, terminal
     from loadstone.report import markdown as as_markdown
-    from loadstone.report.console import console
 
-    if to is not None:
-        write_json(data.as_data(report), to)
-    if to is not None and to.name == "-":
+    if not write_formats(report, to):
         return
     if markdown:
         click.echo(as_markdown.render(report), nl=False)
     else:
-        terminal.show(report, console())
+        print_report(report)

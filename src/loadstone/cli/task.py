@@ -1,17 +1,17 @@
 """`loadstone task`: checks Rally task files before any load."""
 
-from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
+from loadstone.cli.choose import Command
 from loadstone.cli.stored import JSON, write_json
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from loadstone.rally.task.checked import Checked
     from loadstone.rally.task.problem import Problem
-
-Command = Callable[..., object]
 
 
 def _load(_ctx: click.Context, _: click.Parameter, files: tuple[str, ...]) -> None:

@@ -10,15 +10,8 @@ import click
 from loadstone.cli.choose import PERMISSION, UNDONE_ANYWAY, backend_of, once, refuse_given
 from loadstone.cli.dry_run import DRY_RUN, show_dry_run
 from loadstone.cli.duration import Number, Span
-from loadstone.cli.output import command_line
-from loadstone.cli.stored import (
-    JSON,
-    STORE,
-    OutputFile,
-    open_store,
-    write,
-    write_json,
-)
+from loadstone.cli.output import command_line, print_report, write_formats
+from loadstone.cli.stored import JSON, STORE, OutputFile, is_stdout_free, open_store
 from loadstone.cli.watching import watching, watching_options
 from loadstone.keystone.scenarios import SCENARIOS
 
@@ -67,7 +60,7 @@ class TuneOptions(TypedDict):
     location: "StoreLocation"
     to: TextIO | None
     markdown: TextIO | None
-    page: Path | None
+    page: TextIO | None
 
 
 @click.command()
@@ -174,7 +167,7 @@ class TuneOptions(TypedDict):
 @click.option(
     "--html",
     "page",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=OutputFile(),
     metavar="FILE",
     help="Write an HTML page with all trials.",
 )
@@ -242,7 +235,7 @@ def _begun(options: TuneOptions) -> "Begun":
         space_name=options["space"],
         space=space,
         kept=kept,
-        suggested=suggestions(space, _cores()) if commands is None else (),
+        suggested=suggestions(space, os.cpu_count() or 1) if commands is None else (),
         load=Load(
             options["scenario"],
             options["given"],
@@ -262,10 +255,6 @@ def _begun(options: TuneOptions) -> "Begun":
     _require_time(begun)
     config_of(begun, "", DEFAULT_BESIDE_ITSELF)  # a wrong scenario is refused before it begins
     return begun
-
-
-def _cores() -> int:
-    return os.cpu_count() or 1
 
 
 def _space(options: TuneOptions) -> "tuple[Space, Pairs]":
@@ -401,7 +390,7 @@ def _show_dry_run(begun: "Begun", to: TextIO | None) -> None:
     config = config_of(begun, "dry-run", DEFAULT_BESIDE_ITSELF)
     run = run_config(config, 0, lambda _measure: None)
     show_dry_run((preview(run, (config.sides[1].target,)),), to)
-    if to is not None and to.name == "-":
+    if not is_stdout_free(to):
         return
     costs, space = Costs(begun.terms), begun.space
     for one in (*space.settings, *(space.trades if begun.with_trades else ())):
@@ -422,17 +411,11 @@ def _conditions(when: "tuple[tuple[str, tuple[str, ...]], ...]") -> str:
 
 
 def _show(report: "Report", options: TuneOptions) -> int:
-    from loadstone.report import data, html, terminal
-    from loadstone.report import markdown as as_markdown
-    from loadstone.report.console import console
+    is_free = write_formats(report, options["to"], options["markdown"])
+    if options["page"] is not None:
+        from loadstone.report import html
 
-    to, markdown, page = options["to"], options["markdown"], options["page"]
-    if to is not None:
-        write_json(data.as_data(report), to)
-    if markdown is not None:
-        write(as_markdown.render(report), markdown)
-    if page is not None:
-        html.write((report,), page)
-    if all(one is None or one.name != "-" for one in (to, markdown)):
-        terminal.show(report, console())
+        html.write((report,), Path(options["page"].name))
+    if is_free:
+        print_report(report)
     return report.exit_code

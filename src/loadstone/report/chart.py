@@ -1,5 +1,6 @@
 """What a chart shows, as values."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -58,3 +59,8 @@ class Chart:
     spans: tuple[MarkedSpan, ...] = ()
     # Row names instead of a y axis, from the top: the first is at y = their count, the last at 1.
     rows: tuple[str, ...] = ()
+
+
+def with_data(charts: Iterable[Chart]) -> tuple[Chart, ...]:
+    """Return the charts in which anything is drawn."""
+    return tuple(chart for chart in charts if any(series.data for series in chart.series))

@@ -30,9 +30,9 @@ def _section(section: Section) -> dict[str, Any]:
             "label": answer.label,
             "text": answer.text,
             "unit": answer.unit,
-            "value": _number(answer.value),
-            "low": _number(answer.low),
-            "high": _number(answer.high),
+            "value": finite(answer.value),
+            "low": finite(answer.low),
+            "high": finite(answer.high),
             "confidence": answer.confidence,
             "sentence": answer.sentence,
         },
@@ -48,5 +48,6 @@ def _section(section: Section) -> dict[str, Any]:
     }
 
 
-def _number(value: float | None) -> float | None:
+def finite(value: float | None) -> float | None:
+    """Return a number; None for an unknown one and for what JSON cannot hold."""
     return value if value is not None and math.isfinite(value) else None

@@ -17,11 +17,17 @@ class Generator:
     lag_p50_ms: float
     lag_p99_ms: float
     lag_max_ms: float
+    threads: int  # of the engine; each can use a core
     cpu_share: float  # of one core per engine thread
     cpu_share_max: float  # in the trial where it was highest
     is_valid: bool  # what is known of N is based on valid trials
     invalid_trials: tuple[int, ...]
     reasons: tuple[str, ...]  # why it was the limit, trial by trial
+
+
+def cores_of(threads: int) -> str:
+    """Return what the CPU shares of an engine with so many threads are of."""
+    return "a core" if threads <= 1 else f"{threads} cores"
 
 
 def generator_of(measurement: Measurement) -> Generator | None:
@@ -37,6 +43,7 @@ def generator_of(measurement: Measurement) -> Generator | None:
         lag_p50_ms=max(health.lag_p50_ms for health in healths),
         lag_p99_ms=max(health.lag_p99_ms for health in healths),
         lag_max_ms=max(health.lag_max_ms for health in healths),
+        threads=max(health.threads for health in healths),
         cpu_share=sum(health.cpu_s for health in healths) / thread_s if thread_s > 0 else 0.0,
         cpu_share_max=max(health.cpu_share for health in healths),
         is_valid=not invalid or (bool(valid) and _is_known(measurement.capacity)),

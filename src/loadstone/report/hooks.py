@@ -31,9 +31,9 @@ def pair(one: Any) -> Any:
 
     Rally 5.1.1 writes a mapping, but its own `task report` and export cannot read that.
     """
-    return (
-        next(([name, value] for name, value in one.items()), []) if isinstance(one, dict) else one
-    )
+    if not isinstance(one, dict):
+        return one
+    return next(([name, value] for name, value in one.items()), [])
 
 
 def charts(output: IterationOutput) -> dict[str, list[Any]]:

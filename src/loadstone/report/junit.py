@@ -2,11 +2,11 @@
 
 import math
 import re
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from xml.etree import ElementTree as Xml
 
 from loadstone.errors import FELL_SHORT
+from loadstone.report import names
 from loadstone.report.section import Report, Section
 from loadstone.system.printable import visible
 
@@ -22,7 +22,8 @@ def render(report: Report) -> str:
     in its cloud adds one with a failure.
     """
     leaves = [leaf for section in report.sections for leaf in section.leaves]
-    cases = [_case(one, name) for one, name in zip(leaves, _names(leaves), strict=True)]
+    named = names.unique((one.scenario, one.name or one.title) for one in leaves)
+    cases = [_case(one, name) for one, name in zip(leaves, named, strict=True)]
     if not cases or report.failure or report.status != "finished" or not report.is_clean:
         cases.append(_run(report))
     errors = sum(case.find("error") is not None for case in cases)
@@ -44,16 +45,6 @@ def render(report: Report) -> str:
     return Xml.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 
 
-def _names(sections: Sequence[Section]) -> Iterator[str]:
-    """Yield a name for each; a number distinguishes equal names."""
-    counts: Counter[tuple[str, str]] = Counter()
-    for one in sections:
-        name = one.name or one.title
-        counts[one.scenario, name] += 1
-        number = counts[one.scenario, name]
-        yield name if number == 1 else f"{name} ({number})"
-
-
 def _case(section: Section, name: str) -> Xml.Element:
     case = Xml.Element(
         "testcase",
@@ -61,8 +52,11 @@ def _case(section: Section, name: str) -> Xml.Element:
         name=clean(name),
         time=f"{section.took_s:.3f}",
     )
-    figures = (one for one in section.figures if one.value is not None)
-    known = [(one.name, f"{one.value:.6g}") for one in figures if math.isfinite(one.value or 0.0)]
+    known = [
+        (one.name, str(one.value) if isinstance(one.value, int) else f"{one.value:.6g}")
+        for one in section.figures
+        if one.value is not None and math.isfinite(one.value)
+    ]
     _properties(case, known)
     certainty = section.certainty
     if certainty.exit_code:

@@ -62,8 +62,12 @@ def _configuration(entry: Entry) -> str:
 
 
 def _search(found: MeasurementSummary) -> tuple[str, str, str]:
-    if found.stretch_rps is not None:
+    if found.load and found.stretch_rps is None:
+        return found.title, "", f"{found.load}: nothing ended"  # it failed, or is still running
+    if found.load:
         return found.title, f"{figures.rate(found.stretch_rps)} per s", found.load
+    if found.is_running:
+        return found.title, "N", "not known yet"
     number = figures.n(found)
     if found.is_interrupted:
         known = "N" if number == figures.NOT_FOUND else f"N {number}"

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from loadstone.report.section import Cell, Report, Section, Table
+from loadstone.report.section import Report, Section, Table, text_of
 from loadstone.system.printable import visible
 
 _MARKS = re.compile(r"[\\|\[\]`*]")
@@ -50,13 +50,9 @@ def _list(lines: list[str]) -> Iterator[str]:
 
 def _table(table: Table) -> str:
     rules = ["---:" if one.is_number else "---" for one in table.columns]
-    rows = [[_cell(cell) for cell in row.cells] for row in table.rows]
+    rows = [[_text(text_of(cell)) for cell in row.cells] for row in table.rows]
     lines = ([_text(one.head) for one in table.columns], rules, *rows)
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def _cell(cell: Cell) -> str:
-    return _text(cell if isinstance(cell, str) else cell.text)
 
 
 def _text(text: str) -> str:

@@ -1,14 +1,9 @@
 """Names that are unique within a run, for formats that tell measurements apart by name."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 
 from loadstone.result.model import Measurement
-
-
-def of_measurements(measurements: Sequence[Measurement]) -> tuple[str, ...]:
-    """Name each measurement; a number distinguishes equal names."""
-    return _unique([(one.scenario, of_measurement(one)) for one in measurements])
 
 
 def of_measurement(measurement: Measurement) -> str:
@@ -17,11 +12,10 @@ def of_measurement(measurement: Measurement) -> str:
     return f"{measurement.title}, {step}" if step else measurement.title
 
 
-def _unique(named: Sequence[tuple[str, str]]) -> tuple[str, ...]:
+def unique(named: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Yield a name for each scenario and name; a number distinguishes equal ones."""
     counts: Counter[tuple[str, str]] = Counter()
-    names = []
     for scenario, name in named:
         counts[scenario, name] += 1
         number = counts[scenario, name]
-        names.append(name if number == 1 else f"{name} ({number})")
-    return tuple(names)
+        yield name if number == 1 else f"{name} ({number})"

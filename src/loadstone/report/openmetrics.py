@@ -134,7 +134,7 @@ def _points(run: Run) -> Iterator[Point]:
     yield "run_info", {**own, "kind": run.kind, "status": run.status, **where}, 1.0
     yield "run_start_timestamp_seconds", own, _epoch(run.started_at)
     yield "run_end_timestamp_seconds", own, _epoch(run.ended_at)
-    named = names.of_measurements(run.measurements)
+    named = names.unique((one.scenario, names.of_measurement(one)) for one in run.measurements)
     for measurement, name in zip(run.measurements, named, strict=True):
         labels = {**where, "scenario": measurement.scenario, "measurement": name}
         for metric, more, value in _measurement(measurement):

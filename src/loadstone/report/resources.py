@@ -1,6 +1,5 @@
 """Use of resources as sentences and as data."""
 
-import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -12,6 +11,7 @@ from loadstone.diagnosis.resources import Resources
 from loadstone.diagnosis.service import MeasuredService
 from loadstone.monitor.roles import Role
 from loadstone.report import figures
+from loadstone.report.data import finite
 from loadstone.result.model import Measurement
 
 
@@ -26,7 +26,7 @@ def of(measurement: Measurement) -> dict[str, Any]:
         "resources": as_data(found.observation.uses, found.observation.service),
         "findings": findings_as_data(found.findings),
         "bounds": _bounds(found),
-        "resource_figures": {name: _number(value) for name, value in found.observation.figures},
+        "resource_figures": {name: finite(value) for name, value in found.observation.figures},
         "not_watched": list(found.not_watched),
     }
 
@@ -70,12 +70,12 @@ def as_data(uses: Sequence[ResourceUse], service: MeasuredService) -> list[dict[
             "name": one.name,
             "kind": one.kind.value,
             "role": _role(one.role, service),
-            "busy": _number(one.busy),
-            "capacity": _number(one.capacity),
+            "busy": finite(one.busy),
+            "capacity": finite(one.capacity),
             "unit": one.unit,
-            "utilisation": _number(one.utilisation),
+            "utilisation": finite(one.utilisation),
             "demand_ms": _milliseconds(one.demand_s),
-            "bound_rps": _number(one.bound_rps),
+            "bound_rps": finite(one.bound_rps),
         }
         for one in uses
     ]
@@ -86,7 +86,7 @@ def bottleneck_as_data(one: Bottleneck, service: MeasuredService) -> dict[str, A
     return {
         "kind": one.kind.value,
         "role": _role(one.role, service),
-        "utilisation": _number(one.utilisation),
+        "utilisation": finite(one.utilisation),
         "demand_ms": _milliseconds(one.demand_s),
         "sentence": one.sentence,
     }
@@ -111,8 +111,4 @@ def _role(role: str, service: MeasuredService) -> str:
 
 
 def _milliseconds(seconds: float | None) -> float | None:
-    return None if seconds is None else _number(seconds * 1000)
-
-
-def _number(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None
+    return None if seconds is None else finite(seconds * 1000)

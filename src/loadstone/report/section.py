@@ -129,6 +129,11 @@ class IntervalCell:
 Cell = str | ToneCell | IntervalCell
 
 
+def text_of(cell: Cell) -> str:
+    """Return the text of a cell."""
+    return cell if isinstance(cell, str) else cell.text
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
     """The head of a column."""

@@ -12,7 +12,16 @@ from rich.text import Text
 from loadstone.diagnosis.finding import Severity
 from loadstone.report.chart import Tone
 from loadstone.report.console import wide
-from loadstone.report.section import Cell, Fact, NextStep, Report, Section, Table, ToneCell
+from loadstone.report.section import (
+    Cell,
+    Fact,
+    NextStep,
+    Report,
+    Section,
+    Table,
+    ToneCell,
+    text_of,
+)
 
 STYLES: dict[Tone | None, str] = {
     "sustained": "green",
@@ -43,7 +52,7 @@ def show_in_full(report: Report, to: Console) -> None:
         _print_all(_in_full(section, report, to.width), to)
     _print_all(_shared(report, to.width, is_separate=True), to)
     for table in report.settings:
-        line = ", ".join(" ".join(map(_text, row.cells)) for row in table.rows)
+        line = ", ".join(" ".join(map(text_of, row.cells)) for row in table.rows)
         to.print(Text.assemble((f"{table.title}: ", "dim"), line))
 
 
@@ -126,8 +135,9 @@ def _in_full(section: Section, report: Report, width: int) -> Iterator[Renderabl
     yield from _lines([one for one in section.facts if one.is_line], width)
     for table in section.tables:
         yield from _titled(table)
-        for row, note in _notes(table):
-            yield _wrapped(f"  {row:>4} ", " " * 7, note, width, "")
+        for row in table.rows:
+            if row.note:
+                yield _wrapped(f"  {text_of(row.cells[0]):>4} ", " " * 7, row.note, width, "")
     for listing in section.listings:
         yield Text(f"\n  {listing.title}\n{listing.text}")
     for text, style in (
@@ -178,17 +188,8 @@ def drawn(table: Table) -> Grid:
         justify: JustifyMethod = "right" if column.is_number else "left"
         grid.add_column(column.head, justify=justify, overflow="fold", no_wrap=column.is_number)
     for row in table.rows:
-        grid.add_row(*(Text(_text(cell), _style(cell)) for cell in row.cells))
+        grid.add_row(*(Text(text_of(cell), _style(cell)) for cell in row.cells))
     return grid
-
-
-def _notes(table: Table) -> Iterator[tuple[str, str]]:
-    """Yield the first cell and the note of each row that has one."""
-    yield from ((_text(row.cells[0]), row.note) for row in table.rows if row.note)
-
-
-def _text(cell: Cell) -> str:
-    return cell if isinstance(cell, str) else cell.text
 
 
 def _style(cell: Cell) -> str:

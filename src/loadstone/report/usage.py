@@ -1,10 +1,10 @@
 """CPU usage of a phase of load, as data and as text."""
 
-import math
 from typing import Any
 
 from loadstone.monitor.usage import Usage
 from loadstone.report import figures
+from loadstone.report.data import finite
 
 
 def as_data(usage: Usage | None) -> dict[str, Any] | None:
@@ -13,12 +13,12 @@ def as_data(usage: Usage | None) -> dict[str, Any] | None:
         return None
     return {
         "cores": usage.cores,
-        "machine_busy": _number(usage.machine_busy),
-        "machine_steal": _number(usage.machine_steal),
-        "service_cpu_seconds": _number(usage.service_cpu_s),
-        "service_busy": _number(usage.service_busy),
-        "generator_cpu_seconds": _number(usage.generator_cpu_s),
-        "generator_busy": _number(usage.generator_busy),
+        "machine_busy": finite(usage.machine_busy),
+        "machine_steal": finite(usage.machine_steal),
+        "service_cpu_seconds": finite(usage.service_cpu_s),
+        "service_busy": finite(usage.service_busy),
+        "generator_cpu_seconds": finite(usage.generator_cpu_s),
+        "generator_busy": finite(usage.generator_busy),
         "ended_processes": [
             {"part": one.part, "pid": one.pid, "at_seconds": one.at_s} for one in usage.ended
         ],
@@ -38,7 +38,3 @@ def line(usage: Usage, iterations: int) -> str:
         f"{figures.percent(usage.service_busy)}, the {generator}, other work "
         f"{figures.percent(max(others, 0.0))}"
     )
-
-
-def _number(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None

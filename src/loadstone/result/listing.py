@@ -13,8 +13,9 @@ class MeasurementSummary:
     low_rps: float | None
     high_rps: float | None
     stretch_rps: float | None = None  # throughput of a fixed load, which has no N
-    load: str = "fixed load"  # of `stretch_rps`
-    is_interrupted: bool = False
+    load: str = ""  # that `stretch_rps` is of; empty for a search
+    is_running: bool = False
+    is_interrupted: bool = False  # or of a run that was killed
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from loadstone.keystone.clean import remaining
 from loadstone.keystone.journal import JOURNAL
 from loadstone.keystone.resources import Leftover
 from loadstone.result import outcome
-from loadstone.result.model import Measurement, Run
+from loadstone.result.model import Run
 from loadstone.store.location import StoreLocation
 from loadstone.store.store import Store, run_folder
 
@@ -23,11 +23,13 @@ def accepting_ranges(run: Run) -> Run:
     For where the measurements of several runs are combined, or where the range itself is what was
     asked for.
     """
-    return replace(run, measurements=tuple(map(_accepting_range, run.measurements)))
-
-
-def _accepting_range(one: Measurement) -> Measurement:
-    return replace(one, capacity=one.capacity.as_repeat) if one.capacity else one
+    return replace(
+        run,
+        measurements=tuple(
+            replace(one, capacity=one.capacity.as_repeat) if one.capacity else one
+            for one in run.measurements
+        ),
+    )
 
 
 def leftovers(store: Store, run_id: str) -> tuple[Leftover, ...]:

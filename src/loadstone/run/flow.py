@@ -342,6 +342,7 @@ def _new_run(config: RunConfig, target: Target, backend: Backend) -> Run:
     facts = {"url": target.access.identity_url} | dict(target.facts)
     facts |= {f"{TAG}{name}": value for name, value in config.tags}
     audit = backend.audited(config.target, target.access.endpoint)
+    fleet = () if config.fleet is None else (("fleet", str(config.fleet)),)
     return Run(
         run_id=config.run_id,
         kind=config.kind,
@@ -350,7 +351,7 @@ def _new_run(config: RunConfig, target: Target, backend: Backend) -> Run:
         ended_at=None,
         measurements=(),
         environment=Environment(
-            machine=_machine(config),
+            machine=(*machine.facts(), *fleet),
             target=tuple(facts.items()),
             facts=audit.facts,
             audit=audit.findings,
@@ -358,11 +359,6 @@ def _new_run(config: RunConfig, target: Target, backend: Backend) -> Run:
         command=config.command,
         title=config.title,
     )
-
-
-def _machine(config: RunConfig) -> tuple[tuple[str, str], ...]:
-    fleet = () if config.fleet is None else (("fleet", str(config.fleet)),)
-    return (*machine.facts(), *fleet)
 
 
 @contextmanager

@@ -2,19 +2,17 @@
 
 import json
 import math
-import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from loadstone.errors import InvalidInput
+from loadstone.store.schema import storable
 
 MOST_JSON_BYTES = 256 << 20
 MOST_DEPTH = 64  # nested lists and objects; Rally's results have about 15
 # One load. Its timeline has two values a second, so a week takes 200 MB to import.
 MOST_SPAN_S = 7 * 86_400.0
 FIRST, LAST = datetime(1970, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
-# NUL is no character for PostgreSQL, and half of a surrogate pair is none for UTF-8.
-_BAD_CHARACTERS = re.compile("[\0\ud800-\udfff]")
 
 
 def read_json(text: bytes, what: str) -> Any:
@@ -24,18 +22,17 @@ def read_json(text: bytes, what: str) -> Any:
     """
     if len(text) > MOST_JSON_BYTES:
         raise InvalidInput(f"{what} has {len(text):,} bytes; at most {MOST_JSON_BYTES:,} are read")
-    too_deep = InvalidInput(f"{what} is nested more than {MOST_DEPTH} levels deep")
     try:
         return _clean(json.loads(text), MOST_DEPTH)
     except RecursionError:
-        raise too_deep from None
+        raise InvalidInput(f"{what} is nested more than {MOST_DEPTH} levels deep") from None
 
 
 def _clean(value: Any, levels: int) -> Any:
     if levels < 0:
         raise RecursionError
     if isinstance(value, str):
-        return _BAD_CHARACTERS.sub("\N{REPLACEMENT CHARACTER}", value)
+        return storable(value)
     if isinstance(value, list):
         return [_clean(part, levels - 1) for part in value]
     if isinstance(value, dict):

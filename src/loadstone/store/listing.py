@@ -35,37 +35,40 @@ def read(location: StoreLocation, limit: int | None = None) -> Listing:
     try:
         notices = upkeep.at_start(location, engine) if location.folder.is_dir() else ()
         with database.reading(engine) as connection:
-            entries, damaged = every(connection, limit)
+            entries, damaged = every(connection, limit, location.option)
             return Listing(entries, (*notices, *damaged))
     finally:
         engine.dispose()
 
 
-def every(connection: Connection, limit: int | None) -> tuple[list[Entry], list[str]]:
-    """List the runs, newest first, at most `limit`; damaged ones are named in a line each."""
+def every(connection: Connection, limit: int | None, store: str) -> tuple[list[Entry], list[str]]:
+    """List the runs, newest first, at most `limit`; damaged ones are named in a line each.
+
+    `store` is the option that chooses the store in the commands that the lines name.
+    """
     newest = select(runs).order_by(runs.c.started_at.desc(), runs.c.run_id.desc()).limit(limit)
     entries, damaged = [], []
     for run in connection.execute(newest).mappings():
         try:
             entries.append(_entry(connection, run))
         except codec.BAD_DATA as problem:
-            damaged.append(damage(run["run_id"], problem))
+            damaged.append(damage(run["run_id"], problem, store))
     return entries, damaged
 
 
-def damage(run_id: str, problem: Exception) -> str:
-    """Return a line about a run whose rows cannot be read."""
+def damage(run_id: str, problem: Exception, store: str) -> str:
+    """Return a line about a run whose rows cannot be read; `store` is the option of its store."""
     why = " ".join(f"{problem}".split())[:120] or type(problem).__name__
     return (
         f"run {run_id!r:.120} is left out: its rows in the store are damaged ({why}); to remove "
-        f"it: loadstone results delete {shlex.quote(run_id[:120])}"
+        f"it: loadstone results delete {shlex.quote(run_id[:120])}{store}"
     )
 
 
-def history(connection: Connection) -> tuple[list[Performed], list[str]]:
+def history(connection: Connection, store: str) -> tuple[list[Performed], list[str]]:
     """List the workloads of all runs, oldest first; each step is an entry of its own.
 
-    Damaged runs are named in a line each.
+    Damaged runs are named in a line each, as by `every`.
     """
     workloads = (
         select(*_without(measurements, "body"), runs.c.started_at.label("run_started_at"))
@@ -82,7 +85,7 @@ def history(connection: Connection) -> tuple[list[Performed], list[str]]:
         try:
             found += _workloads(rows, _trials(connection, run_id), rows[0]["run_started_at"])
         except codec.BAD_DATA as problem:
-            damaged.append(damage(run_id, problem))
+            damaged.append(damage(run_id, problem, store))
     return sorted(found, key=lambda one: (one.started_at, one.run_id)), damaged
 
 
@@ -104,14 +107,17 @@ def _entry(connection: Connection, run: RowMapping) -> Entry:
     datetime.fromisoformat(run["started_at"])
     for row in measurement_rows:
         require_values(measurements, row)
+    status, _ = status_of(run)
     return Entry(
         run_id=run["run_id"],
         kind=run["kind"],
-        status=status_of(run)[0],
+        status=status,
         started_at=run["started_at"],
         ended_at=run["ended_at"],
         findings=tuple(
-            _summary(row, _of(row, trial_rows)) for row in measurement_rows if not row["config_id"]
+            _summary(row, _of(row, trial_rows), status)
+            for row in measurement_rows
+            if not row["config_id"]
         ),
         trials=len(trial_rows),
         performed=tuple(
@@ -152,17 +158,29 @@ def _of(row: RowMapping, trial_rows: Sequence[RowMapping]) -> list[RowMapping]:
 
 
 # What a throughput without N is of, by policy.
-LOADS = {"prediction": "low load, to predict N", "turns": "in turns with another target"}
+LOADS = {
+    "search": "",
+    "prediction": "low load, to predict N",
+    "turns": "in turns with another target",
+}
 
 
-def _summary(row: RowMapping, trials: Sequence[RowMapping]) -> MeasurementSummary:
+def _summary(
+    row: RowMapping, trials: Sequence[RowMapping], status_of_run: str
+) -> MeasurementSummary:
     """Return the list entry of a search or a fixed load."""
-    stretch_rps = trials[0]["throughput_rps"] if trials and row["policy"] != "search" else None
-    n = (row["rate_rps"], row["low_rps"], row["high_rps"])
     load = LOADS.get(row["policy"], "fixed load")
-    is_interrupted = row["status"] == "interrupted"
+    stretch_rps = trials[0]["throughput_rps"] if trials and load else None
+    n = (row["rate_rps"], row["low_rps"], row["high_rps"])
+    status = status_of_run if row["status"] == "running" else row["status"]
     return MeasurementSummary(
-        row["scenario"], row["title"], *n, stretch_rps, load, is_interrupted=is_interrupted
+        row["scenario"],
+        row["title"],
+        *n,
+        stretch_rps,
+        load,
+        is_running=status == "running",
+        is_interrupted=status == "interrupted",
     )
 
 

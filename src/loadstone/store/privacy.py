@@ -12,7 +12,7 @@ from loadstone.system import files
 
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 # What a store consists of; anything else in its folder is not Loadstone's and is left alone.
-_OWN = ("results.db*", "runs", "studies", "unrecorded")
+_OWN = ("results.db*", "runs", "studies", "tunings", "unrecorded")
 
 
 def make_private(location: StoreLocation) -> bool:

@@ -65,7 +65,11 @@ def remove(folder: Path, one: StoredRow) -> None:
 
 
 def read(folder: Path) -> tuple[list[StoredRow], list[str]]:
-    """Return the rows in the folder of a run, parents first, and what is wrong with other files."""
+    """Return the rows in the folder of a run, and what is wrong with other files.
+
+    Parents come first, and rows of one table in the order of their keys: that of the names of their
+    files has the tenth measurement before the second.
+    """
     found, wrong = [], []
     for path in sorted((folder / FOLDER).glob("*.json")):
         try:
@@ -73,8 +77,12 @@ def read(folder: Path) -> tuple[list[StoredRow], list[str]]:
         except (OSError, ValueError, RecursionError) as problem:
             why = problem.strerror if isinstance(problem, OSError) else str(problem)
             wrong.append(f"{path} cannot be read: {why}")
-    order = list(_TABLES.values())
-    return sorted(found, key=lambda one: order.index(one.table)), wrong
+    tables = list(_TABLES.values())
+
+    def place(one: StoredRow) -> tuple[int, ...]:
+        return (tables.index(one.table), one.row.get("position", 0), one.row.get("number", 0))
+
+    return sorted(found, key=place), wrong
 
 
 def mark(store: Path, run_id: str) -> None:

@@ -2,7 +2,6 @@
 
 import json
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -14,14 +13,11 @@ from loadstone.analysis.model import Durations, Trial
 from loadstone.result.model import Environment, Measurement, PastSearch, Run
 from loadstone.store import codec
 from loadstone.store.listing import DURATIONS, status_of
-from loadstone.store.schema import require_values, trials
+from loadstone.store.schema import require_values, storable, trials
 from loadstone.system.redaction import Redaction
 
 Row = Mapping[Any, Any] | RowMapping
 _TEXTS = ("command", "failure", "title")
-# PostgreSQL stores no NUL, and no database the halves of surrogate pairs, by which Python stands
-# for bytes that are not UTF-8, such as in the name of a file.
-_REJECTED = re.compile("[\0\ud800-\udfff]")
 _JSON = ("environment", "body")
 # Fields with what a user wrote, where no word is Loadstone's own.
 _GIVEN = ("workload", "runner")
@@ -34,18 +30,14 @@ _OWN_WORDS = frozenset({
 
 def hidden(row: Mapping[str, Any], redaction: Redaction) -> dict[str, Any]:
     """Replace known secrets in a row, and characters that databases reject."""
-    changed = {name: _storable(redaction.text(row[name])) for name in _TEXTS if row.get(name)}
+    # In JSON, characters that databases reject are escaped.
+    changed = {name: storable(redaction.text(row[name])) for name in _TEXTS if row.get(name)}
     for name in _JSON:
         if redaction.may_occur_in(row.get(name, "")):
             plain = redaction.data(json.loads(row[name]), _OWN_WORDS)
             plain |= {part: redaction.data(plain[part]) for part in _GIVEN if part in plain}
             changed[name] = codec.dumps(plain)
     return {**row, **changed}
-
-
-def _storable(text: str) -> str:
-    # In JSON they are escaped.
-    return _REJECTED.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def run_row(run: Run) -> dict[str, Any]:

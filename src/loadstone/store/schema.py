@@ -1,5 +1,6 @@
 """The tables. Every change needs a migration in migrations/versions."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,6 +17,7 @@ from sqlalchemy import (
     Text,
 )
 
+_REJECTED = re.compile("[\0\ud800-\udfff]")
 # Oldest first; the last one is current.
 REVISIONS = ("1",)
 # Of versions before the first release, whose stores are not read.
@@ -97,6 +99,15 @@ trials = Table(
         ["run_id", "position"], ["measurements.run_id", "measurements.position"], ondelete="CASCADE"
     ),
 )
+
+
+def storable(text: str) -> str:
+    """Replace characters that databases reject.
+
+    PostgreSQL stores no NUL, and no database the halves of surrogate pairs, by which Python stands
+    for bytes that are not UTF-8, such as in the name of a file.
+    """
+    return _REJECTED.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def require_values(table: Table, row: Mapping[Any, Any]) -> None:

@@ -146,7 +146,9 @@ class Store:
             path = self.samples_path(run_id, index, trial.number)
             try:
                 if isinstance(samples, Samples):
-                    self._write_samples(path, samples)
+                    from loadstone.engine import parquet
+
+                    parquet.write(path, samples)
                 trial = replace(trial, samples_file=str(path.relative_to(self.folder(run_id))))
             except EnvironmentUnusable as problem:
                 lost = problem
@@ -209,7 +211,8 @@ class Store:
                     run, _all(connection, measurements, run_id), _all(connection, trials, run_id)
                 )
             except codec.BAD_DATA as problem:
-                raise EnvironmentUnusable(listing.damage(run_id, problem)) from problem
+                why = listing.damage(run_id, problem, self.location.option)
+                raise EnvironmentUnusable(why) from problem
 
     def _of_files(self, run_id: str) -> Run:
         """Return a run of this process whose rows are only in files."""
@@ -223,7 +226,7 @@ class Store:
     def every(self, limit: int | None = None) -> list[Entry]:
         """List the runs, newest first, at most `limit`; damaged ones are left out."""
         with database.reading(self._engine) as connection:
-            return listing.every(connection, limit)[0]
+            return listing.every(connection, limit, self.location.option)[0]
 
     def history(self) -> list[Performed]:
         """List the workloads of all runs, oldest first; each step is an entry of its own.
@@ -231,7 +234,7 @@ class Store:
         Damaged runs are left out, and named in `notices`.
         """
         with database.reading(self._engine) as connection:
-            found, damaged = listing.history(connection)
+            found, damaged = listing.history(connection, self.location.option)
         self.notices += tuple(damaged)
         return found
 
@@ -257,7 +260,8 @@ class Store:
                 try:
                     found.append(rows.past_search(row))
                 except codec.BAD_DATA as problem:
-                    self.notices += (listing.damage(row["run_id"], problem),)
+                    why = listing.damage(row["run_id"], problem, self.location.option)
+                    self.notices += (why,)
         return found
 
     def with_parameter(self, name: str) -> list[tuple[str, dict[str, str]]]:
@@ -307,7 +311,10 @@ class Store:
             run = connection.execute(select(runs).where(runs.c.run_id == run_id)).mappings().one()
             is_ours = owner.is_here(run["owner"])
             folder = self.folder(run_id) if is_run_id(run_id) else None
-            if listing.status_of(run)[0] == "running" and (is_ours or not is_forced):
+            is_running = False
+            with suppress(ValueError):  # its owner is damaged and names no process
+                is_running = listing.status_of(run)[0] == "running"
+            if is_running and (is_ours or not is_forced):
                 where = "" if is_ours else f" on {owner.host(run['owner'])}"
                 raise InvalidInput(
                     f"run {run_id} is being measured{where}; end it first (Ctrl-C)"
@@ -351,11 +358,6 @@ class Store:
         with database.explained(self._engine):
             path.parent.mkdir(mode=files.PRIVATE_FOLDER, exist_ok=True)  # the run's folder exists
         return path
-
-    def _write_samples(self, path: Path, samples: Samples) -> None:
-        from loadstone.engine import parquet
-
-        parquet.write(path, samples)
 
     def _hidden(self, row: dict[str, Any]) -> dict[str, Any]:
         return rows.hidden(row, self.redaction)

@@ -146,6 +146,7 @@ def begin(store: StoreLocation, begun: Begun) -> TuningJournal:
     tuning_id = f"{datetime.now(UTC):%Y%m%d-%H%M}-{secrets.token_hex(3)}"
     path = store.folder / FOLDER / tuning_id / FILE
     try:
+        files.make_private_folder(store.folder)  # the store is opened later
         path.parent.mkdir(parents=True)
     except OSError as problem:
         raise EnvironmentUnusable(f"{path.parent}: {problem.strerror}") from problem

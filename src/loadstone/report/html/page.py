@@ -41,12 +41,12 @@ def live_document(title: str, nonce: str, *, can_stop: bool) -> str:
 
 def present(section: Section) -> str:
     """Return the fragment of what is measured at present."""
-    return str(_module("now.html.j2").now_of(section))
+    return str(_macros().now_of(section))
 
 
 def results(reports: Sequence[Report]) -> str:
     """Return the fragment of what has ended, as the page shows it; without flame graphs."""
-    return str(_module("now.html.j2").results_of(tuple(map(_without_flames, reports))))
+    return str(_macros().results_of(tuple(map(_without_flames, reports))))
 
 
 def _without_flames(report: Report) -> Report:
@@ -57,9 +57,9 @@ def _without_flame(section: Section) -> Section:
     return replace(section, flame=None, parts=tuple(map(_without_flame, section.parts)))
 
 
-def _module(name: str) -> Any:
-    """Return a template whose macros are called alone."""
-    return _environment().get_template(name).module
+def _macros() -> Any:
+    """Return the template whose macros are called alone."""
+    return _environment().get_template("now.html.j2").module
 
 
 @cache

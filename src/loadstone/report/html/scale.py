@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 
 STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
+LEAST_SPAN = 1e-9  # of an axis around one value, as a share of that value: well above an ulp
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,9 @@ def fitted(values: list[float], start: float, end: float, *, from_zero: bool = F
     low, high = min(values), max(values)
     low = 0.0 if from_zero else low
     if high <= low:
-        low, high = (low - 0.5, high + 0.5) if not from_zero else (0.0, low + 1.0)
+        # Half of 1 changes nothing of a number as large as a time in nanoseconds.
+        room = max(0.5, abs(low) * LEAST_SPAN)
+        low, high = (low - room, high + room) if not from_zero else (0.0, low + 1.0)
     step = _step(high - low)
     return Scale(math.floor(low / step) * step, math.ceil(high / step) * step, start, end)
 

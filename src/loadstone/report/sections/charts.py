@@ -6,11 +6,12 @@ from typing import Literal
 
 from loadstone.analysis import series
 from loadstone.analysis.model import TICK_S, Trial, TrialState
+from loadstone.diagnosis.resources import Timeline
 from loadstone.engine.samples import Samples
 from loadstone.errors import EnvironmentUnusable
 from loadstone.monitor.roles import Role
 from loadstone.report import figures, trial_figures
-from loadstone.report.chart import Band, Chart, ChartSeries, MarkedSpan, Tone, Xy
+from loadstone.report.chart import Band, Chart, ChartSeries, MarkedSpan, Tone, Xy, with_data
 from loadstone.report.sections.tables import TONES, tone_of
 from loadstone.report.sections.trials import NEAR, first_degraded, last_sustained, paced
 from loadstone.result.model import Measurement
@@ -36,18 +37,18 @@ RESOURCE_TONES: tuple[Tone, ...] = (
 
 def of(measurement: Measurement, prefix: str, samples_of: SamplesOf) -> tuple[Chart, ...]:
     """Return the charts for which a measurement has data."""
-    curve = of_curve(measurement.trials)
-    # Above N latency grows with a trial's length, so only those of one length make a curve.
-    level = curve or paced(measurement)
     around = _around(measurement)
-    next_to = ", next to N" if measurement.capacity and measurement.capacity.rate_rps else ""
     if measurement.policy != "search":
         charts = [
             _latency_over_time(around, prefix, samples_of, ""),
             resources_over_time(around, prefix),
             _backlog(around, prefix, ""),
         ]
-        return tuple(chart for chart in charts if any(line.data for line in chart.series))
+        return with_data(charts)
+    curve = of_curve(measurement.trials)
+    # Above N latency grows with a trial's length, so only those of one length make a curve.
+    level = curve or paced(measurement)
+    next_to = ", next to N" if measurement.capacity and measurement.capacity.rate_rps else ""
     charts = [
         _throughput(paced(measurement), curve, measurement, prefix),
         _latency(level, measurement, prefix),
@@ -58,7 +59,7 @@ def of(measurement: Measurement, prefix: str, samples_of: SamplesOf) -> tuple[Ch
         _saturated(measurement, prefix),
         _shares(measurement, prefix, samples_of),
     ]
-    return tuple(chart for chart in charts if any(line.data for line in chart.series))
+    return with_data(charts)
 
 
 def _around(measurement: Measurement) -> tuple[Trial, ...]:
@@ -211,14 +212,19 @@ def resources_over_time(trials: Sequence[Trial], prefix: str) -> Chart:
         ),
         x_label="seconds since the trial began",
         y_label="utilisation, %",
-        series=tuple(
-            ChartSeries(
-                one.name, "line", tone, tuple((at_s, 100 * share) for at_s, share in one.points)
-            )
-            for one, tone in zip(timelines, RESOURCE_TONES, strict=False)
-        ),
+        series=utilisations(timelines),
         from_zero_y=True,
         from_zero_x=True,
+    )
+
+
+def utilisations(timelines: Sequence[Timeline]) -> tuple[ChartSeries, ...]:
+    """Return a line for each of the busiest resources, in percent."""
+    return tuple(
+        ChartSeries(
+            one.name, "line", tone, tuple((at_s, 100 * share) for at_s, share in one.points)
+        )
+        for one, tone in zip(timelines, RESOURCE_TONES, strict=False)
     )
 
 

@@ -150,12 +150,11 @@ def facts(measurement: Measurement) -> Iterator[Fact]:
     """Yield what each action did to clients."""
     found = summarize(effects(measurement))
     for rank, summary in enumerate(found, 2):
-        label = "fault" if len(found) > 1 or rank > 2 else "did"
-        yield Fact(label, _headline(summary), rank=rank)
+        yield Fact("fault" if len(found) > 1 else "did", _headline(summary), rank=rank)
+    for summary in found[:1]:
         times = summary.figure("mttr_s")
-        if rank == 2:
-            after = figures.MISSING if times is None else _of_all(times, "s", summary)
-            yield Fact("recovered after", after, is_line=False, is_column=True)
+        after = figures.MISSING if times is None else _of_all(times, "s", summary)
+        yield Fact("recovered after", after, is_line=False, is_column=True)
 
 
 def headlines(measurement: Measurement) -> Iterator[str]:

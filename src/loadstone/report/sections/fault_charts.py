@@ -1,6 +1,5 @@
 """Charts of faults: each repeat over time, with the fault's span."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,13 +11,11 @@ from loadstone.analysis.fault_effect import kinds
 from loadstone.analysis.iterations import Iterations, iterations
 from loadstone.analysis.model import Trial
 from loadstone.diagnosis.resources import Resources
-from loadstone.engine.samples import Samples
 from loadstone.errors import EnvironmentUnusable
 from loadstone.report.chart import Chart, ChartSeries, MarkedSpan, Tone, Xy
-from loadstone.report.sections.charts import RESOURCE_TONES
+from loadstone.report.sections.charts import SamplesOf, utilisations
 from loadstone.result.model import Measurement
 
-SamplesOf = Callable[[Trial], Samples]
 Column = NDArray[Any]
 MOST_POINTS = 2000
 MOST_REPEATS = 5  # to draw
@@ -116,19 +113,13 @@ def _flow(trial: Trial, rows: Iterations, name: str, marked: tuple[MarkedSpan, .
 def _resources(
     trial: Trial, resources: Resources, name: str, marked: tuple[MarkedSpan, ...]
 ) -> Chart:
-    pairs = zip(resources.timelines, RESOURCE_TONES, strict=False)
     return Chart(
         id=f"{name}-resources",
         title=f"Repeat {trial.number}: resources",
         summary="How busy the busiest resources were while the service was broken and came back.",
         x_label=X_LABEL,
         y_label="busy, %",
-        series=tuple(
-            ChartSeries(
-                one.name, "line", tone, tuple((at_s, 100 * share) for at_s, share in one.points)
-            )
-            for one, tone in pairs
-        ),
+        series=utilisations(resources.timelines),
         from_zero_y=True,
         from_zero_x=True,
         spans=marked,

@@ -6,7 +6,7 @@ import numpy as np
 
 from loadstone.analysis.stats import EndedIterations, ended
 from loadstone.errors import EnvironmentUnusable
-from loadstone.report.chart import Chart, ChartSeries, MarkedSpan, Xy
+from loadstone.report.chart import Chart, ChartSeries, MarkedSpan, Xy, with_data
 from loadstone.report.sections.charts import MOST_POINTS, SamplesOf, resources_over_time
 from loadstone.result.model import Measurement
 
@@ -28,7 +28,7 @@ def charts(anchor: str, measurement: Measurement, samples_of: SamplesOf) -> tupl
         profile = replace(profile, summary=f"{profile.summary} {MARKED}")
     watched = resources_over_time((measurement.trial,), anchor)
     found = (_durations(anchor, rows), watched, profile, _histogram(anchor, rows))
-    return tuple(chart for chart in found if any(series.data for series in chart.series))
+    return with_data(found)
 
 
 def _durations(anchor: str, rows: EndedIterations) -> Chart:

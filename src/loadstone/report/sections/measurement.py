@@ -1,15 +1,13 @@
 """Any measurement as a section."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from loadstone.analysis.model import Trial
 from loadstone.diagnosis.bounds import upper_bounds
 from loadstone.diagnosis.demand import BottleneckKind
 from loadstone.diagnosis.finding import Severity
 from loadstone.diagnosis.limit import named_limit, taken_by_others
-from loadstone.engine.samples import Samples
 from loadstone.errors import FELL_SHORT, EnvironmentUnusable, InvalidInput, MeasurementInvalid
 from loadstone.report import figures, names, profile
 from loadstone.report.chart import Chart
@@ -40,11 +38,11 @@ from loadstone.report.sections import (
     tables,
     workload,
 )
+from loadstone.report.sections.charts import SamplesOf
 from loadstone.result.model import Measurement, Policy
 from loadstone.result.outcome import Shortfall, shortfalls
 
 OTHER_PROGRAMS = "other programs"
-SamplesOf = Callable[[Trial], Samples]
 SHORTFALLS = {
     FELL_SHORT: "fell short",
     InvalidInput.exit_code: "could not be carried out",
@@ -89,6 +87,7 @@ class Maker:
     is_running: bool = False
     samples_of: SamplesOf | None = None
     store: str = ""  # option of the commands that are named
+    has_budget: bool = True  # whether the run's command has --budget, for a longer search
 
     def section(self, measurement: Measurement, anchor: str) -> Section:
         """Return a measurement as a section; the steps of a workload are its parts."""
@@ -181,12 +180,20 @@ class Maker:
             exit_code=worst.code,
             reason=worst.reason,
             kind=SHORTFALLS[worst.code],
-            try_=_mend(measurement, worst),
+            try_=self._mend(measurement, worst),
         )
+
+    def _mend(self, measurement: Measurement, short: Shortfall) -> str:
+        if not short.may_need_time:
+            return ""
+        # More time does not help against other programs.
+        if disturbed := taken_by_others(measurement.resources):
+            return f"to {disturbed.advice[:1].lower()}{disturbed.advice[1:].rstrip('.')}"
+        return search.longer(measurement) if self.has_budget else ""
 
     def _commands(self, measurement: Measurement) -> tuple[Fact, ...]:
         found = []
-        if narrower := search.narrower(measurement):
+        if self.has_budget and (narrower := search.narrower(measurement)):
             found.append(Fact("narrower", narrower, rank=8))
         count = len(measurement.trials)
         if count:
@@ -218,18 +225,6 @@ def _subtitle(measurement: Measurement) -> str:
 
 def _joined(*parts: str) -> str:
     return " · ".join(dict.fromkeys(part for part in parts if part))
-
-
-def _mend(measurement: Measurement, short: Shortfall) -> str:
-    if not short.may_need_time:
-        return ""
-    # More time does not help against other programs.
-    disturbed = taken_by_others(measurement.resources)
-    return f"to {_lower(disturbed.advice)}" if disturbed else search.longer(measurement)
-
-
-def _lower(sentence: str) -> str:
-    return f"{sentence[:1].lower()}{sentence[1:].rstrip('.')}"
 
 
 def _shared_facts(measurement: Measurement, limit: str) -> Iterator[Fact]:

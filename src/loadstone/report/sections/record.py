@@ -3,13 +3,13 @@
 `report/schema.py` describes it.
 """
 
-import math
 from dataclasses import asdict
 from typing import Any
 
 from loadstone.analysis.model import Durations, TracedRequest, Trial
 from loadstone.engine.health import Health
 from loadstone.report import identity, prediction, profile, resources, usage
+from loadstone.report.data import finite
 from loadstone.report.generator import Generator, generator_of
 from loadstone.report.hooks import charts, hooks
 from loadstone.report.sections import fault
@@ -42,8 +42,8 @@ def of(measurement: Measurement) -> dict[str, Any]:
         "floor": _floor(measurement),
         "checks": [asdict(row) for row in measurement.checks],
         "checks_passed": measurement.checks_passed if measurement.checks else None,
-        "load_seconds": _number(measurement.load_s),
-        "wall_seconds": _number(measurement.wall_s),
+        "load_seconds": finite(measurement.load_s),
+        "wall_seconds": finite(measurement.wall_s),
         "generator": _generator(generator_of(measurement)),
         **watched,
         "findings": [*watched["findings"], *overload],
@@ -59,8 +59,7 @@ def durations(row: Durations) -> dict[str, Any]:
     """Return durations in seconds, with how often they occurred and succeeded."""
     plain = asdict(row) | {"success": row.success}
     return {
-        name: None if isinstance(value, float) and not math.isfinite(value) else value
-        for name, value in plain.items()
+        name: finite(value) if isinstance(value, float) else value for name, value in plain.items()
     }
 
 
@@ -68,10 +67,10 @@ def _capacity(capacity: Capacity | None) -> dict[str, Any] | None:
     if capacity is None:
         return None
     return {
-        "rate_rps": _number(capacity.rate_rps),
-        "low_rps": _number(capacity.low_rps),
-        "high_rps": _number(capacity.high_rps),
-        "confidence": _number(capacity.confidence),
+        "rate_rps": finite(capacity.rate_rps),
+        "low_rps": finite(capacity.low_rps),
+        "high_rps": finite(capacity.high_rps),
+        "confidence": finite(capacity.confidence),
         "kind": capacity.kind,
         "words": list(capacity.words),
     }
@@ -89,12 +88,12 @@ def _generator(generator: Generator | None) -> dict[str, Any] | None:
         return None
     return {
         "send_lag_ms": {
-            "p50": _number(generator.lag_p50_ms),
-            "p99": _number(generator.lag_p99_ms),
-            "max": _number(generator.lag_max_ms),
+            "p50": finite(generator.lag_p50_ms),
+            "p99": finite(generator.lag_p99_ms),
+            "max": finite(generator.lag_max_ms),
         },
-        "cpu_share": _number(generator.cpu_share),
-        "cpu_share_max": _number(generator.cpu_share_max),
+        "cpu_share": finite(generator.cpu_share),
+        "cpu_share_max": finite(generator.cpu_share_max),
         "valid": generator.is_valid,
         "invalid_trials": list(generator.invalid_trials),
         "reasons": list(generator.reasons),
@@ -109,13 +108,13 @@ def _trial(trial: Trial) -> dict[str, Any]:
         "status": trial.status,
         "runner": trial.runner,
         "start_time": trial.start_s,
-        "rate_rps": _number(trial.rate_rps),
-        "seconds": _number(stats.load_s),
-        "planned_seconds": _number(trial.planned_s),
-        "wall_seconds": _number(trial.wall_s) or None,
+        "rate_rps": finite(trial.rate_rps),
+        "seconds": finite(stats.load_s),
+        "planned_seconds": finite(trial.planned_s),
+        "wall_seconds": finite(trial.wall_s) or None,
         "requests": stats.due,
         "cut_off": stats.cut_off,
-        "throughput_rps": _number(stats.throughput_rps),
+        "throughput_rps": finite(stats.throughput_rps),
         "latency": durations(stats.total),
         "service_time": durations(stats.service),
         "idle": durations(stats.idle) if stats.idle else None,
@@ -124,7 +123,7 @@ def _trial(trial: Trial) -> dict[str, Any]:
         "errors_by_kind": dict(stats.errors),
         "failures": [asdict(failure) for failure in stats.failures],
         "retried": trial.health.retries if trial.health else None,
-        "backlog_growth": _number(stats.backlog_growth),
+        "backlog_growth": finite(stats.backlog_growth),
         "verdict": trial.verdict.state.value,
         "cause": trial.verdict.cause.value if trial.verdict.cause else None,
         "reasons": list(trial.verdict.reasons),
@@ -148,8 +147,8 @@ def _traced(request: TracedRequest) -> dict[str, Any]:
         "trace_id": request.trace_id,
         "action": request.action,
         "iteration": request.iteration + 1,
-        "due_seconds": _number(request.due_s),
-        "latency_seconds": _number(request.latency_s),
+        "due_seconds": finite(request.due_s),
+        "latency_seconds": finite(request.latency_s),
         "result": request.outcome,
     }
 
@@ -159,25 +158,21 @@ def _health(health: Health | None) -> dict[str, Any] | None:
         return None
     return {
         "send_lag_ms": {
-            "p50": _number(health.lag_p50_ms),
-            "p99": _number(health.lag_p99_ms),
-            "max": _number(health.lag_max_ms),
+            "p50": finite(health.lag_p50_ms),
+            "p99": finite(health.lag_p99_ms),
+            "max": finite(health.lag_max_ms),
         },
         "connection_wait_ms": {
-            "p99": _number(health.wait_p99_ms),
-            "max": _number(health.wait_max_ms),
+            "p99": finite(health.wait_p99_ms),
+            "max": finite(health.wait_max_ms),
         },
         "waited": health.waited,
         "requests_without_port": health.without_port,
         "http": health.http,
         "ceiling": health.ceiling or None,
         "tls_resumption": health.tls_resumption,
-        "cpu_share": _number(health.cpu_share),
+        "cpu_share": finite(health.cpu_share),
         "valid": health.is_valid,
         "reasons": list(health.limits),
         "parts": [asdict(part) for part in health.parts],
     }
-
-
-def _number(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None

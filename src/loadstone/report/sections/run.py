@@ -8,8 +8,9 @@ from loadstone.diagnosis.finding import Severity
 from loadstone.report import figures
 from loadstone.report.section import NextStep, Report, Section, Statement, Table
 from loadstone.report.sections import fault, tables
+from loadstone.report.sections.charts import SamplesOf
 from loadstone.report.sections.left import left
-from loadstone.report.sections.measurement import Maker, SamplesOf
+from loadstone.report.sections.measurement import Maker
 from loadstone.report.sections.overview import overview
 from loadstone.result.model import BESIDE, LAB, Measurement, Run
 from loadstone.result.outcome import exit_code, summary
@@ -17,6 +18,7 @@ from loadstone.result.outcome import exit_code, summary
 # What an iteration of a scenario is, in the plural.
 NOUNS = {"token issue": "logins", "token validation": "validations"}
 MOST_NAMED = 3  # searches in the headline
+WITH_BUDGET = ("capacity", "demo")  # kinds of runs whose command has --budget for each search
 WORDS = (
     (
         "N, the capacity",
@@ -72,7 +74,7 @@ def report_of(
     """
     is_running = run.status == "running"
     is_clean = is_clean or is_running  # it removes things at its end
-    maker = Maker(run.run_id, is_running, samples_of, store)
+    maker = Maker(run.run_id, is_running, samples_of, store, run.kind in WITH_BUDGET)
     sections = tuple(
         maker.section(measurement, f"{prefix}measurement-{number}")
         for number, measurement in enumerate(run.measurements, 1)
@@ -130,7 +132,8 @@ def _named(service: str) -> str:
 
 def _about(run: Run) -> str:
     rally = dict(run.environment.target).get("Rally")
-    by = f"Rally {rally}" if rally else f"Loadstone {version('loadstone')}"
+    loadstone = dict(run.environment.machine).get("loadstone", version("loadstone"))
+    by = f"Rally {rally}" if rally else f"Loadstone {loadstone}"
     when = run.started_at[:16].replace("T", " ")
     return f"Run {run.run_id}, {run.status}, {when} UTC, measured by {by}"
 

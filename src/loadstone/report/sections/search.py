@@ -18,6 +18,7 @@ UNWATCHED = "the service is full; what in it is full was not watched: add --moni
 CLOSE = 0.02  # half the interval as a share of N: a longer search is not worth proposing
 TIMES_LONGER = 4  # the width of an interval falls with the root of the load time
 LOAD_TIME = "load time at most"  # parameter of a search
+MOST_BUDGET_S = 3000  # that --budget takes: cli/duration.py, which a test compares
 
 
 def answer(measurement: Measurement) -> Answer:
@@ -164,22 +165,29 @@ def _edge(found: Edge) -> str:
 
 
 def longer(measurement: Measurement) -> str:
-    """Return the option of a search that takes longer; empty if its load time is not known."""
-    known = dict(measurement.parameters).get(LOAD_TIME, "")
-    if not (found := re.fullmatch(r"(\d+) s", known)):
+    """Return the option of a search that takes longer; empty if none can or it is not known."""
+    known_s = _load_time_s(measurement)
+    seconds = min(TIMES_LONGER * known_s, MOST_BUDGET_S)
+    if seconds <= known_s:
         return ""
-    seconds = TIMES_LONGER * int(found[1])
     return f"--budget {seconds // 60}m" if seconds % 60 == 0 else f"--budget {seconds}s"
 
 
 def narrower(measurement: Measurement) -> str:
     """Return what would narrow the interval of N; empty if it is narrow or nothing would."""
-    found, option = measurement.capacity, longer(measurement)
-    if found is None or not statements.has_interval(found) or not option:
+    found, times_longer_s = measurement.capacity, TIMES_LONGER * _load_time_s(measurement)
+    if found is None or not statements.has_interval(found):
         return ""
-    if found.kind is CapacityKind.CEILING or not found.confidence:
+    if found.kind is CapacityKind.CEILING or not found.confidence or _half(found) <= CLOSE:
         return ""
-    return f"{option}, about half this width" if _half(found) > CLOSE else ""
+    can_be_longer = 0 < times_longer_s <= MOST_BUDGET_S
+    return f"{longer(measurement)}, about half this width" if can_be_longer else ""
+
+
+def _load_time_s(measurement: Measurement) -> int:
+    """Return how long the load of a search could last; 0 if it is not known."""
+    found = re.fullmatch(r"(\d+) s", dict(measurement.parameters).get(LOAD_TIME, ""))
+    return int(found[1]) if found else 0
 
 
 def _half(found: Capacity) -> float:

@@ -9,7 +9,7 @@ from loadstone.diagnosis.finding import Severity
 from loadstone.diagnosis.limit import CpuVerdict, is_disturbed, is_stolen, judge_cpu
 from loadstone.monitor.usage import Usage, deaths
 from loadstone.report import figures, prediction, profile, resources, trial_figures
-from loadstone.report.generator import generator_of
+from loadstone.report.generator import cores_of, generator_of
 from loadstone.report.section import Statement
 from loadstone.report.sections.trials import (
     at_n,
@@ -277,7 +277,8 @@ def generator(measurement: Measurement) -> Iterator[str]:
         who = others if found.invalid_trials else "The load generator was not the limit: it"
         yield (
             f"{who} sent 99 % of the requests within {figures.milliseconds(found.lag_p99_ms)} of "
-            f"their due time and used {figures.percent(found.cpu_share_max)} of a core."
+            f"their due time and used {figures.percent(found.cpu_share_max)} of "
+            f"{cores_of(found.threads)}."
         )
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from loadstone.analysis.model import Stats
 from loadstone.report import figures
-from loadstone.report.chart import Chart, ChartSeries, Tone, Xy
+from loadstone.report.chart import Chart, ChartSeries, Tone, Xy, with_data
 from loadstone.report.section import Answer, Cell, Certainty, Fact, Row, Table
 from loadstone.report.sections.tables import cells, columns, held
 from loadstone.result.model import Measurement
@@ -110,29 +110,26 @@ def table(curve: Curve, anchors: tuple[str, ...]) -> Table:
     numbers = (curve.setting, "per second", "median s", "95%ile s", "99%ile s", "success")
     heads = columns(numbers=numbers)
     rows = tuple(
-        Row((f"{step.value:g}", *_row(step), _held(step.measurement)), target=anchor)
+        Row((f"{step.value:g}", *_row(step.measurement)), target=anchor)
         for step, anchor in zip(curve.steps, anchors, strict=True)
     )
     title = f"Steps of {curve.scenario}"
     return Table(title, (*heads, *columns("SLA")), rows, is_primary=True)
 
 
-def _row(step: WorkloadStep) -> tuple[str, str, str, str, str]:
-    stats = step.measurement.stats
+def _row(measurement: Measurement) -> tuple[Cell, ...]:
+    sla = measurement.failure or held(is_held=measurement.checks_passed)
+    stats = measurement.stats
     if stats is None:
-        return (figures.MISSING,) * 5
+        return (*(figures.MISSING,) * 5, sla)
     _, median, _, p95, p99, _, _, success, _ = cells(stats.total)
-    return figures.rate(stats.throughput_rps), median, p95, p99, success
-
-
-def _held(measurement: Measurement) -> Cell:
-    return measurement.failure or held(is_held=measurement.checks_passed)
+    return figures.rate(stats.throughput_rps), median, p95, p99, success, sla
 
 
 def charts(anchor: str, curve: Curve) -> tuple[Chart, ...]:
     """Return throughput, response times and success over the load."""
     found = (_throughput(anchor, curve), _latency(anchor, curve), _success(anchor, curve))
-    return tuple(chart for chart in found if any(line.data for line in chart.series))
+    return with_data(found)
 
 
 def _data(curve: Curve, figure: Callable[[Stats], float]) -> tuple[Xy, ...]:
@@ -177,8 +174,8 @@ def _latency(anchor: str, curve: Curve) -> Chart:
         ("95 % within", "p95", lambda stats: stats.total.p95_s),
         ("99 % within", "p99", lambda stats: stats.total.p99_s),
     )
-    ended_well = [step for step in curve.steps if _has_times(step.measurement.stats)]
-    good = Curve(curve.setting, tuple(ended_well))
+    measured = ((step, step.measurement.stats) for step in curve.steps)
+    good = Curve(curve.setting, tuple(step for step, stats in measured if stats and stats.ok))
     return Chart(
         id=f"{anchor}-latency",
         title="Response times",
@@ -188,10 +185,6 @@ def _latency(anchor: str, curve: Curve) -> Chart:
         series=tuple(ChartSeries(name, "line", tone, _data(good, f)) for name, tone, f in lines),
         from_zero_y=True,
     )
-
-
-def _has_times(stats: Stats | None) -> bool:
-    return stats is not None and stats.total.ok > 0
 
 
 def _success(anchor: str, curve: Curve) -> Chart:

@@ -11,6 +11,7 @@ from loadstone.diagnosis.limit import NEAR_FULL
 from loadstone.plan.hooks import HookRun
 from loadstone.report import figures, streak, trial_figures
 from loadstone.report.chart import Tone
+from loadstone.report.generator import cores_of
 from loadstone.report.section import Column, Row, Table, ToneCell
 from loadstone.result.model import Measurement
 from loadstone.result.task_workload import Settings
@@ -100,7 +101,8 @@ def generator(measurement: Measurement) -> Table | None:
     if not rows:
         return None
     lags = (Column(f"lag {name}", "ms", is_number=True) for name in ("p50", "p99", "max"))
-    cpu = Column("CPU of a core", is_number=True)
+    threads = max(health.threads for _, health in known)
+    cpu = Column(f"CPU of {cores_of(threads)}", is_number=True)
     return Table(
         "Load generator",
         (Column("#", is_number=True), *lags, cpu, Column("was it the limit?")),

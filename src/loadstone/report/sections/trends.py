@@ -5,7 +5,7 @@ from typing import Literal
 
 from loadstone.analysis.change_points import FEWEST_VALUES
 from loadstone.report import figures, history
-from loadstone.report.chart import Chart, ChartSeries, MarkedSpan, Tone, Xy
+from loadstone.report.chart import Chart, ChartSeries, MarkedSpan, Tone, Xy, with_data
 from loadstone.report.history import CapacityTrend, Change
 from loadstone.report.section import (
     Answer,
@@ -80,7 +80,7 @@ def _capacity(anchor: str, trend: CapacityTrend) -> Section:
             *_facts(len(trend.runs), history.sentences(trend.changes, trend.known, "N")),
         ),
         tables=(Table("Runs", heads, rows, is_primary=True),),
-        charts=_with_data(charts),
+        charts=with_data(charts),
     )
 
 
@@ -110,13 +110,9 @@ def _workload(anchor: str, trend: Trend) -> Section:
             *_facts(len(trend.runs), history.sentences(trend.changes, trend.known, MEDIAN)),
         ),
         tables=(Table("Runs", heads, rows, is_primary=True),),
-        charts=_with_data(charts),
+        charts=with_data(charts),
         listings=(workload.listing(trend.workload),),
     )
-
-
-def _with_data(charts: Iterable[Chart]) -> tuple[Chart, ...]:
-    return tuple(chart for chart in charts if any(line.data for line in chart.series))
 
 
 def _latest_of(runs: int) -> str:
