@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Mapping
 
 import pytest
+from fake_keystone import keeping_the_first_domain
 from simulator.service import Service
 from virtual import Ended, VirtualCommandLine
 
@@ -122,15 +123,7 @@ def test_what_a_step_leaves_in_its_cloud_is_said_at_the_end(
     loadstone: VirtualCommandLine,
 ) -> None:
     """One domain of the first comparison stays, and so the answer does not end with 0."""
-    removed = list[str]()
-
-    def keep_the_first_domain(method: str, path: str) -> int | None:
-        if method == "DELETE" and path.startswith("/v3/domains/"):
-            removed.append(path)
-            return 403 if path == removed[0] else None
-        return None
-
-    loadstone.fake.disturb = keep_the_first_domain
+    loadstone.fake.disturb = keeping_the_first_domain()
     releases = [f"--release={one}" for one in VERSIONS[2:5]]
     words = ("bisect", *releases, *SHORT[:-1], "--users=2", "--json=out.json")
     lab = slow_since(VERSIONS[4], 1.3)
