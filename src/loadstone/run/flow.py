@@ -33,6 +33,7 @@ from loadstone.result.model import BESIDE, TAG, Environment, Measurement, Run
 from loadstone.result.observer import Display
 from loadstone.run import resume
 from loadstone.run.backend import REAL, Backend
+from loadstone.run.temporary import gone_with_target
 from loadstone.run.trials import Trials
 from loadstone.search.model import Capacity
 from loadstone.search.repeats import combined
@@ -54,6 +55,7 @@ def run(config: RunConfig, store: Store, display: Display, backend: Backend = RE
         _require_fleet_possible(config)
     with (
         hidden(secrets, store, display) as hiding,
+        gone_with_target(config.target, config.run_id, store, display.say),
         undone_target(
             config.target, display.say, config.fault_commands, backend.connected
         ) as target,
