@@ -150,6 +150,23 @@ def test_combinations_that_do_not_start_are_findings(
     assert any("memcached ended while starting" in one["text"] for one in found["statements"])
 
 
+def test_what_a_failed_comparison_measured_can_be_found_afterwards(
+    loadstone: VirtualCommandLine, space: Path
+) -> None:
+    def lab(settings: Mapping[str, str]) -> Service:
+        return Service(error_share=0.5) if settings["cache"] == "memcached" else lab_of()(settings)
+
+    found = only(tuned(loadstone, space, lab))
+    [path] = loadstone.home.glob("home/results/tunings/*/comparisons.jsonl")
+    kept = {one.name for one in loadstone.home.glob("home/results/runs/*")}
+    failed = [one for one in found["trials"] if one["failure"]]
+    assert failed
+    for one in failed:
+        assert len(one["failed_runs"]) == 4  # of two attempts
+        assert kept.issuperset(one["failed_runs"])
+        assert all(run_id in path.read_text() for run_id in one["failed_runs"])
+
+
 def raise_unusable() -> None:
     from loadstone.errors import EnvironmentUnusable
 

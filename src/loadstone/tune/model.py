@@ -62,6 +62,7 @@ class Outcome:
     findings: tuple[str, ...] = ()  # rules that the audit found broken on A, most severe first
     capacities: tuple[Found, Found] | None = None  # of A and B, where they were searched
     a_does_not_start: bool = False
+    failed_runs: tuple[str, ...] = ()  # in the store, of attempts that gave no evidence
 
 
 Measure = Callable[[Comparison], Outcome]
@@ -88,6 +89,7 @@ class Trial:
     evidence: Evidence | None = None
     failure: str = ""
     rounds: int = 1  # of the race that it was in
+    failed_runs: tuple[str, ...] = ()  # in the store; what was measured until it failed
 
 
 @dataclass(frozen=True, slots=True)

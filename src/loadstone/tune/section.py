@@ -406,8 +406,9 @@ def _trials(tuned: Tuned) -> Table:
     for one in _ranked(tuned.trials):
         seen, _ = _ratio(one.evidence, ALPHA)
         pairs = str(one.evidence.pairs) if one.evidence else "0"
-        row = Row((words(one.changes), seen, pairs, str(one.rounds), one.origin), note=one.failure)
-        rows.append(row)
+        cells = (words(one.changes), seen, pairs, str(one.rounds), one.origin)
+        runs = f" (run {', '.join(one.failed_runs)})" if one.failed_runs else ""
+        rows.append(Row(cells, note=f"{one.failure}{runs}" if one.failure else ""))
     caption = "Seen while searching, beside the default. The best of them flatters itself."
     return Table("Tried", columns, tuple(rows), caption)
 
@@ -502,6 +503,7 @@ def _measurement(shown: Shown) -> dict[str, Any]:
                 **_evidence_data(one.evidence),
                 "rounds": one.rounds,
                 "failure": one.failure or None,
+                "failed_runs": list(one.failed_runs),
             }
             for one in tuned.trials
         ],
@@ -540,4 +542,5 @@ def _proof_data(proof: Proof | None) -> dict[str, Any] | None:
         "pairs": proof.outcome.evidence.pairs if proof.outcome.evidence else 0,
         "failure": proof.outcome.failure or None,
         "runs": list(proof.outcome.runs),
+        "failed_runs": list(proof.outcome.failed_runs),
     }
