@@ -254,3 +254,12 @@ def test_a_dry_run_shows_the_space_and_measures_nothing(
     assert "about 17 combinations of 17 in 600 min" in ended.stdout
     assert not ended.engine.plans
     assert not list(loadstone.home.glob("home/results/tunings/*"))
+
+
+def test_a_dry_run_shows_a_condition_of_many_numbers_as_their_range(
+    loadstone: VirtualCommandLine,
+) -> None:
+    ended = loadstone("tune", "--dry-run")
+    assert ended.code == 0, ended.stderr
+    assert "only where nodes is 2 to 16" in ended.stdout
+    assert "only where database is mariadb or postgres" in ended.stdout
