@@ -61,7 +61,7 @@ from loadstone.workload.model import (
     new_run_id,
 )
 from loadstone.workload.policy import Interleaved
-from loadstone.workload.searchable import Searchable
+from loadstone.workload.searchable import USERS, Searchable
 
 PAIRED = "comparison"  # parameter: the label that both runs of a comparison share
 WARM_UP = "warm-up"  # purpose of the first trial, which is not compared
@@ -218,7 +218,7 @@ def run_config(
             *config.parameters,
             *searched.parameters,
             ("load of a trial", config.load_words),
-            ("users", searched.users),
+            (USERS, searched.users),
             ("HTTP", config.placement.http),
         ),
     )
