@@ -13,7 +13,7 @@ from loadstone.system.redaction import Redaction
 from loadstone.tune.evidence import Evidence
 from loadstone.tune.journal import Begun, Load, TuningJournal
 from loadstone.tune.measured import LONGER, RealMeasure
-from loadstone.tune.model import Comparison, Objective, Outcome, Phase, Trial, Tuned
+from loadstone.tune.model import Comparison, Objective, Outcome, Phase, TriedCombination, Tuned
 from loadstone.tune.section import Shown, report_of
 from loadstone.tune.space import Space
 
@@ -41,7 +41,7 @@ def begun() -> Begun:
 def test_without_a_proof_no_gain_is_printed(tmp_path: Path) -> None:
     """Not even a gain of 1, which was measured nowhere."""
     journal = TuningJournal(tmp_path / "ID/comparisons.jsonl", begun())
-    winner = Trial((("cache", "memcached"),), "search", Evidence(0.1, 0.01, 4))
+    winner = TriedCombination((("cache", "memcached"),), "search", Evidence(0.1, 0.01, 4))
     tuned = Tuned(Outcome(Evidence(0.0, 0.01, 6)), (winner,), winner)
     [section] = report_of(Shown(tuned, journal)).sections
     assert (section.answer.text, section.answer.unit, section.answer.value) == (

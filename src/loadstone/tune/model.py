@@ -81,7 +81,7 @@ class Terms:
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class TriedCombination:
     """A combination that the search tried, with all its evidence."""
 
     changes: Pairs
@@ -148,8 +148,9 @@ class Tuned:
     """All that a tuning found."""
 
     check: Outcome
-    trials: tuple[Trial, ...]
-    winner: Trial | None = None  # of the search; None: nothing was better than the default
+    trials: tuple[TriedCombination, ...]
+    # Of the search; None: nothing was better than the default.
+    winner: TriedCombination | None = None
     proof: Proof | None = None
     ablation: tuple[Share, ...] = ()
     proof_again: Proof | None = None

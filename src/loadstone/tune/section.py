@@ -29,7 +29,7 @@ from loadstone.tune.budget import N_S
 from loadstone.tune.evidence import Evidence, Interval
 from loadstone.tune.journal import TuningJournal
 from loadstone.tune.measured import METRICS
-from loadstone.tune.model import Outcome, Proof, Share, Trade, Trial, Tuned
+from loadstone.tune.model import Outcome, Proof, Share, Trade, TriedCombination, Tuned
 from loadstone.tune.space import Pairs, Setting, Space, words
 from loadstone.tune.tuning import ALPHA, PROOF_ALPHA
 
@@ -413,7 +413,7 @@ def _trials(tuned: Tuned) -> Table:
     return Table("Tried", columns, tuple(rows), caption)
 
 
-def _ranked(trials: tuple[Trial, ...]) -> list[Trial]:
+def _ranked(trials: tuple[TriedCombination, ...]) -> list[TriedCombination]:
     return sorted(trials, key=lambda one: -one.evidence.mean if one.evidence else math.inf)
 
 
@@ -426,12 +426,12 @@ def _ratio(evidence: Evidence | None, alpha: float) -> tuple[str, str]:
     return f"{found.gain:.3f}", f"{found.low:.3f} to {found.high:.3f}"
 
 
-def _drawn(trials: tuple[Trial, ...]) -> list[tuple[str, Evidence]]:
+def _drawn(trials: tuple[TriedCombination, ...]) -> list[tuple[str, Evidence]]:
     ranked = ((words(one.changes), one.evidence) for one in _ranked(trials))
     return [(name, one) for name, one in ranked if one and math.isfinite(one.interval(ALPHA).high)]
 
 
-def _chart(trials: tuple[Trial, ...]) -> Chart:
+def _chart(trials: tuple[TriedCombination, ...]) -> Chart:
     drawn = _drawn(trials)
     ends, points = [], []
     for number, (_, evidence) in enumerate(drawn):

@@ -29,7 +29,7 @@ from loadstone.tune.model import (
     Share,
     Terms,
     Trade,
-    Trial,
+    TriedCombination,
     Tuned,
 )
 from loadstone.tune.propose import Proposal, Proposals
@@ -69,8 +69,8 @@ class _Racer:
     failed_runs: tuple[str, ...] = ()
 
     @property
-    def trial(self) -> Trial:
-        return Trial(
+    def trial(self) -> TriedCombination:
+        return TriedCombination(
             self.proposal.changes,
             self.proposal.origin,
             self.evidence,
