@@ -117,3 +117,15 @@ def test_of_several_backends_of_keystone_the_worst_counts():
 def test_an_algorithm_counts_without_its_parameters():
     text = TWO_KEYSTONES.replace("leastconn", "random(2)").replace("source", "random(2)")
     assert facts_of(text).values["haproxy.balance"] == "random"
+
+
+def test_a_template_stands_for_all_of_its_servers():
+    text = "listen keystone\n option httpchk\n server-template node 3 keystone:5000 maxconn 90"
+    facts = facts_of(f"{text}\n")
+    assert facts.values["haproxy.has_keystone"] is True
+    assert facts.values["haproxy.server_maxconn"] == 90
+    assert facts.values["haproxy.has_http_check"] is False
+    assert facts_of(f"{text} check\n").values["haproxy.has_http_check"] is True
+    for count, writers in (("3", 3), ("2-3", 2), ("$NODES", 1), ("1-999999999", 1000)):
+        galera = f"listen galera\n server-template node {count} database:3306 check\n"
+        assert facts_of(galera).values["haproxy.database_writers"] == writers

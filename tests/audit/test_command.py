@@ -642,7 +642,8 @@ def test_the_files_of_a_folder_of_haproxy_are_read_in_their_order(tmp_path):
     main = tmp_path / "z.cfg"
     main.write_text("global\n maxconn 40000\ndefaults\n maxconn 10000\n")
     (folder / "mariadb.cfg").write_text("listen mariadb\n server a 10.0.0.1:3306 check\n")
-    (folder / "keystone.cfg").write_text("listen keystone\n server a 10.0.0.1:5000 check\n")
+    servers = "server-template node 3 keystone:5000 maxconn 90"
+    (folder / "keystone.cfg").write_text(f"listen keystone\n {servers}\n")
     (folder / "notes.txt").write_text("listen other\n server a 10.0.0.1:3306\n")
     program = tmp_path / "haproxy"
     shutil.copy(shutil.which("sh"), program)
@@ -655,6 +656,7 @@ def test_the_files_of_a_folder_of_haproxy_are_read_in_their_order(tmp_path):
     assert files == [str(main), f"{folder}/keystone.cfg", f"{folder}/mariadb.cfg"]
     assert facts.values["haproxy.frontend_maxconn"] == 10000
     assert facts.values["haproxy.database_writers"] == 1
+    assert facts.values["haproxy.server_maxconn"] == 90
     assert facts.origins["haproxy.balance"].path == f"{folder}/keystone.cfg"
     assert facts.origins["haproxy.global_maxconn"] == SettingOrigin(str(main), 2)
 

@@ -180,8 +180,16 @@ def test_the_last_of_uwsgis_files_and_arguments_counts(arguments, processes, lin
     assert (origin and origin.line) == line
 
 
-def test_short_options_and_what_options_imply_are_read():
-    words = ("-M", "-p", "4", "-l", "2048", "-b", "65535", "--threads", "1", "--lazy-apps")
+@pytest.mark.parametrize(
+    "short",
+    [
+        ("-M", "-p", "4", "-l", "2048", "-b", "65535"),
+        ("-LMp", "4", "-l2048", "-ib65535"),
+        ("-s/run/p1.sock", "-Mp4", "-l", "2048", "-b65535"),
+    ],
+)
+def test_short_options_and_what_options_imply_are_read(short):
+    words = (*short, "--threads", "1", "--lazy-apps")
     facts = facts_of(uwsgi_with(4, *words, "--mount=/=keystone.wsgi"), "").facts
     assert facts.values["uwsgi.master"] is True
     assert facts.values["web.processes"] == 4

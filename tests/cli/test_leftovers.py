@@ -1,11 +1,18 @@
 """What a killed run left in its cloud is not forgotten."""
 
 import json
+from contextlib import nullcontext
+from types import SimpleNamespace
 
 import pytest
 import realistic
+from fake_keystone import PASSWORD, FakeKeystone
+from fake_server import serving
 
+from loadstone.diagnosis.demand import Setup
 from loadstone.keystone.journal import JOURNAL
+from loadstone.lab import remote_lab
+from loadstone.lab.lab_host import RemoteDeployment
 from loadstone.store.store import Store
 
 
@@ -83,3 +90,26 @@ def test_clean_of_a_run_whose_lab_is_gone_says_what_that_means(loadstone, left_b
     assert loadstone("results", "delete", left_behind).returncode == 2
     assert loadstone("results", "delete", left_behind, "--force").returncode == 0
     assert loadstone("results", "show", left_behind).returncode == 2
+
+
+def test_clean_reaches_a_lab_on_another_host(at_once, left_behind, tmp_path, monkeypatch):
+    journal = tmp_path / "results" / "runs" / left_behind / JOURNAL
+    journal.write_text(journal.read_text().replace("OS_*", "--lab far"))
+    monkeypatch.setenv("LOADSTONE_HOME", str(tmp_path))
+    record = remote_lab.RemoteRecord("far", "host-2", "tcp://127.0.0.1:9", None, without_tls=True)
+    remote_lab.keep(record)
+    fake = FakeKeystone()
+    fake.add("domains", f"loadstone-{left_behind}")
+    with serving(fake.handler()) as url:
+        variables = {
+            "OS_AUTH_URL": f"{url}/v3",
+            "OS_USERNAME": "admin",
+            "OS_PASSWORD": PASSWORD,
+            "OS_USER_DOMAIN_ID": "default",
+        }
+        lab = RemoteDeployment("far", url, (), Setup(), variables)
+        host = SimpleNamespace(find={"far": lab}.get)
+        monkeypatch.setattr(remote_lab, "connected", lambda *_, **__: nullcontext(host))
+        ended = at_once("results", "clean", left_behind)
+    assert ended.returncode == 0, ended.stderr
+    assert fake.names("domains") == []

@@ -44,6 +44,31 @@ def test_the_role_may_be_chosen(fake, access, journal, said):
         assert fake.grants == {(user.project_id, user.id, "r-reader")}
 
 
+@pytest.mark.parametrize(
+    ("known", "found"),
+    [
+        (("_member_", "Member"), "Member"),
+        (("_member_", "admin"), "_member_"),
+        (("_member_", "Member", "member"), "member"),
+    ],
+)
+def test_the_default_role_may_be_written_otherwise_as_in_rally(
+    fake, access, journal, said, known, found
+):
+    fake.roles = {f"r-{name}": name for name in known}
+    with users(access, RUN, UsersSettings(), journal, said.append) as (user,):
+        assert fake.grants == {(user.project_id, user.id, f"r-{found}")}
+
+
+def test_a_further_role_is_found_by_its_exact_name_only_as_in_rally(access, journal, said):
+    settings = UsersSettings(roles=("Reader",))
+    with (
+        pytest.raises(EnvironmentUnusable, match="has no role 'Reader'"),
+        users(access, RUN, settings, journal, said.append),
+    ):
+        pass
+
+
 def test_a_role_that_does_not_exist_names_those_that_do(fake, access, journal, said):
     settings = UsersSettings(role="_member_")
     with (

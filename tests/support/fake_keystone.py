@@ -26,6 +26,19 @@ def matches(thing, key, value):
     return thing.get(key) == value
 
 
+def keeping_the_first_domain():
+    """Return a `disturb` that refuses to remove the first domain that anyone removes."""
+    removed = []
+
+    def disturb(method, path):
+        if method == "DELETE" and path.startswith("/v3/domains/"):
+            removed.append(path)
+            return 403 if path == removed[0] else None
+        return None
+
+    return disturb
+
+
 class FakeKeystone:
     """State, and a `disturb(method, path) -> status | None` that stands before every call."""
 

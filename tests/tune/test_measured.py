@@ -29,7 +29,7 @@ from loadstone.tune.model import (
     Phase,
     Proof,
     Trade,
-    Trial,
+    TriedCombination,
     Tuned,
 )
 from loadstone.tune.section import Shown, report_of
@@ -59,7 +59,7 @@ def begun() -> Begun:
 def test_without_a_proof_no_gain_is_printed(tmp_path: Path) -> None:
     """Not even a gain of 1, which was measured nowhere."""
     journal = TuningJournal(tmp_path / "ID/comparisons.jsonl", begun())
-    winner = Trial((("cache", "memcached"),), "search", Evidence(0.1, 0.01, 4))
+    winner = TriedCombination((("cache", "memcached"),), "search", Evidence(0.1, 0.01, 4))
     tuned = Tuned(Outcome(Evidence(0.0, 0.01, 6)), (winner,), winner)
     [section] = report_of(Shown(tuned, journal)).sections
     assert (section.answer.text, section.answer.unit, section.answer.value) == (
@@ -119,7 +119,10 @@ def test_a_gain_of_a_single_pair_has_no_interval(tmp_path: Path) -> None:
     proof = Proof(changes, Outcome(evidence), evidence.interval(0.025))
     trade = Trade(("hash-rounds", "4"), evidence, evidence.interval(0.05))
     tuned = Tuned(
-        Outcome(evidence), (Trial(changes, "search", evidence),), proof=proof, trades=(trade,)
+        Outcome(evidence),
+        (TriedCombination(changes, "search", evidence),),
+        proof=proof,
+        trades=(trade,),
     )
     setting = Setting("hash-rounds", ("4",), Kind.TRADE, Change.DATA, "", "")
     asked = begun()

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Mapping
 
 import pytest
+from fake_keystone import keeping_the_first_domain
 from simulator.service import Service
 from virtual import Ended, VirtualCommandLine
 
@@ -132,29 +133,23 @@ def test_the_steps_are_shown_if_the_last_comparison_fails(loadstone: VirtualComm
     assert f"its comparison with {VERSIONS[1]} failed" in found["sentence"]
 
 
-def test_what_a_step_leaves_in_its_cloud_is_said_at_the_end(
-    loadstone: VirtualCommandLine,
+@pytest.mark.parametrize("is_removed", [True, False], ids=["removed", "lab stays"])
+def test_what_a_step_leaves_is_said_at_the_end_unless_its_lab_was_removed(
+    loadstone: VirtualCommandLine, monkeypatch: pytest.MonkeyPatch, *, is_removed: bool
 ) -> None:
     """One domain of the first comparison stays, and so the answer does not end with 0."""
-    removed = list[str]()
-
-    def keep_the_first_domain(method: str, path: str) -> int | None:
-        if method == "DELETE" and path.startswith("/v3/domains/"):
-            removed.append(path)
-            return 403 if path == removed[0] else None
-        return None
-
-    loadstone.fake.disturb = keep_the_first_domain
+    monkeypatch.setattr("loadstone.lab.deployment.is_here", lambda _: not is_removed)
+    loadstone.fake.disturb = keeping_the_first_domain()
     releases = [f"--release={one}" for one in VERSIONS[2:5]]
     words = ("bisect", *releases, *SHORT[:-1], "--users=2", "--json=out.json")
-    lab = slow_since(VERSIONS[4], 1.3)
+    lab, code = slow_since(VERSIONS[4], 1.3), 0 if is_removed else 1
     for more in ((), ("--resume",)):  # which measures nothing: what was left is still there
         ended = loadstone(*words, *more, lab=lab)
         data = json.loads((loadstone.home / "out.json").read_text())
-        assert (ended.code, data["exit_code"]) == (1, 1), ended.stderr
+        assert (ended.code, data["exit_code"]) == (code, code), ended.stderr
         assert data["bisection"]["first_bad"] == VERSIONS[4]
         printed = " ".join(ended.stdout.split())
-        assert printed.count("is left; remove it: loadstone results clean 20") == 1
+        assert printed.count("is left; remove it: loadstone results clean 20") == code
 
 
 @pytest.mark.parametrize(

@@ -500,6 +500,17 @@ def test_more_users_than_a_directory_has_are_refused(loadstone: VirtualCommandLi
     assert ended.engine.plans[0].columns["user_name"] == ("user-0", "user-1")
 
 
+def test_the_users_of_a_directory_that_a_task_uses_are_counted(
+    loadstone: VirtualCommandLine,
+) -> None:
+    known = tuple(User(f"u{n}", f"user-{n}", "pw", "p", "p", "d", "d") for n in range(3))
+    (loadstone.home / "task.yaml").write_text(TASK)
+    words = ("capacity", "--budget=60s", "--json=-", "--task=task.yaml", "--workload=1")
+    ended = loadstone(*words, service=STEADY, users=known)
+    assert ended.code == 0, ended.stderr
+    assert only(ended.data)["parameters"]["users"] == "3"
+
+
 def test_a_scenario_for_which_an_option_is_missing_does_not_end_the_others(
     loadstone: VirtualCommandLine,
 ) -> None:

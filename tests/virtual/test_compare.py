@@ -12,6 +12,7 @@ from xml.etree import ElementTree as Xml
 import pytest
 from binomial import most_failures
 from documents import only
+from fake_keystone import keeping_the_first_domain
 from simulator.engine import VirtualEngine
 from simulator.service import Service
 from virtual import Ended, VirtualCommandLine
@@ -25,6 +26,7 @@ SHORT = ("--seconds=2", "--concurrency=6", "--pairs=12")
 WRONG = 0.05  # share of comparisons that may state a difference where there is none
 A = Service(workers=2, capacity_rps=40.0)
 BROKEN = Service(error_share=0.5)
+LEFT = "is left; remove it: loadstone results clean 20"
 
 
 def compared(
@@ -415,3 +417,21 @@ def test_a_dry_run_of_several_is_one_document(loadstone: VirtualCommandLine) -> 
     assert ended.code == 0
     assert len(ended.data["runs"]) == 2
     assert not ended.engine.plans
+
+
+def test_what_a_run_left_in_a_removed_lab_is_not_left(loadstone: VirtualCommandLine) -> None:
+    loadstone.fake.disturb = keeping_the_first_domain()
+    words = ("compare", "--with=workers=1", "--with=workers=2", *SHORT, "--users=2")
+    ended = loadstone(*words, lab=lambda settings: times(float(settings["workers"])))
+    assert ended.code == 0, ended.stderr
+    assert LEFT not in " ".join(ended.stdout.split())
+    assert "has left nothing: its target was removed with all data" in ended.stderr
+    assert loadstone("results", "show", "latest").code == 0
+
+
+def test_what_a_run_left_in_a_cloud_is_left(loadstone: VirtualCommandLine) -> None:
+    loadstone.fake.disturb = keeping_the_first_domain()
+    words = ("compare", "--cloud=a", "--cloud=b", *SHORT, "--users=2")
+    ended = loadstone(*words, clouds={"a": A, "b": times(1.3)})
+    assert ended.code == 1, ended.stderr
+    assert " ".join(ended.stdout.split()).count(LEFT) == 1

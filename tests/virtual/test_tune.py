@@ -163,6 +163,23 @@ def test_combinations_that_do_not_start_are_findings(
     assert any(first_line in one["text"] for one in found["statements"])
 
 
+def test_what_a_failed_comparison_measured_can_be_found_afterwards(
+    loadstone: VirtualCommandLine, space: Path
+) -> None:
+    def lab(settings: Mapping[str, str]) -> Service:
+        return Service(error_share=0.5) if settings["cache"] == "memcached" else lab_of()(settings)
+
+    found = only(tuned(loadstone, space, lab))
+    [path] = loadstone.home.glob("home/results/tunings/*/comparisons.jsonl")
+    kept = {one.name for one in loadstone.home.glob("home/results/runs/*")}
+    failed = [one for one in found["trials"] if one["failure"]]
+    assert failed
+    for one in failed:
+        assert len(one["failed_runs"]) == 4  # of two attempts
+        assert kept.issuperset(one["failed_runs"])
+        assert all(run_id in path.read_text() for run_id in one["failed_runs"])
+
+
 @pytest.mark.parametrize(
     ("problem", "message"),
     [
@@ -258,3 +275,12 @@ def test_a_dry_run_shows_the_space_and_measures_nothing(
     assert "about 17 combinations of 17 in 600 min" in ended.stdout
     assert not ended.engine.plans
     assert not list(loadstone.home.glob("home/results/tunings/*"))
+
+
+def test_a_dry_run_shows_a_condition_of_many_numbers_as_their_range(
+    loadstone: VirtualCommandLine,
+) -> None:
+    ended = loadstone("tune", "--dry-run")
+    assert ended.code == 0, ended.stderr
+    assert "only where nodes is 2 to 16" in ended.stdout
+    assert "only where database is mariadb or postgres" in ended.stdout

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from fake_keystone import keeping_the_first_domain
 from simulator.service import Service
 from virtual import Ended, VirtualCommandLine
 
@@ -104,15 +105,7 @@ def test_the_gain_of_a_setting_is_proven_and_the_settings_are_put_back(cloud: Co
 
 @pytest.mark.processes
 def test_what_a_tuning_leaves_in_its_cloud_is_no_success(cloud: Commanded) -> None:
-    removed = list[str]()
-
-    def keep_the_first_domain(method: str, path: str) -> int | None:
-        if method == "DELETE" and path.startswith("/v3/domains/"):
-            removed.append(path)
-            return 403 if path == removed[0] else None
-        return None
-
-    cloud.loadstone.fake.disturb = keep_the_first_domain
+    cloud.loadstone.fake.disturb = keeping_the_first_domain()
     ended = cloud.tuned("--yes-change-this-target", "--users=2", "--budget=10m")
     assert (ended.code, ended.data["exit_code"]) == (1, 1), ended.stderr
     shown = cloud.loadstone("tune", f"--resume={ended.data['tuning_id']}")

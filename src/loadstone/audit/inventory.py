@@ -17,7 +17,7 @@ _WITH_PORT = re.compile(r"((?:[^:[\]]|\[[^\]]*\])+):(\d+)")  # an IPv6 address h
 
 
 @dataclass(slots=True)
-class _Group:
+class _HostGroup:
     """A group of an inventory."""
 
     variables: dict[str, str] = field(default_factory=dict)
@@ -30,10 +30,10 @@ class _Inventory:
     """Hosts with their own variables, and groups; a file may name a group several times."""
 
     hosts: Hosts = field(default_factory=dict)
-    groups: dict[str, _Group] = field(default_factory=dict)
+    groups: dict[str, _HostGroup] = field(default_factory=dict)
 
-    def group(self, name: str) -> _Group:
-        return self.groups.setdefault(name, _Group())
+    def group(self, name: str) -> _HostGroup:
+        return self.groups.setdefault(name, _HostGroup())
 
     def add(self, group: str, host: str, variables: dict[str, str]) -> None:
         self.hosts.setdefault(host, {}).update(variables)

@@ -407,7 +407,15 @@ def _show_dry_run(begun: "Begun", to: TextIO | None) -> None:
 
 
 def _conditions(when: "tuple[tuple[str, tuple[str, ...]], ...]") -> str:
-    return " and ".join(f"{name} is {' or '.join(values)}" for name, values in when)
+    return " and ".join(f"{name} is {_any_of(values)}" for name, values in when)
+
+
+def _any_of(values: tuple[str, ...]) -> str:
+    """Return "2 to 16" for whole numbers in a row, else each value."""
+    numbers = [int(one) for one in values if one.isdecimal()]
+    if len(numbers) == len(values) > 2 and numbers == [*range(numbers[0], numbers[-1] + 1)]:
+        return f"{numbers[0]} to {numbers[-1]}"
+    return " or ".join(values)
 
 
 def _show(report: "Report", options: TuneOptions) -> int:

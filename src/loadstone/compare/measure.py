@@ -47,14 +47,21 @@ from loadstone.result.observer import Display
 from loadstone.run.backend import REAL, Backend
 from loadstone.run.exit_code import left_by
 from loadstone.run.flow import hidden, run_on
+from loadstone.run.temporary import gone_with_target
 from loadstone.search.model import Measure, TrialRequest
 from loadstone.store.store import Store
 from loadstone.system.redaction import secrets_of_environment
 from loadstone.target.choice import TargetChoice
 from loadstone.target.target import Target
-from loadstone.workload.model import MAX_RATE_RPS, MeasurementConfig, MeasurementGroup, RunConfig
+from loadstone.workload.model import (
+    MAX_RATE_RPS,
+    MeasurementConfig,
+    MeasurementGroup,
+    RunConfig,
+    new_run_id,
+)
 from loadstone.workload.policy import Interleaved
-from loadstone.workload.searchable import Searchable
+from loadstone.workload.searchable import USERS, Searchable
 
 PAIRED = "comparison"  # parameter: the label that both runs of a comparison share
 WARM_UP = "warm-up"  # purpose of the first trial, which is not compared
@@ -129,6 +136,7 @@ class ComparisonConfig:
     max_rate_rps: float = MAX_RATE_RPS  # limit of a closed loop
     warm_up_s: float = 0.0  # of the first trial in turns, if that is longer than the others
     label: str = field(default_factory=lambda: secrets.token_hex(4))
+    run_ids: tuple[str, str] = field(default_factory=lambda: (new_run_id(), new_run_id()))
 
     @property
     def is_paced(self) -> bool:
@@ -218,7 +226,7 @@ def run_config(
             *config.parameters,
             *searched.parameters,
             ("load of a trial", config.load_words),
-            ("users", searched.users),
+            (USERS, searched.users),
             ("HTTP", config.placement.http),
         ),
     )
@@ -244,6 +252,7 @@ def run_config(
         tags=config.tags,
         max_rate_rps=max(config.max_rate_rps, rate_rps),
         expected_facts=side.expected,
+        run_id=config.run_ids[number],
     )
 
 
@@ -259,8 +268,15 @@ def measure(
     Raises MeasurementInvalid if the load generator was the limit or iterations failed; the trials
     so far are in the store.
     """
+    choices = [side.target for side in config.sides]
+    temporary_a, temporary_b = (
+        gone_with_target(choice, run_id, store, display.say)
+        for choice, run_id in zip(choices, config.run_ids, strict=True)
+    )
     with (
-        undone_target(config.sides[0].target, display.say, connected=backend.connected) as a,
+        temporary_a,
+        temporary_b,
+        undone_target(choices[0], display.say, connected=backend.connected) as a,
         _other(a, config, display, backend) as b,
     ):
         known = config.searched.secrets | a.secrets | b.secrets | secrets_of_environment()
@@ -272,7 +288,8 @@ def measure(
             if config.is_in_turns:
                 targets = knowing_each_other(a, b, display.say)
             with targets as sides:
-                return _Session(config, sides, hiding, display, sending).measure()
+                found = _Session(config, sides, hiding, display, sending).measure()
+    return replace(found, left=left_by(store.location, config.run_ids))
 
 
 def _other(
@@ -314,9 +331,7 @@ class _Session:
         if self.found is None:
             raise AssertionError("a comparison has at least one pair")
         a, b = (memory_mb(target.members) for target in self.targets)
-        both = (run_a, runs[0])
-        left = left_by(self.store.location, [run.run_id for run in both])
-        return MeasuredComparison(self.found, both, (a, b), self.where, left)
+        return MeasuredComparison(self.found, (run_a, runs[0]), (a, b), self.where)
 
     def _run(self, number: int, carry: Callable[[Measure], None], engine: Engine) -> Run:
         run = run_config(self.config, number, carry)

@@ -73,7 +73,7 @@ def compare_runs(
             notes += _other_rates(one, other) if rows else ()
             metrics.append((one.title, rows))
             continue
-        found = _in_pairs(one, other, criteria, _Reader(samples, (a.run_id, b.run_id)))
+        found = _in_pairs(one, other, criteria, _SamplesReader(samples, (a.run_id, b.run_id)))
         metrics.append((one.title, found.metrics if found else ()))
         statements += found.statements if found else ()
         profiled, sent = ([_first(side, purpose) for side in (one, other)] for purpose in ENDS)
@@ -197,7 +197,7 @@ def _matched(a: Run, b: Run) -> Iterator[tuple[Measurement, Measurement]]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Reader:
+class _SamplesReader:
     """Reads the samples of a trial of each run."""
 
     samples: ReadSamples
@@ -209,7 +209,7 @@ class _Reader:
 
 
 def _in_pairs(
-    a: Measurement, b: Measurement, criteria: Criteria, read: _Reader
+    a: Measurement, b: Measurement, criteria: Criteria, read: _SamplesReader
 ) -> PairComparison | None:
     known = dict(a.parameters)
     alpha = float(known.get(ERROR_RATE, criteria.alpha))

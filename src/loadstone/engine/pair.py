@@ -59,9 +59,9 @@ class Pair:
     _carried: Spilled | None = None  # of the first side
 
     @property
-    def sides(self) -> "tuple[Side, Side]":
+    def sides(self) -> "tuple[SideEngine, SideEngine]":
         """The engine of each run, the first side's first."""
-        return Side(self.engine, self._offer), Side(self.engine, self._carry_out)
+        return SideEngine(self.engine, self._offer), SideEngine(self.engine, self._carry_out)
 
     def measure(self, first: Callable[[], T], second: Callable[[], T]) -> tuple[T, T]:
         """Measure a trial of each run, whose loads take turns; each calls its engine once.
@@ -102,7 +102,7 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class SideEngine:
     """The engine of one of the two runs."""
 
     engine: PairEngine  # of both

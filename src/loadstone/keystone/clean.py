@@ -94,6 +94,15 @@ def remaining(path: Path) -> tuple[Leftover, ...]:
     return _leftovers(read(path), {})
 
 
+def forget(path: Path) -> None:
+    """Record that all that a journal lists is gone, because its cloud was removed."""
+    record = read(path)
+    if record is not None:
+        journal = Journal(path, record.run_id)
+        for thing in record.remaining:
+            _note(journal, thing)
+
+
 def list_leftovers(
     record: JournalContents | None, path: Path, leftovers: tuple[Leftover, ...], say: Say
 ) -> None:

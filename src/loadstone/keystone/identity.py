@@ -87,14 +87,18 @@ class Identity:
             )
         self._expect(f"remove {thing.kind} {thing.name}", path, "DELETE")
 
-    def role_ids(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Return the ids of roles, each name once."""
+    def role_ids(self, default: str, others: Iterable[str] = ()) -> tuple[str, ...]:
+        """Return the ids of the default role of users and of others, each once.
+
+        As in Rally, the default may be written otherwise: `member` also finds `Member` and
+        `_member_`.
+        """
         response = self.call("/roles", "GET")
         if not response.ok:
             raise self._refused("list roles", response)
         resources = self._list("list roles", response, "roles")
         roles = {str(role.get("name")): str(role["id"]) for role in resources}
-        unique = tuple(dict.fromkeys(names))
+        unique = tuple(dict.fromkeys((_written(default, roles), *others)))
         for name in unique:
             if name not in roles:
                 available = ", ".join(sorted(roles))
@@ -104,8 +108,8 @@ class Identity:
         return tuple(roles[name] for name in unique)
 
     def role_id(self, name: str) -> str:
-        """Return the id of a role."""
-        return self.role_ids((name,))[0]
+        """Return the id of a role, found as the default role is."""
+        return self.role_ids(name)[0]
 
     def domain(self, name_or_id: str) -> Resource:
         """Find a domain by id, else by name."""
@@ -385,6 +389,17 @@ class Identity:
             f"{self.access.identity_url}: could not {what}: "
             f"HTTP {response.status_code} {_message(response)}{hint}"
         )
+
+
+def _written(name: str, known: Mapping[str, str]) -> str:
+    """Return a role's name as it is written among the known ones; the name itself if none fits."""
+    lower = name.lower()
+    found = [
+        *(one for one in known if one == name),
+        *(one for one in known if one.lower() == lower),
+        *(one for one in known if one.lower().strip("_") == lower),
+    ]
+    return found[0] if found else name
 
 
 def _quoted(name: str | None) -> str:

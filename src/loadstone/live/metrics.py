@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Self
 from loadstone.engine.histogram import Histogram
 from loadstone.engine.progress import BUCKETS, bucket_end_ms
 from loadstone.live.feed import Viewer
-from loadstone.live.site import NOT_FOUND, Address, Request, Response, Routes, Site
+from loadstone.live.site import NOT_FOUND, Address, Request, Response, Routes, SiteServer
 from loadstone.live.state import HostPoint, LiveState
 from loadstone.plan.load import OpenLoad
 
@@ -46,7 +46,7 @@ class Metrics(Viewer, Routes):
         self._scraped = Event()
         self._last_s: float | None = None  # when it was scraped
         self._every_s: float | None = None  # between the last two scrapes
-        self._site = Site(where, self, "--metrics", checks_host=not is_open)
+        self._site = SiteServer(where, self, "--metrics", checks_host=not is_open)
 
     @property
     def url(self) -> str:

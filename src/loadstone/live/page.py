@@ -16,7 +16,16 @@ from typing import Protocol
 from loadstone.live import now
 from loadstone.live.board import END, Board
 from loadstone.live.feed import Viewer
-from loadstone.live.site import FORBIDDEN, HTML, NOT_FOUND, Address, Request, Response, Routes, Site
+from loadstone.live.site import (
+    FORBIDDEN,
+    HTML,
+    NOT_FOUND,
+    Address,
+    Request,
+    Response,
+    Routes,
+    SiteServer,
+)
 from loadstone.live.state import LiveState
 from loadstone.report import html
 from loadstone.report.section import Report
@@ -60,7 +69,7 @@ class LivePage(Viewer, Routes):
         self._over = Event()
         self._stopping = Lock()
         self._is_stopped = False
-        self._site = Site(where, self, "--live", tls)
+        self._site = SiteServer(where, self, "--live", tls)
         self._thread = Thread(target=self._render_on, name="live page", daemon=True)
         self._thread.start()
 

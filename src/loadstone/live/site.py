@@ -99,7 +99,7 @@ class Routes(Protocol):
         """Answer a request; `origin` is the server's own, as a browser writes it."""
 
 
-class Site(ThreadingHTTPServer):
+class SiteServer(ThreadingHTTPServer):
     """Serves routes in threads from its creation to `close`."""
 
     daemon_threads = True
@@ -195,7 +195,7 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = PATIENCE_S
     server_version = "loadstone"
     sys_version = ""
-    server: Site
+    server: SiteServer
 
     def do_GET(self) -> None:
         self._answer()

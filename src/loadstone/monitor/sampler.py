@@ -44,7 +44,7 @@ class _Watched:
 
 
 @dataclass(slots=True)
-class _Group:
+class _SourceGroup:
     """Sources that one thread reads one after the other."""
 
     watched: list[_Watched]
@@ -64,16 +64,16 @@ class Monitor:
         self._over = threading.Event()
         self._missing: list[Missing] = []
         self._cpu_s = 0.0
-        self._groups: list[_Group] = []
+        self._groups: list[_SourceGroup] = []
         self._threads: list[threading.Thread] = []
         near = [one for one in sources if not one.is_remote]
         far = [[one] for one in sources if one.is_remote]
         for group in filter(None, (near, *far)):
             self._begin(group)
 
-    def _begin(self, sources: Sequence[Source]) -> _Group:
+    def _begin(self, sources: Sequence[Source]) -> _SourceGroup:
         """Read sources one after the other in a thread of their own."""
-        group = _Group([_Watched(one) for one in sources])
+        group = _SourceGroup([_Watched(one) for one in sources])
         thread = threading.Thread(target=self._loop, args=(group,), daemon=True, name="monitor")
         self._groups.append(group)
         self._threads.append(thread)
@@ -126,7 +126,7 @@ class Monitor:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _loop(self, group: _Group) -> None:
+    def _loop(self, group: _SourceGroup) -> None:
         due_s = time.monotonic()
         while group.watched and not self._over.is_set():
             self._read(group)
@@ -134,7 +134,7 @@ class Monitor:
             due_s = max(due_s + self._every_s, time.monotonic())
             self._over.wait(max(due_s - time.monotonic(), 0.0))
 
-    def _read(self, group: _Group) -> None:
+    def _read(self, group: _SourceGroup) -> None:
         with group.busy:
             began_s = time.thread_time()
             now_s = time.time()
@@ -148,7 +148,7 @@ class Monitor:
                 readings.append(Reading("monitor", "cpu_seconds_total", self._cpu_s, "s"))
                 self._recorder.add(now_s, readings)
 
-    def _read_one(self, group: _Group, watched: _Watched) -> list[Reading]:
+    def _read_one(self, group: _SourceGroup, watched: _Watched) -> list[Reading]:
         try:
             readings = list(watched.source.read())
         except Exception as problem:  # a monitor never ends a run

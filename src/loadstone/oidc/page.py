@@ -66,13 +66,13 @@ class Page:
 
 def read_page(html: str) -> Page:
     """Read a page."""
-    reader = _Reader(html)
-    reader.feed(html)
-    reader.close()
-    return Page(tuple(reader.forms), " ".join(reader.texts))
+    parser = _FormParser(html)
+    parser.feed(html)
+    parser.close()
+    return Page(tuple(parser.forms), " ".join(parser.texts))
 
 
-class _Reader(HTMLParser):
+class _FormParser(HTMLParser):
     def __init__(self, html: str) -> None:
         super().__init__()
         self._lines = html.split("\n")

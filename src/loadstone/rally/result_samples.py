@@ -17,7 +17,7 @@ MOST_ACTIONS = 250
 
 
 @dataclass(slots=True)
-class Table:
+class SampleTable:
     """Rows in the order of their ends, times in ns since the first iteration's start."""
 
     start_s: float

@@ -18,7 +18,7 @@ from loadstone.engine.outcome import Outcome
 from loadstone.engine.samples import Samples
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.rally import result_hooks
-from loadstone.rally.result_samples import Table
+from loadstone.rally.result_samples import SampleTable
 from loadstone.rally.task.spec import masked_settings
 from loadstone.result.model import Environment, Measurement, Run
 from loadstone.result.task_workload import TaskWorkload
@@ -228,7 +228,7 @@ def _created_s(task: _Task) -> float:
 def _measurement(subtask: str, workload: Mapping[str, Any]) -> tuple[Measurement, Samples]:
     given = _given(workload)
     data = workload["data"]
-    table = Table.of(data)
+    table = SampleTable.of(data)
     samples, actions = table.samples(), table.actions()
     computed = compute_stats(samples, actions)
     load_s = duration_s(workload["load_duration"], "load_duration")

@@ -423,6 +423,7 @@ class ProofData(_Part):
     pairs: int
     failure: str | None
     runs: list[str]
+    failed_runs: list[str] = Field(description="of attempts that gave no evidence")
 
 
 class TuningData(_Measured):
@@ -442,7 +443,8 @@ class TuningData(_Measured):
     trades: list[dict[str, Any]] = Field(description="never gains; `--with-trades`")
     lines: list[dict[str, Any]] = Field(description="of files: `file`, `section`, `line`")
     trials: list[dict[str, Any]] = Field(
-        description="of the search: `changes`, `from`, `ratio`, `pairs`, `rounds`, `failure`"
+        description="of the search: `changes`, `from`, `ratio`, `pairs`, `rounds`, `failure`, "
+        "`failed_runs`"
     )
     capacities: dict[str, Any] | None = Field(
         description="N of a search of each: `default` and `changed` with `rate_rps`, `low_rps`, "

@@ -51,7 +51,7 @@ def trends(
 
 
 @dataclass(slots=True)
-class _Reader:
+class _RunReader:
     """Reads runs, and remembers which it read last."""
 
     run_of: Callable[[str], Run]
@@ -69,7 +69,7 @@ def _readable(
     say: Callable[[str], None],
 ) -> Trend | None:
     """Return the trend of the runs that can be read; None without any."""
-    reader = _Reader(run_of)
+    reader = _RunReader(run_of)
     while runs:
         try:
             return _trend(config_id, runs, reader)

@@ -33,6 +33,7 @@ from loadstone.result.model import BESIDE, TAG, Environment, Measurement, Run
 from loadstone.result.observer import Display
 from loadstone.run import resume
 from loadstone.run.backend import REAL, Backend
+from loadstone.run.temporary import gone_with_target
 from loadstone.run.trials import Trials
 from loadstone.search.model import Capacity
 from loadstone.search.repeats import combined
@@ -43,6 +44,7 @@ from loadstone.target.choice import NamedTarget, TargetChoice, secrets_of
 from loadstone.target.target import Target
 from loadstone.workload.generator import Load
 from loadstone.workload.model import MeasurementConfig, MeasurementGroup, RunConfig
+from loadstone.workload.searchable import OWN_USER, USERS
 
 
 def run(config: RunConfig, store: Store, display: Display, backend: Backend = REAL) -> Run:
@@ -54,6 +56,7 @@ def run(config: RunConfig, store: Store, display: Display, backend: Backend = RE
         _require_fleet_possible(config)
     with (
         hidden(secrets, store, display) as hiding,
+        gone_with_target(config.target, config.run_id, store, display.say),
         undone_target(
             config.target, display.say, config.fault_commands, backend.connected
         ) as target,
@@ -229,6 +232,7 @@ class _Flow:
     def _measure(self, config: MeasurementConfig, actors: Actors | None) -> None:
         began_s = self._now_s()
         target, say = self.target, self.display.say
+        self._keep_users(actors)
         with (
             config.generator.prepared(target, self.maker, actors, say) as load,
             self._fault_runner.hold(config.held, say),
@@ -248,6 +252,18 @@ class _Flow:
         notes = target.explain(self.present) if config.goal is not None else ()
         beside = tuple(f"measured at the same time as {name}" for name in target.beside)
         self._keep(notes=(*notes, *beside, *self._remaining_capacity(config, capacity)))
+
+    def _keep_users(self, actors: Actors | None) -> None:
+        """Store the number of users if they exist already, which only the target tells."""
+        if actors is None or actors.are_own:
+            return
+        count = str(len(actors.users))
+        parameters = tuple(
+            (name, count if name == USERS and text != OWN_USER else text)
+            for name, text in self.present.parameters
+        )
+        if parameters != self.present.parameters:
+            self._keep(parameters=parameters)
 
     def _carry_out(self, config: MeasurementConfig, load: Load) -> Capacity | None:
         """Make the trials that the load policy requests."""

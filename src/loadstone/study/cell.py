@@ -36,7 +36,7 @@ from loadstone.workload.model import MeasurementConfig, MeasurementGroup, RunCon
 from loadstone.workload.oidc import OidcSearched
 from loadstone.workload.policy import Fixed
 from loadstone.workload.requests import Requests
-from loadstone.workload.searchable import Searchable
+from loadstone.workload.searchable import OWN_USER, USERS, Searchable
 from loadstone.workload.task import TaskTerms, task_groups
 
 # max_rate_rps of the study file applies to Keystone, not to the reference service.
@@ -166,7 +166,7 @@ def _step(step: ClosedLoopStep, users: int, widest: int) -> MeasurementConfig:
         ("iterations", str(step.iterations)),
         ("at once", str(step.concurrency)),
         ("load time at most", f"{step.at_most_s:g} s"),
-        ("users", str(users or "the target's own")),
+        (USERS, str(users or OWN_USER)),
     )
     return MeasurementConfig(
         record=Record(

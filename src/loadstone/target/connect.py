@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from loadstone.cloud import (
     Access,
+    Cloud,
     connect,
     from_environment,
     require_permission,
@@ -24,11 +25,12 @@ from loadstone.oidc import target as oidc
 from loadstone.oidc.client import Client
 from loadstone.oidc.target import OidcIssuer
 from loadstone.result.model import LAB
-from loadstone.target.choice import NamedTarget, OwnLab, WebService, cloud_of
+from loadstone.target.choice import NamedTarget, OwnLab, WebService, cloud_of, place_of
 from loadstone.target.target import Explain, Target
 
 if TYPE_CHECKING:
     from loadstone.lab.deployment import Deployment
+    from loadstone.lab.remote_lab import LabPlace
 
 Say = Callable[[str], None]
 
@@ -36,16 +38,28 @@ Say = Callable[[str], None]
 @contextmanager
 def connected(choice: NamedTarget, say: Say) -> Iterator[Target]:
     """Connect to the chosen target; one that is not loopback needs the user's permission."""
-    if choice.lab is not None:
+    place = place_of(choice)
+    if choice.lab is None:
+        cloud = cloud_of(choice)
+    elif place is not None:
+        cloud = _cloud_of_lab(choice.lab, place)
+    else:
         from loadstone.lab.deployment import find
 
         with connected_lab(find(choice.lab), say, beyond_loopback=choice.beyond_loopback) as target:
             yield with_users(target, choice.users_file)
         return
-    cloud = cloud_of(choice)
     require_permission(cloud, choice.beyond_loopback)
     with connect(cloud, say, beyond_loopback=choice.beyond_loopback) as access:
         yield with_users(Target(access, federation=choice.federation), choice.users_file)
+
+
+def _cloud_of_lab(name: str, place: "LabPlace") -> Cloud:
+    """Return a lab on another host, which tells its credentials."""
+    from loadstone.lab import remote_lab
+
+    with remote_lab.connected(place, is_alone=False) as host:
+        return from_environment(host.find(name).variables, f"--lab {name}")
 
 
 @contextmanager

@@ -119,7 +119,8 @@ class TuningJournal:
     @property
     def runs(self) -> tuple[str, ...]:
         """The runs of the comparisons that have ended."""
-        return tuple(run_id for one in self._ended() for run_id in one.outcome.runs)
+        outcomes = [one.outcome for one in self._ended()]
+        return tuple(run_id for one in outcomes for run_id in (*one.runs, *one.failed_runs))
 
     def _ended(self) -> list[_Ended]:
         _, *lines = _lines(self.path)

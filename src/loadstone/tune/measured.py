@@ -5,7 +5,7 @@ commands before each trial.
 """
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from math import log
@@ -17,7 +17,6 @@ from loadstone.compare.measure import (
     ComparisonConfig,
     MeasuredComparison,
     Side,
-    SideSwitch,
     measure,
 )
 from loadstone.compare.metrics import CPU, P99, THROUGHPUT
@@ -80,11 +79,16 @@ class RealMeasure:
         is_of_lab = begun.commands is None
         if is_of_lab and again.load_s > config_of(begun, tuning_id, comparison).load_s:
             self._longer = LONGER  # or every comparison would fail first
-        return replace(again, took_s=first.took_s + again.took_s)
+        return replace(
+            again,
+            took_s=first.took_s + again.took_s,
+            failed_runs=(*first.failed_runs, *again.failed_runs),
+        )
 
     def _capacities(self, comparison: Comparison) -> Outcome:
         """Search N of both, one after the other."""
         began_s, runs = self.backend.clock.monotonic_s(), list[Run]()
+        failed_runs = list[str]()
         begun, tuning_id = self.journal.begun, self.journal.tuning_id
         failure = ""
         with self._switching(comparison) as switch:
@@ -96,6 +100,7 @@ class RealMeasure:
                     runs.append(run(config, self.store, self.display, self.backend))
                 except (EnvironmentUnusable, MeasurementInvalid) as problem:
                     failure = _first_line(problem)
+                    failed_runs += self._begun([config.run_id])
         found = [_found(one) for one in runs]
         return Outcome(
             evidence=None,
@@ -103,24 +108,26 @@ class RealMeasure:
             took_s=self.backend.clock.monotonic_s() - began_s,
             runs=tuple(one.run_id for one in runs),
             capacities=(found[0], found[1]) if len(found) > 1 else None,
+            failed_runs=tuple(failed_runs),
         )
 
     def _compared(self, comparison: Comparison, longer: float) -> Outcome:
         clock = self.backend.clock
         began_s, begun = clock.monotonic_s(), self.journal.begun
+        config = config_of(begun, self.journal.tuning_id, comparison, longer)
         starts = _Starts(self.backend)
         switched_s = 0.0
         try:
             with self._switching(comparison) as switch:
                 found = measure(
-                    config_of(begun, self.journal.tuning_id, comparison, longer, switch),
+                    replace(config, switch=switch),
                     self.store,
                     self.display,
                     replace(self.backend, connected=starts.connected),
                 )
                 switched_s = 0.0 if switch is None else switch.took_s
         except MeasurementInvalid as problem:
-            return Outcome(None, _first_line(problem), clock.monotonic_s() - began_s)
+            return self._failed(problem, config, began_s)
         except (EnvironmentUnusable, InvalidInput) as problem:
             if begun.commands is not None:
                 raise
@@ -130,9 +137,25 @@ class RealMeasure:
             # A release may refuse an option or its value. Other mistakes are the user's.
             if isinstance(problem, InvalidInput) and (not failed or starts.succeeded > 1):
                 raise
-            took_s, is_a = clock.monotonic_s() - began_s, starts.succeeded == 0
-            return Outcome(None, _first_line(problem), took_s, a_does_not_start=is_a)
+            is_a = starts.succeeded == 0
+            return self._failed(problem, config, began_s, a_does_not_start=is_a)
         return self._outcome(found, clock.monotonic_s() - began_s, switched_s)
+
+    def _failed(
+        self,
+        problem: Exception,
+        config: ComparisonConfig,
+        began_s: float,
+        *,
+        a_does_not_start: bool = False,
+    ) -> Outcome:
+        return Outcome(
+            None,
+            _first_line(problem),
+            self.backend.clock.monotonic_s() - began_s,
+            a_does_not_start=a_does_not_start,
+            failed_runs=self._begun(config.run_ids),
+        )
 
     @contextmanager
     def _switching(self, comparison: Comparison) -> Iterator[CommandSwitch | None]:
@@ -150,13 +173,17 @@ class RealMeasure:
         with switching(commands, sides, self.journal.tuning_id, connected, clock, say) as switch:
             yield switch
 
+    def _begun(self, run_ids: Sequence[str]) -> tuple[str, ...]:
+        """Return those of the runs that have begun, and so are in the store."""
+        return tuple(run_id for run_id in run_ids if self.store.folder(run_id).is_dir())
+
     def _outcome(self, found: MeasuredComparison, took_s: float, switched_s: float) -> Outcome:
         metric = METRICS[self.journal.begun.objective]
         rows = [row for row in found.comparison.metrics if row.metric == metric]
-        if not rows:
-            return Outcome(None, f"{metric.name} was not measured", took_s)
-        load_s = switched_s + _planned_s(found, is_switched=self.journal.begun.commands is not None)
         ids = (found.runs[0].run_id, found.runs[1].run_id)
+        if not rows:
+            return Outcome(None, f"{metric.name} was not measured", took_s, failed_runs=ids)
+        load_s = switched_s + _planned_s(found, is_switched=self.journal.begun.commands is not None)
         return Outcome(
             evidence=evidence_of(rows[0]),
             took_s=took_s,
@@ -174,16 +201,9 @@ def _first_line(problem: Exception) -> str:
 
 
 def config_of(
-    begun: Begun,
-    tuning_id: str,
-    comparison: Comparison,
-    longer: float = 1.0,
-    switch: SideSwitch | None = None,
+    begun: Begun, tuning_id: str, comparison: Comparison, longer: float = 1.0
 ) -> ComparisonConfig:
-    """Return a comparison to measure, with trials that are so many times as long.
-
-    `switch` changes a cloud between the trials.
-    """
+    """Return a comparison to measure, with trials that are so many times as long."""
     load, criteria = begun.load, Criteria(comparison.pairs, comparison.pairs)
     sides = (_side(begun, "a", comparison.a), _side(begun, "b", comparison.b))
     wanted = Wanted(load.scenario, False, load.users, load.arguments)
@@ -196,7 +216,6 @@ def config_of(
         metric=THROUGHPUT,  # CPU and latencies come from the same trials
         parameters=((TUNING, tuning_id), (PHASE, comparison.phase.value)),
         takes_turns=begun.commands is None,
-        switch=switch,
     )
 
 

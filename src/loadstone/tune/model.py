@@ -62,6 +62,7 @@ class Outcome:
     findings: tuple[str, ...] = ()  # rules that the audit found broken on A, most severe first
     capacities: tuple[Found, Found] | None = None  # of A and B, where they were searched
     a_does_not_start: bool = False
+    failed_runs: tuple[str, ...] = ()  # in the store, of attempts that gave no evidence
 
 
 Measure = Callable[[Comparison], Outcome]
@@ -80,7 +81,7 @@ class Terms:
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class TriedCombination:
     """A combination that the search tried, with all its evidence."""
 
     changes: Pairs
@@ -88,6 +89,7 @@ class Trial:
     evidence: Evidence | None = None
     failure: str = ""
     rounds: int = 1  # of the race that it was in
+    failed_runs: tuple[str, ...] = ()  # in the store; what was measured until it failed
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,8 +148,9 @@ class Tuned:
     """All that a tuning found."""
 
     check: Outcome
-    trials: tuple[Trial, ...]
-    winner: Trial | None = None  # of the search; None: nothing was better than the default
+    trials: tuple[TriedCombination, ...]
+    # Of the search; None: nothing was better than the default.
+    winner: TriedCombination | None = None
     proof: Proof | None = None
     ablation: tuple[Share, ...] = ()
     proof_again: Proof | None = None

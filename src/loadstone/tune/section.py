@@ -29,7 +29,7 @@ from loadstone.tune.budget import N_S
 from loadstone.tune.evidence import Evidence, Interval
 from loadstone.tune.journal import TuningJournal
 from loadstone.tune.measured import METRICS
-from loadstone.tune.model import Outcome, Proof, Share, Trade, Trial, Tuned
+from loadstone.tune.model import Outcome, Proof, Share, Trade, TriedCombination, Tuned
 from loadstone.tune.space import Pairs, Setting, Space, words
 from loadstone.tune.tuning import ALPHA, PROOF_ALPHA
 
@@ -409,13 +409,14 @@ def _trials(tuned: Tuned) -> Table:
     for one in _ranked(tuned.trials):
         seen, _ = _ratio(one.evidence, ALPHA)
         pairs = str(one.evidence.pairs) if one.evidence else "0"
-        row = Row((words(one.changes), seen, pairs, str(one.rounds), one.origin), note=one.failure)
-        rows.append(row)
+        cells = (words(one.changes), seen, pairs, str(one.rounds), one.origin)
+        runs = f" (run {', '.join(one.failed_runs)})" if one.failed_runs else ""
+        rows.append(Row(cells, note=f"{one.failure}{runs}" if one.failure else ""))
     caption = "Seen while searching, beside the default. The best of them flatters itself."
     return Table("Tried", columns, tuple(rows), caption)
 
 
-def _ranked(trials: tuple[Trial, ...]) -> list[Trial]:
+def _ranked(trials: tuple[TriedCombination, ...]) -> list[TriedCombination]:
     return sorted(trials, key=lambda one: -one.evidence.mean if one.evidence else math.inf)
 
 
@@ -426,12 +427,12 @@ def _ratio(evidence: Evidence | None, alpha: float) -> tuple[str, str]:
     return f"{found.gain:.3f}", _within(found)
 
 
-def _drawn(trials: tuple[Trial, ...]) -> list[tuple[str, Evidence]]:
+def _drawn(trials: tuple[TriedCombination, ...]) -> list[tuple[str, Evidence]]:
     ranked = ((words(one.changes), one.evidence) for one in _ranked(trials))
     return [(name, one) for name, one in ranked if one and math.isfinite(one.interval(ALPHA).high)]
 
 
-def _chart(trials: tuple[Trial, ...]) -> Chart:
+def _chart(trials: tuple[TriedCombination, ...]) -> Chart:
     drawn = _drawn(trials)
     ends, points = [], []
     for number, (_, evidence) in enumerate(drawn):
@@ -503,6 +504,7 @@ def _measurement(shown: Shown) -> dict[str, Any]:
                 **_evidence_data(one.evidence),
                 "rounds": one.rounds,
                 "failure": one.failure or None,
+                "failed_runs": list(one.failed_runs),
             }
             for one in tuned.trials
         ],
@@ -542,4 +544,5 @@ def _proof_data(proof: Proof | None) -> dict[str, Any] | None:
         "pairs": proof.outcome.evidence.pairs if proof.outcome.evidence else 0,
         "failure": proof.outcome.failure or None,
         "runs": list(proof.outcome.runs),
+        "failed_runs": list(proof.outcome.failed_runs),
     }

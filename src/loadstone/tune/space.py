@@ -215,12 +215,12 @@ def find(
             raise InvalidInput(f"--space {name}: no such file; built in is {known}")
         path = found
     place = name if is_builtin else str(path)
-    reader = _Reader(place, dict(default), cpus or os.cpu_count() or 1, is_of_lab)
+    reader = _SpaceReader(place, dict(default), cpus or os.cpu_count() or 1, is_of_lab)
     return reader.space(yaml_file.read(path, "--space"), default, kept, is_builtin=is_builtin)
 
 
 @dataclass(frozen=True, slots=True)
-class _Reader:
+class _SpaceReader:
     place: str
     default: dict[str, str]
     cpus: int

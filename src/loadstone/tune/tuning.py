@@ -29,7 +29,7 @@ from loadstone.tune.model import (
     Share,
     Terms,
     Trade,
-    Trial,
+    TriedCombination,
     Tuned,
 )
 from loadstone.tune.propose import Proposal, Proposals
@@ -67,11 +67,18 @@ class _Racer:
     evidence: Evidence | None = None
     failure: str = ""
     rounds: int = 0
+    failed_runs: tuple[str, ...] = ()
 
     @property
-    def trial(self) -> Trial:
-        proposal = self.proposal
-        return Trial(proposal.changes, proposal.origin, self.evidence, self.failure, self.rounds)
+    def trial(self) -> TriedCombination:
+        return TriedCombination(
+            self.proposal.changes,
+            self.proposal.origin,
+            self.evidence,
+            self.failure,
+            self.rounds,
+            self.failed_runs,
+        )
 
 
 @dataclass(slots=True)
@@ -177,6 +184,7 @@ class _Tuning:
         changes = racer.proposal.changes
         self.say(f"{words(changes)} ({racer.proposal.origin}), round {racer.rounds}")
         outcome = self._compared(Phase.SEARCH, (), changes, self.costs.pairs_of_round(racer.rounds))
+        racer.failed_runs += outcome.failed_runs
         if outcome.evidence is None:
             racer.failure, racer.evidence = outcome.failure, None
             self.say(f"  dropped: {outcome.failure}")

@@ -41,7 +41,7 @@ from loadstone.system.redaction import secrets_in
 from loadstone.workload.model import MAX_RATE_RPS, MeasurementConfig, MeasurementGroup
 from loadstone.workload.policy import LowLoad, Search
 from loadstone.workload.requests import Requests
-from loadstone.workload.searchable import USUAL, Searchable, Sending
+from loadstone.workload.searchable import OWN_USER, USERS, USUAL, Searchable, Sending
 
 ARG = "--arg"
 BY_ENGINE = "Authenticate.keystone, KeystoneBasic.*, HttpRequests.*"
@@ -73,7 +73,7 @@ class Searched:
     def users(self) -> str:
         """Return the number of users as text."""
         if self.most_existing == 0:
-            return "the target's own"
+            return OWN_USER
         return str(self._users) if self._users is not None else "none"
 
     @property
@@ -348,7 +348,7 @@ def _search(searched: Searchable, terms: SearchTerms, number: int) -> Measuremen
         ("load time at most", f"{budget_s:.0f} s"),
         ("highest rate allowed", f"{terms.max_rate_rps:g}/s"),
         ("connections allowed", f"{settings.max_connections:,}"),
-        ("users", searched.users),
+        (USERS, searched.users),
         ("HTTP", terms.placement.http),
         ("objectives", str(search_goal) if searched.rules else objectives),
         *((("SLA rules not applied", ", ".join(left_out)),) if left_out else ()),

@@ -14,7 +14,7 @@ from loadstone.search.model import TrialRequest
 from loadstone.workload.capacity import SearchTerms, search_group
 from loadstone.workload.model import MAX_RATE_RPS, MeasurementConfig, MeasurementGroup
 from loadstone.workload.policy import Repeats
-from loadstone.workload.searchable import Searchable, Sending
+from loadstone.workload.searchable import USERS, Searchable, Sending
 
 LEAST_REQUESTS = 50  # in the baseline: fewer do not show what is normal
 OBSERVE_S = 20.0  # after a fault ...
@@ -199,7 +199,7 @@ def _measurement(
         ("load", f"{rate_rps:.3g}/s{share} for {seconds:.0f} s, {times}"),
         ("fault at", f"{terms.baseline_s:.3g} s"),
         ("time-out", f"{terms.timeout_s:g} s"),
-        ("users", searched.users),
+        (USERS, searched.users),
         ("HTTP", terms.placement.http),
         *((("connections", "one for each iteration"),) if fault.verb is Verb.EXPIRE else ()),
     )

@@ -8,6 +8,9 @@ from loadstone.keystone.contexts.model import Context
 from loadstone.plan.model import Limits, Placement, Retries
 from loadstone.workload.generator import LoadGenerator
 
+USERS = "users"  # parameter: the number of users that the load is of
+OWN_USER = "the target's own"  # its value for the user that the target was given with
+
 
 @dataclass(frozen=True, slots=True)
 class Sending:

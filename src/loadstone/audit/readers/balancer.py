@@ -1,6 +1,7 @@
 """Facts of haproxy."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from loadstone.audit.document import Document
@@ -15,6 +16,10 @@ READS = re.compile(
 )
 # Algorithms of `balance` that spread the requests of one client (LB-02).
 EVEN = ("roundrobin", "leastconn", "static-rr", "random")
+
+# `server-template web 3 ...` and `server-template web 1-3 ...`: the number of servers, or a range.
+TEMPLATE = re.compile(r"(?:(\d{1,9})-)?(\d{1,9})")
+MOST_SERVERS = 1000  # of a template that are counted
 
 SECTIONS = (
     *("global", "defaults", "frontend", "backend", "listen"),
@@ -108,8 +113,21 @@ def _blocks(files: tuple[File, ...]) -> Blocks:
                 found.append(_begun(fields, origin, found))
             elif found:
                 last = found[-1]
-                found[-1] = replace(last, lines=(*last.lines, (origin, fields)))
+                lines = [(origin, words) for words in _of_template(fields)]
+                found[-1] = replace(last, lines=(*last.lines, *lines))
     return tuple(found)
+
+
+def _of_template(fields: list[str]) -> Iterator[list[str]]:
+    """Yield a line; of a `server-template`, a line for each of its servers."""
+    match fields:
+        case ["server-template", prefix, count, *rest]:
+            found = TEMPLATE.fullmatch(count)  # None: a variable of its environment
+            first, last = (int(one or 1) for one in found.groups()) if found else (1, 1)
+            for index in range(first, min(last + 1, first + MOST_SERVERS)):
+                yield ["server", f"{prefix}{index}", *rest]
+        case _:
+            yield fields
 
 
 def _begun(fields: list[str], origin: SettingOrigin, before: list[_Block]) -> _Block:

@@ -39,6 +39,7 @@ SHORT = {
     "-p": "processes",
     "-t": "harakiri",
 }
+WITHOUT_VALUE = "acLhimMrT"  # short options (uwsgi 2.0, core/uwsgi.c); all others take a value
 IMPLIED_BY = {"master": "stats", "enable-threads": "threads"}
 FALSE = ("false", "off", "no", "0")  # of a switch; any other value switches it on
 SWITCHES = ("master", "lazy-apps", "lazy", "enable-threads", "thunder-lock")  # need no value
@@ -278,7 +279,8 @@ def _settings(files: tuple[File, ...], master: SeenProcess) -> IniSettings:
 def _in_order(files: tuple[File, ...], master: SeenProcess) -> Iterator[_Setting]:
     """Yield settings as uWSGI reads them: files without --ini come after all arguments."""
     left = list(files)
-    for word, following in pairwise((*master.arguments, "")):
+    words = (one for word in master.arguments for one in _apart(word))
+    for word, following in pairwise((*words, "")):
         option, _, value = word.partition("=")
         if option == "--ini":
             for file in [one for one in left if one.named == (value or following)]:
@@ -294,6 +296,20 @@ def _of_file(file: File) -> Iterator[_Setting]:
     found = sections.settings((file,))
     for key, value in found.values.items():
         yield key, value, found.origins[key]
+
+
+def _apart(word: str) -> Iterator[str]:
+    """Yield short options apart, as getopt reads them: -M, -p and 4 of `-Mp4`."""
+    if not re.match("-[A-Za-z]", word):
+        yield word
+        return
+    letters = word[1:]
+    while letters:
+        letter, letters = letters[0], letters[1:]
+        yield f"-{letter}"
+        if letters and letter not in WITHOUT_VALUE:
+            yield letters
+            return
 
 
 def _option(word: str) -> str | None:

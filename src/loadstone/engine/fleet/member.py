@@ -61,7 +61,7 @@ class Member:
         self.client = client
         self.clock = clock or SkewedClock()
         self._last_call_s = time.monotonic()
-        self._part: _Part | None = None
+        self._part: _LoadPart | None = None
         _reserve(self)
 
     @property
@@ -82,7 +82,7 @@ class Member:
     def prepare(self, plan: Plan) -> None:
         """Prepare a part of a load."""
         self.abandon()
-        self._part = _Part(plan, lambda: self.is_held)
+        self._part = _LoadPart(plan, lambda: self.is_held)
         self._last_call_s = time.monotonic()  # preparing may have taken long
 
     def start(self, at_ns: int) -> None:
@@ -118,7 +118,7 @@ class Member:
         self.abandon()
         _release(self)
 
-    def _current(self) -> "_Part":
+    def _current(self) -> "_LoadPart":
         if self._part is None:
             raise AssertionError("nothing is prepared")
         return self._part
@@ -130,7 +130,7 @@ def network() -> str:
     return f"{boot}/{Path('/proc/self/ns/net').stat().st_ino}"
 
 
-class _Part:
+class _LoadPart:
     """One part of a load; a separate thread waits for its end.
 
     Rows are kept in memory until the client polls, which it does several times a second.

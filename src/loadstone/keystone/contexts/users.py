@@ -137,7 +137,7 @@ class _Maker:
     @classmethod
     def prepared(cls, identity: Identity, settings: UsersSettings, journal: Journal) -> Self:
         """Look up roles and domains, and create the run's own domain if needed."""
-        roles = identity.role_ids((settings.role, *settings.roles))
+        roles = identity.role_ids(settings.role, settings.roles)
         own = None
         if settings.project_domain is None or settings.user_domain is None:
             own = _create(
