@@ -92,6 +92,7 @@ def test_clean_of_a_run_whose_lab_is_gone_says_what_that_means(loadstone, left_b
     assert loadstone("results", "show", left_behind).returncode == 2
 
 
+@pytest.mark.processes
 def test_clean_reaches_a_lab_on_another_host(at_once, left_behind, tmp_path, monkeypatch):
     journal = tmp_path / "results" / "runs" / left_behind / JOURNAL
     journal.write_text(journal.read_text().replace("OS_*", "--lab far"))
