@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from simulator.families import draw
-from simulator.service import Change, Crowding, Service
+from simulator.service import Bursts, Change, Crowding, Service
 from simulator.simulator import Simulator
 
 from loadstone.analysis.goal import Goal, goal
@@ -351,6 +351,20 @@ def test_a_bucket_that_emptied_is_no_change_of_the_service(index: int) -> None:
     assert capacity.rate_rps == pytest.approx(service.limiter.rate_rps, rel=0.02)
     assert any("until a limiter's bucket is empty" in word for word in capacity.words)
     assert not any("changed" in word for word in capacity.words)
+
+
+@pytest.mark.parametrize(("quiet_s", "seed"), [(35.0, 0), (35.0, 2), (55.0, 0), (55.0, 3)])
+def test_a_service_that_changes_again_and_again_has_no_n(quiet_s: float, seed: int) -> None:
+    """Another program takes a third of the capacity for half of the time."""
+    others = Bursts(quiet_s, quiet_s - 5, quiet_s, slower=0.6)
+    capacity, _ = found(replace(QUIET, bursts=others), budget_s=285.0, seed=seed)
+    assert capacity.rate_rps is None
+    assert capacity.causes == (Cause.DRIFT,)
+    assert any("times, and may change again" in word for word in capacity.words)
+    assert capacity.low_rps is not None
+    assert capacity.high_rps is not None
+    assert capacity.low_rps < 50.0 / 1.6 * 1.05
+    assert capacity.high_rps > 50.0 * 0.98
 
 
 @pytest.mark.parametrize("at_s", [7.0, 9.0, 12.0])
