@@ -30,6 +30,10 @@ def test_workers_that_are_idle_at_the_end_of_a_turn_do_not_count(workers: int, l
     assert rate(found, found, length, alone_s)[0] == pytest.approx(workers / REQUEST_S, rel=0.01)
 
 
+def test_the_requests_in_flight_are_those_that_begin_before_one_ends() -> None:
+    assert turns(2, 8).in_flight == 8
+
+
 def test_one_worker_is_never_idle() -> None:
     found = turns(1, 8)
     assert rate(found, found, 8, (REQUEST_S, REQUEST_S)) == rate(found, found, 8)

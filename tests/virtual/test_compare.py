@@ -72,6 +72,17 @@ def test_a_service_with_more_workers_is_as_much_faster_as_its_n(
     assert fmean(ratios) == pytest.approx(workers, rel=0.04)
 
 
+def test_a_service_that_serves_all_that_is_in_flight_may_not_be_full(
+    loadstone: VirtualCommandLine,
+) -> None:
+    wide = Service(workers=16, capacity_rps=320.0, variation=0.2)
+    words = ("--concurrency=8", "--seconds=2", "--pairs=8")
+    for other, idle in ((wide, True), (A, False)):
+        [ended] = compared(loadstone, A, other, 1, *words)
+        shown = " ".join(loadstone("compare", *ended.data["runs"]).stdout.split())
+        assert ("B served all 8 in flight at once, and may not have been full" in shown) is idle
+
+
 def test_no_difference_is_stated_between_equal_services(loadstone: VirtualCommandLine) -> None:
     answers = [throughput(one)["answer"] for one in compared(loadstone, A, A, 4)]
     assert len([one for one in answers if one in ("faster", "slower")]) <= most_failures(4, WRONG)

@@ -13,6 +13,7 @@ to gain less than they do.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil, exp
+from statistics import fmean
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,7 @@ TRIMMED = 0.1  # share of the pairs of requests that is left out at each end (Yu
 TURN_S = 0.15  # of a turn with several in flight: short against noise, long against its tail
 FEWEST_FOR_ORDER = 40  # pairs of turns for a statement on their order
 ROUNDS = 4  # of a fixed-point iteration that converges within a few per mille in two
+NEARLY_ALL = 0.95  # share of the requests in flight
 SURE = 0.99
 LEAST_TOLD = 0.01  # share; a smaller effect of the order is not told
 
@@ -39,6 +41,7 @@ class Turns:
     took_ns: NDArray[np.int64]  # from its first iteration's start to its last one's end
     # For how long 1, 2, ... iterations were left in flight at the end, shape (n, iterations - 1).
     left_ns: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int64))
+    in_flight: int = 0  # at the start of a turn
 
     def __len__(self) -> int:
         return len(self.took_ns)
@@ -59,7 +62,10 @@ def turns_of(samples: Samples, length: int) -> Turns:
     is_complete = (ends >= 0).all(axis=1)
     first = starts.min(axis=1)[is_complete]
     in_order = np.sort(ends[is_complete], axis=1)
-    return Turns(first, in_order[:, -1] - first, np.diff(in_order, axis=1)[:, ::-1])
+    began_before = (starts[is_complete] < in_order[:, :1]).sum(axis=1)
+    in_flight = int(np.median(began_before)) if len(first) else 0
+    left_ns = np.diff(in_order, axis=1)[:, ::-1]
+    return Turns(first, in_order[:, -1] - first, left_ns, in_flight)
 
 
 def turn_length(workers: int, slowest_s: float) -> int:
@@ -195,8 +201,24 @@ def order_effect(duets: Sequence[Duet]) -> OrderEffect | None:
     return OrderEffect(exp(middle) - 1, exp(middle - reach) - 1, exp(middle + reach) - 1)
 
 
+def not_full(duets: Sequence[Duet]) -> str:
+    """Name the sides that served all that was in flight at once; empty if there is none."""
+    alone_s = request_s(duets)
+    several = [one for one in duets if one.length > 1 and one.pairs]
+    if alone_s is None or not several:
+        return ""
+    rates = [rate(*one.turns, one.length, alone_s) for one in several]
+    idle, in_flight = [], 0
+    for name, side in (("A", 0), ("B", 1)):
+        in_flight = several[-1].turns[side].in_flight
+        at_once = fmean(both[side] for both in rates) * alone_s[side]
+        if at_once >= NEARLY_ALL * in_flight:
+            idle.append(name)
+    return f"{' and '.join(idle)} served all {in_flight} in flight at once" if idle else ""
+
+
 def statements(duets: Sequence[Duet]) -> Iterator[str]:
-    """Say how the trials took turns, and whether the order mattered."""
+    """Say how the trials took turns, whether both were full, and whether the order mattered."""
     single = sum(one.pairs for one in duets if one.length == 1)
     if single:
         yield f"{single:,} pairs of requests, one at a time."
@@ -204,6 +226,11 @@ def statements(duets: Sequence[Duet]) -> Iterator[str]:
     if several:
         count = sum(one.pairs for one in several)
         yield f"{count:,} pairs of turns of {several[0].length} iterations with several in flight."
+    if idle := not_full(duets):
+        yield (
+            f"{idle}, and may not have been full: with more --concurrency, throughput may be "
+            "higher."
+        )
     for kind in (several, [one for one in duets if one.length == 1]):
         effect = order_effect(kind)
         if effect and (effect.low > LEAST_TOLD or effect.high < -LEAST_TOLD):
