@@ -124,6 +124,9 @@ def test_a_tuning_that_was_interrupted_goes_on_where_it_ended(
     results.write_bytes(b"no database")
     shown = loadstone("tune", f"--resume={tuning_id}", "--json=-", lab=lab)
     assert (shown.code, shown.data) == (0, whole.data)  # a tuning that has ended needs none
+    page = loadstone("tune", f"--resume={tuning_id}", "--html=-", lab=lab)
+    assert page.stdout.lower().startswith("<!doctype html>")
+    assert page.stdout.endswith("</html>\n")  # and no table
     results.write_bytes(kept)
     path.with_name("result.json").unlink()
     replayed = loadstone("tune", f"--resume={tuning_id}", "--json=-", lab=lab)
