@@ -2,6 +2,7 @@
 
 import json
 from contextlib import nullcontext
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -9,6 +10,7 @@ import realistic
 from fake_keystone import PASSWORD, FakeKeystone
 from fake_server import serving
 
+from loadstone.cli.report import reports_of
 from loadstone.diagnosis.demand import Setup
 from loadstone.keystone.journal import JOURNAL
 from loadstone.lab import remote_lab
@@ -64,6 +66,16 @@ def test_a_report_names_the_store_in_which_the_command_finds_the_run(
     assert at_once("report", "-o", "page.html", "--store", "other").returncode == 0
     assert command in (tmp_path / "page.html").read_text()
     assert command in at_once("results", "delete", left_behind, "--store", "other").stderr
+
+
+def test_a_run_under_way_is_shown_without_its_journal(loadstone, tmp_path):
+    with Store.open(tmp_path / "results") as store:
+        result = replace(realistic.keystone()[0], status="running")
+        journal = store.begin(result) / JOURNAL
+        journal.symlink_to("elsewhere")  # cannot be read, like that of another user
+        [shown] = reports_of(store, (result.run_id,), reads_samples=False)
+        assert shown.title == "Results so far"
+    assert loadstone("results", "show", result.run_id).returncode == 0
 
 
 def test_clean_says_that_the_cloud_is_out_of_reach(loadstone, left_behind):

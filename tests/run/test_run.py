@@ -8,6 +8,8 @@ from xml.etree import ElementTree as Xml
 import pytest
 from documents import workloads
 
+from loadstone.cli.stdout import ReaderGone
+
 ISSUE = """
 version: 2
 title: Tokens
@@ -52,6 +54,16 @@ def test_a_task_is_carried_out_and_nothing_is_left_in_the_cloud(loadstone, fake,
         assert head in told.stdout
     assert "failure_rate" in told.stdout
     assert fake.names("users") == fake.names("projects") == fake.names("domains") == []
+
+
+def test_a_reader_that_has_gone_costs_no_file(loadstone, write, monkeypatch, tmp_path):
+    def gone(*_):
+        raise ReaderGone
+
+    monkeypatch.setattr("loadstone.report.terminal.show", gone)
+    files = ("--json=a", "--junit=b", "--rally-json=c")
+    assert loadstone("run", write(ISSUE), *files).returncode == 141
+    assert {"a", "b", "c"} <= {path.name for path in tmp_path.iterdir()}
 
 
 def test_an_iteration_is_what_its_name_says(loadstone, fake, write):

@@ -74,6 +74,8 @@ def test_n_of_both_is_searched_if_there_is_time(loadstone: VirtualCommandLine, s
     assert of_both["default"]["rate_rps"] == pytest.approx(100.0, rel=0.03)
     assert of_both["changed"]["rate_rps"] == pytest.approx(125.0, rel=0.03)
     assert len(of_both["runs"]) == 2
+    listed = loadstone("results", "list", "--json=-").data
+    assert {one["origin"] for one in listed if one["run_id"] in of_both["runs"]} == {"tune"}
     [told] = [one["text"] for one in found["facts"] if one["label"] == "N"]
     assert "with the default" in told
 
@@ -122,6 +124,9 @@ def test_a_tuning_that_was_interrupted_goes_on_where_it_ended(
     results.write_bytes(b"no database")
     shown = loadstone("tune", f"--resume={tuning_id}", "--json=-", lab=lab)
     assert (shown.code, shown.data) == (0, whole.data)  # a tuning that has ended needs none
+    page = loadstone("tune", f"--resume={tuning_id}", "--html=-", lab=lab)
+    assert page.stdout.lower().startswith("<!doctype html>")
+    assert page.stdout.endswith("</html>\n")  # and no table
     results.write_bytes(kept)
     path.with_name("result.json").unlink()
     replayed = loadstone("tune", f"--resume={tuning_id}", "--json=-", lab=lab)

@@ -28,7 +28,8 @@ def report_of_stored(
     from loadstone.report.sections.run import report_of
     from loadstone.run.exit_code import leftovers
 
-    is_clean = not leftovers(store, run.run_id)
+    # A run removes things at its end, and until then only its own user can read its journal.
+    is_clean = run.status == "running" or not leftovers(store, run.run_id)
     return report_of(run, samples_of, prefix, store.location.option, is_clean=is_clean)
 
 

@@ -260,13 +260,15 @@ def _carried_out(
 
     def show_formats(result: "Run", report: "Report") -> None:
         is_free = write_formats(report, options["to"], junit=options["junit"])
-        if is_free and is_stdout_free(rally_json):
-            print_report(report)
-        if rally_json is not None:
-            from loadstone.rally.export import as_rally
+        try:
+            if rally_json is not None:
+                from loadstone.rally.export import as_rally
 
-            samples_of = partial(store.samples, result.run_id)
-            write_json(as_rally(result, samples_of), rally_json)
+                samples_of = partial(store.samples, result.run_id)
+                write_json(as_rally(result, samples_of), rally_json)
+        finally:
+            if is_free and is_stdout_free(rally_json):
+                print_report(report)
 
     with open_store(options["location"]) as store:
         return carry_out(config, backend, store, show_formats)

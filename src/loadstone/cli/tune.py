@@ -2,7 +2,6 @@
 
 import os
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, TypedDict, Unpack
 
 import click
@@ -11,7 +10,7 @@ from loadstone.cli.choose import PERMISSION, UNDONE_ANYWAY, backend_of, once, re
 from loadstone.cli.dry_run import DRY_RUN, show_dry_run
 from loadstone.cli.duration import Number, Span
 from loadstone.cli.output import command_line, print_report, write_formats
-from loadstone.cli.stored import JSON, STORE, OutputFile, is_stdout_free, open_store
+from loadstone.cli.stored import JSON, STORE, OutputFile, is_stdout_free, open_store, write
 from loadstone.cli.watching import watching, watching_options
 from loadstone.keystone.scenarios import SCENARIOS
 
@@ -419,11 +418,12 @@ def _any_of(values: tuple[str, ...]) -> str:
 
 
 def _show(report: "Report", options: TuneOptions) -> int:
+    page = options["page"]
     is_free = write_formats(report, options["to"], options["markdown"])
-    if options["page"] is not None:
+    if page is not None:
         from loadstone.report import html
 
-        html.write((report,), Path(options["page"].name))
-    if is_free:
+        write(html.render(report), page)
+    if is_free and is_stdout_free(page):
         print_report(report)
     return report.exit_code

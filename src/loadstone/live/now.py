@@ -7,7 +7,7 @@ from functools import partial
 from loadstone.live.state import HostPoint, LiveState, LoadState, Point
 from loadstone.plan.load import OpenLoad
 from loadstone.report import figures, trial_figures
-from loadstone.report.chart import Band, Chart, ChartSeries, MarkedSpan, Tone
+from loadstone.report.chart import Band, Chart, ChartSeries, MarkedSpan, Tone, with_data
 from loadstone.report.section import (
     Answer,
     Certainty,
@@ -37,7 +37,7 @@ def section(state: LiveState) -> Section:
         certainty=UNDER_WAY,
         figures=tuple(_figures(state)),
         facts=tuple(_facts(state)),
-        charts=tuple(chart for chart in _charts(state) if any(one.data for one in chart.series)),
+        charts=with_data(_charts(state)),
         tables=tuple(_tables(state)),
         listings=(Transcript("Messages", "\n".join(state.messages)),) if state.messages else (),
     )

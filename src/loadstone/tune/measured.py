@@ -240,7 +240,7 @@ def _search_of(begun: Begun, tuning_id: str, letter: str, changes: Pairs) -> Run
     [search] = group.measurements
     record = replace(search.record, parameters=(*about, *search.record.parameters))
     group = replace(group, measurements=(replace(search, record=record),))
-    return RunConfig(kind="capacity", target=side.target, groups=(group,), command=begun.command)
+    return RunConfig(kind="tune", target=side.target, groups=(group,), command=begun.command)
 
 
 def _found(one: Run) -> Found:

@@ -19,7 +19,7 @@ from loadstone.target.choice import TargetChoice
 from loadstone.workload.generator import LoadGenerator
 from loadstone.workload.policy import LoadPolicy
 
-Kind = Literal["capacity", "task", "study", "demo", "compare", "fault", "hit"]
+Kind = Literal["capacity", "task", "study", "demo", "compare", "fault", "hit", "tune"]
 MAX_RATE_RPS = 5000.0
 
 
