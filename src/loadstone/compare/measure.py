@@ -51,7 +51,7 @@ from loadstone.run.temporary import gone_with_target
 from loadstone.search.model import Measure, TrialRequest
 from loadstone.store.store import Store
 from loadstone.system.redaction import secrets_of_environment
-from loadstone.target.choice import TargetChoice
+from loadstone.target.choice import TargetChoice, secrets_of
 from loadstone.target.target import Target
 from loadstone.workload.model import (
     MAX_RATE_RPS,
@@ -273,22 +273,22 @@ def measure(
         gone_with_target(choice, run_id, store, display.say)
         for choice, run_id in zip(choices, config.run_ids, strict=True)
     )
+    known = config.searched.secrets | secrets_of_environment()
+    known = known.union(*map(secrets_of, choices))
     with (
+        hidden(known, store, display) as hiding_known,  # in errors while connecting, too
         temporary_a,
         temporary_b,
         undone_target(choices[0], display.say, connected=backend.connected) as a,
         _other(a, config, display, backend) as b,
+        hidden(a.secrets | b.secrets, hiding_known, display) as hiding,
+        backend.sending_from(config.fleet, (a, b), display.say) as sending,
     ):
-        known = config.searched.secrets | a.secrets | b.secrets | secrets_of_environment()
-        with (
-            hidden(known, store, display) as hiding,
-            backend.sending_from(config.fleet, (a, b), display.say) as sending,
-        ):
-            targets: AbstractContextManager[tuple[Target, Target]] = nullcontext((a, b))
-            if config.is_in_turns:
-                targets = knowing_each_other(a, b, display.say)
-            with targets as sides:
-                found = _Session(config, sides, hiding, display, sending).measure()
+        targets: AbstractContextManager[tuple[Target, Target]] = nullcontext((a, b))
+        if config.is_in_turns:
+            targets = knowing_each_other(a, b, display.say)
+        with targets as sides:
+            found = _Session(config, sides, hiding, display, sending).measure()
     return replace(found, left=left_by(store.location, config.run_ids))
 
 
