@@ -19,6 +19,8 @@ from loadstone.target.choice import OwnLab
 ERROR_RATE = 0.025  # chance of any false "faster" or "slower" among the cells in turns of a study
 FEWEST_PAIRS = 8  # of trials, before the answer counts
 TRIAL_S = 3.0
+LEAST_WARM_UP_S = 10.0  # a turn of each side, on a worker that takes 0.6 s for a login
+FLEET = "the loads of a fleet cannot take turns: ratios are those of the repeats"
 LEAST_IN_FLIGHT = 8
 OF_EACH_WORKER = 2  # requests in flight, so that no worker waits for one
 
@@ -67,9 +69,7 @@ def comparison_of(
     study: Study, study_id: str, pair: CellPair, command: str, tags: Tags = ()
 ) -> ComparisonConfig:
     """Return the comparison of a pair of cells, each on a lab of its own."""
-    measurement = study.measurement
-    if not isinstance(measurement, SearchMeasurement):
-        raise AssertionError("only the cells of a search take turns")
+    measurement = search_of(study)
     cells = (pair.base, pair.other)
     labs = [settings.read(cell.settings) for cell in cells]
     names = (pair.comparison.base, pair.comparison.other)
@@ -90,5 +90,19 @@ def comparison_of(
         tags=tags,
         parameters=(("study", f"{study_id}, in turns"), ("cells", str(pair))),
         max_rate_rps=measurement.max_rate_rps,
-        warm_up_s=2 * measurement.warm_up_of(labs[0].service),  # half of it for each side
+        warm_up_s=warm_up_s(measurement, pair),
     )
+
+
+def search_of(study: Study) -> SearchMeasurement:
+    """Return the search of a study whose cells take turns."""
+    if not isinstance(study.measurement, SearchMeasurement):
+        raise AssertionError("only the cells of a search take turns")
+    return study.measurement
+
+
+def warm_up_s(measurement: SearchMeasurement, pair: CellPair) -> float:
+    """Return the seconds of load before the trials that count."""
+    service = settings.read(pair.base.settings).service
+    # Each side has half of it.
+    return max(LEAST_WARM_UP_S, 2 * measurement.warm_up_of(service))
