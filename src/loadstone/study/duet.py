@@ -47,16 +47,15 @@ def cell_pairs(study: Study) -> tuple[CellPair, ...]:
     """
     if not study.pairs_in_turns:
         return ()
-    own = [cell for cell in study.cells if not cell.is_reference]
-    found = [
-        (one, base, other)
-        for one in study.comparisons
-        for base in own
-        for other in own
-        if (base.level(one.factor), other.level(one.factor)) == (one.base, one.other)
-        and base.others(one.factor) == other.others(one.factor)
-        and _load(base) == _load(other)
-    ]
+    by_levels = {cell.levels: cell for cell in study.cells if not cell.is_reference}
+    found = []
+    for one in study.comparisons:
+        for base in by_levels.values():
+            if base.level(one.factor) != one.base:
+                continue
+            other = by_levels.get(base.levels_with(one.factor, one.other))
+            if other is not None and _load(base) == _load(other):
+                found.append((one, base, other))
     first = len(study.cells) * study.repeats + 1
     return tuple(CellPair(number, *pair) for number, pair in enumerate(found, first))
 
