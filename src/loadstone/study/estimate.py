@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import assert_never
 
+from loadstone.compare.measure import ALONE_S
 from loadstone.keystone.scenarios import named
 from loadstone.keystone.scenarios.model import GROUPS, TREE_PROJECTS, Need
 from loadstone.lab.hashing import DEFAULT_ROUNDS
@@ -58,7 +59,7 @@ def pair_s(study: Study, pair: CellPair) -> float:
     measurement = search_of(study)
     cells = (pair.base, pair.other)
     made_s = sum(OVERHEAD_S + _users_s(measurement.users, cell) for cell in cells)
-    return made_s + warm_up_s(measurement, pair) + study.pairs_in_turns * TRIAL_S
+    return made_s + warm_up_s(measurement, pair) + study.pairs_in_turns * (TRIAL_S + ALONE_S)
 
 
 def turn_s(study: Study, cell: Cell) -> float:
