@@ -395,3 +395,5 @@ def test_a_pair_of_cells_is_loaded_within_the_limits_of_the_study():
     assert narrow.criteria.alpha == wide.criteria.alpha == 0.025 / 2
     names = [side.target.name for side in narrow.sides]
     assert names == ["study-id-a", "study-id-b"]
+    cold = study(TURNS)
+    assert [comparison_of(cold, "id", pair, "").warm_up_s for pair in cell_pairs(cold)] == [10, 10]

@@ -2,7 +2,7 @@ import io
 import json
 import re
 from dataclasses import replace
-from math import exp, log, sqrt
+from math import exp, inf, log, nan, sqrt
 
 import pytest
 from rich.console import Console
@@ -11,19 +11,28 @@ from study_files import TWO_BY_TWO, result_of, stretch_of
 from loadstone.analysis.holm import adjusted
 from loadstone.analysis.interval import of_logs
 from loadstone.analysis.model import Cause
-from loadstone.compare.answer import Answer
+from loadstone.compare.answer import Answer, MetricComparison
+from loadstone.compare.metrics import THROUGHPUT
 from loadstone.monitor.usage import Usage
 from loadstone.report import html, markdown, schema, terminal
 from loadstone.report.console import console
 from loadstone.report.data import as_data
-from loadstone.result.model import Environment
+from loadstone.result.model import LAB_HOST, Environment
 from loadstone.search.model import Capacity
 from loadstone.study import journal, raw, read, wording
+from loadstone.study.duet import FLEET, cell_pairs
 from loadstone.study.figure import Estimate
+from loadstone.study.journal import ThroughputRatio
 from loadstone.study.order import turns
 from loadstone.study.read import StudySource
 from loadstone.study.section import report_of
-from loadstone.study.table import TurnOutcome, differences, rows
+from loadstone.study.table import (
+    RatioOutcome,
+    TurnOutcome,
+    differences,
+    level_of_tests,
+    rows,
+)
 
 STUDY = StudySource("mine.yaml", TWO_BY_TWO).study(quick=False)
 QUICK = StudySource("mine.yaml", TWO_BY_TWO).study(quick=True)
@@ -413,6 +422,53 @@ def test_repeats_of_different_software_are_named(tmp_path):
     assert all(label in line for label in labels.values())
     same = measured({("apache", "2"): [10.0, 10.0, 10.0]})
     assert not [one for one in report_of(begun, same).statements if "software" in one.text]
+
+
+TURNS = TWO_BY_TWO.replace("pairs_in_turns: 0\n", "")
+THREE_EACH = {
+    ("apache", "1"): [10.0, 10.0, 10.0], ("nginx", "1"): [12.0, 11.9, 12.1],
+    ("apache", "2"): [10.0, 10.0, 10.0], ("nginx", "2"): [12.0, 11.9, 12.1],
+}  # fmt: skip
+
+
+def test_cells_that_share_no_load_leave_the_whole_error_rate_to_the_repeats():
+    levels = "{a: {scenario: issue}, b: {scenario: validate}}"
+    text = f"title: t\nfactors: {{what: {levels}}}\ncompare: [{{factor: what, levels: [a, b]}}]\n"
+    apart = StudySource("mine.yaml", text).study(quick=False)
+    in_turns = StudySource("mine.yaml", TURNS).study(quick=False)
+    assert level_of_tests(apart) == level_of_tests(STUDY) == 0.05
+    assert level_of_tests(in_turns) == 0.025
+
+
+def test_a_ratio_of_too_few_pairs_in_turns_has_no_interval(tmp_path):
+    source = StudySource("mine.yaml", TURNS)
+    found, study = measured(THREE_EACH), source.study(quick=False)
+    [pair, _] = cell_pairs(study)
+    row = MetricComparison(THROUGHPUT, 10.0, 12.0, 1.2, 0.0, inf, 1, Answer.UNKNOWN, nan)
+    in_turns = [RatioOutcome(pair, ThroughputRatio(("a", "b"), row))]
+    begun = journal.begin(tmp_path, source, quick=False, seed=1)
+    data = json.loads(json.dumps(as_data(report_of(begun, found, in_turns)), allow_nan=False))
+    first = data["differences"][0]
+    assert (first["low"], first["high"], first["answer"]) == (None, None, "unknown")
+    assert first["words"] == "nginx/apache = 1.2, 1 pair in turns (workers 1)"
+
+
+def test_a_study_on_lab_hosts_is_not_told_to_go_on_here(tmp_path):
+    source = StudySource("mine.yaml", TURNS)
+    in_turns = [RatioOutcome(pair, None) for pair in cell_pairs(source.study(quick=False))]
+    begun = journal.begin(tmp_path, source, quick=False, seed=1)
+    here = measured(THREE_EACH)
+    away = [replace(one, result=on_host(one.result)) for one in here]
+    said, said_here = (
+        [one.text for one in report_of(begun, found, in_turns).statements] for found in (away, here)
+    )
+    assert any("2 of 2 ratios were not measured in turns; go on:" in one for one in said_here)
+    assert FLEET in said
+    assert not [one for one in said if "--resume" in one]
+
+
+def on_host(run):
+    return replace(run, environment=replace(run.environment, target=((LAB_HOST, "far"),)))
 
 
 def test_two_repeats_show_that_they_are_too_few_for_an_interval():

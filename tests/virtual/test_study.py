@@ -253,3 +253,39 @@ def test_cells_that_cannot_be_loaded_in_turns_keep_the_ratio_of_their_repeats(
     assert [row["run_ids"] for row in again.data["measurements"]] == [
         row["run_ids"] for row in ended.data["measurements"]
     ]
+
+
+def test_cells_that_are_equally_fast_show_no_difference_in_turns(
+    loadstone: VirtualCommandLine,
+) -> None:
+    """The error of a single request's time is common to all pairs, so it must be small."""
+
+    def alike(_: Mapping[str, str]) -> Service:
+        return Service(workers=4, capacity_rps=40.0, variation=0.2)
+
+    text = IN_TURNS.replace("pairs_in_turns: 12", "pairs_in_turns: 24")
+    for seed in range(4):
+        ended = loadstone(*begin(loadstone, text), lab=alike, seed=seed)
+        [found] = ended.data["differences"]
+        assert found["answer"] not in ("faster", "slower")
+        assert found["ratio"] == pytest.approx(1.0, abs=0.02)
+
+
+def test_why_a_pair_of_cells_does_not_start_is_kept_without_secrets(
+    loadstone: VirtualCommandLine,
+) -> None:
+    began = []
+
+    def refused_in_turns(settings: Mapping[str, str]) -> Service:
+        began.append(settings)
+        if len(began) > 2:  # after the two cells
+            raise EnvironmentUnusable(f"no such user: {settings['conf.ldap.password']}")
+        return by_workers(settings)
+
+    text = f"{IN_TURNS}settings: {{conf.ldap.password: hunter2hunter2}}\n"
+    ended = loadstone(*begin(loadstone, text), lab=refused_in_turns)
+    assert ended.code == 3
+    [journal] = loadstone.home.rglob("cells.jsonl")
+    kept = journal.read_text()
+    assert "no such user: " in kept
+    assert "hunter2hunter2" not in kept + ended.stdout + ended.stderr

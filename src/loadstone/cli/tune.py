@@ -220,6 +220,7 @@ def tune(ctx: click.Context, **options: Unpack[TuneOptions]) -> None:
 
 def _begun(options: TuneOptions) -> "Begun":
     """Return the tuning that the options ask for; InvalidInput if it cannot prove anything."""
+    from loadstone.compare.measure import ALONE_S
     from loadstone.tune.journal import Begun, Load
     from loadstone.tune.measured import DEFAULT_BESIDE_ITSELF, config_of
     from loadstone.tune.model import Objective
@@ -227,7 +228,7 @@ def _begun(options: TuneOptions) -> "Begun":
 
     commands = _commands(options)
     space, kept = _space(options) if commands is None else _space_of_variables(options)
-    pair_s = options["seconds"] + PAIR_OVERHEAD_S
+    pair_s = options["seconds"] + ALONE_S + PAIR_OVERHEAD_S
     if commands is not None:
         pair_s = 2 * (2 * options["seconds"] + CHANGE_S) + PAIR_OVERHEAD_S
     begun = Begun(

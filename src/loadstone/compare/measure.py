@@ -51,7 +51,7 @@ from loadstone.run.temporary import gone_with_target
 from loadstone.search.model import Measure, TrialRequest
 from loadstone.store.store import Store
 from loadstone.system.redaction import secrets_of_environment
-from loadstone.target.choice import TargetChoice
+from loadstone.target.choice import TargetChoice, secrets_of
 from loadstone.target.target import Target
 from loadstone.workload.model import (
     MAX_RATE_RPS,
@@ -69,7 +69,7 @@ WARM_UP = "warm-up"  # purpose of the first trial, which is not compared
 # engine held iterations back says less: in a closed loop some are, long before the service idles.)
 # In turns, the end of each turn has fewer in flight, so that less than the highest rate completes.
 NEAR_CEILING = 0.9
-ALONE_S = 1.0  # of single requests, where throughput alone is compared
+ALONE_S = 1.0  # of single requests in each round, where throughput alone is compared
 FEWEST_TURNS = 2.5  # pairs of turns that a trial has time for, however slow the service
 SIDE = "side"  # parameter: the name of the run's side
 ROLE = "compared as"  # parameter: "A" or "B"
@@ -273,22 +273,22 @@ def measure(
         gone_with_target(choice, run_id, store, display.say)
         for choice, run_id in zip(choices, config.run_ids, strict=True)
     )
+    known = config.searched.secrets | secrets_of_environment()
+    known = known.union(*map(secrets_of, choices))
     with (
+        hidden(known, store, display) as hiding_known,  # in errors while connecting, too
         temporary_a,
         temporary_b,
         undone_target(choices[0], display.say, connected=backend.connected) as a,
         _other(a, config, display, backend) as b,
+        hidden(a.secrets | b.secrets, hiding_known, display) as hiding,
+        backend.sending_from(config.fleet, (a, b), display.say) as sending,
     ):
-        known = config.searched.secrets | a.secrets | b.secrets | secrets_of_environment()
-        with (
-            hidden(known, store, display) as hiding,
-            backend.sending_from(config.fleet, (a, b), display.say) as sending,
-        ):
-            targets: AbstractContextManager[tuple[Target, Target]] = nullcontext((a, b))
-            if config.is_in_turns:
-                targets = knowing_each_other(a, b, display.say)
-            with targets as sides:
-                found = _Session(config, sides, hiding, display, sending).measure()
+        targets: AbstractContextManager[tuple[Target, Target]] = nullcontext((a, b))
+        if config.is_in_turns:
+            targets = knowing_each_other(a, b, display.say)
+        with targets as sides:
+            found = _Session(config, sides, hiding, display, sending).measure()
     return replace(found, left=left_by(store.location, config.run_ids))
 
 
@@ -437,16 +437,19 @@ class _Session:
         """Return the loads whose metric has no answer yet; all of them for the first rounds."""
         found, criteria = self.found, self.config.criteria
         if self.config.metric is not None:
-            wanted = [one for one in loads if _metric(one) == self.config.metric] or loads
-            # Throughput needs to know once how long a single request takes.
-            return loads if found is None and self.config.metric == THROUGHPUT else wanted
-        if found is None or found.pairs < criteria.fewest_pairs or not found.metrics:
+            open_metrics = {self.config.metric}
+        elif found is None or found.pairs < criteria.fewest_pairs or not found.metrics:
             return loads
-        open_metrics = {
-            row.metric
-            for row in leading(found.metrics)
-            if not is_row_answered(row, self.config.most_slower)
-        }
+        else:
+            open_metrics = {
+                row.metric
+                for row in leading(found.metrics)
+                if not is_row_answered(row, self.config.most_slower)
+            }
+        # Throughput depends on the time of a single request (`turns.rate`). Its error is common to
+        # all pairs, so that their scatter does not show it: it must shrink with their number.
+        if THROUGHPUT in open_metrics:
+            return loads
         return [one for one in loads if _metric(one) in open_metrics]
 
     def _samples(self, trials: Sequence[Trial]) -> list[Samples]:

@@ -19,6 +19,8 @@ from loadstone.target.choice import OwnLab
 ERROR_RATE = 0.025  # chance of any false "faster" or "slower" among the cells in turns of a study
 FEWEST_PAIRS = 8  # of trials, before the answer counts
 TRIAL_S = 3.0
+LEAST_WARM_UP_S = 10.0  # a turn of each side, on a worker that takes 0.6 s for a login
+FLEET = "the loads of a fleet cannot take turns: ratios are those of the repeats"
 LEAST_IN_FLIGHT = 8
 OF_EACH_WORKER = 2  # requests in flight, so that no worker waits for one
 
@@ -45,16 +47,15 @@ def cell_pairs(study: Study) -> tuple[CellPair, ...]:
     """
     if not study.pairs_in_turns:
         return ()
-    own = [cell for cell in study.cells if not cell.is_reference]
-    found = [
-        (one, base, other)
-        for one in study.comparisons
-        for base in own
-        for other in own
-        if (base.level(one.factor), other.level(one.factor)) == (one.base, one.other)
-        and base.others(one.factor) == other.others(one.factor)
-        and _load(base) == _load(other)
-    ]
+    by_levels = {cell.levels: cell for cell in study.cells if not cell.is_reference}
+    found = []
+    for one in study.comparisons:
+        for base in by_levels.values():
+            if base.level(one.factor) != one.base:
+                continue
+            other = by_levels.get(base.levels_with(one.factor, one.other))
+            if other is not None and _load(base) == _load(other):
+                found.append((one, base, other))
     first = len(study.cells) * study.repeats + 1
     return tuple(CellPair(number, *pair) for number, pair in enumerate(found, first))
 
@@ -67,9 +68,7 @@ def comparison_of(
     study: Study, study_id: str, pair: CellPair, command: str, tags: Tags = ()
 ) -> ComparisonConfig:
     """Return the comparison of a pair of cells, each on a lab of its own."""
-    measurement = study.measurement
-    if not isinstance(measurement, SearchMeasurement):
-        raise AssertionError("only the cells of a search take turns")
+    measurement = search_of(study)
     cells = (pair.base, pair.other)
     labs = [settings.read(cell.settings) for cell in cells]
     names = (pair.comparison.base, pair.comparison.other)
@@ -90,5 +89,19 @@ def comparison_of(
         tags=tags,
         parameters=(("study", f"{study_id}, in turns"), ("cells", str(pair))),
         max_rate_rps=measurement.max_rate_rps,
-        warm_up_s=2 * measurement.warm_up_of(labs[0].service),  # half of it for each side
+        warm_up_s=warm_up_s(measurement, pair),
     )
+
+
+def search_of(study: Study) -> SearchMeasurement:
+    """Return the search of a study whose cells take turns."""
+    if not isinstance(study.measurement, SearchMeasurement):
+        raise AssertionError("only the cells of a search take turns")
+    return study.measurement
+
+
+def warm_up_s(measurement: SearchMeasurement, pair: CellPair) -> float:
+    """Return the seconds of load before the trials that count."""
+    service = settings.read(pair.base.settings).service
+    # Each side has half of it.
+    return max(LEAST_WARM_UP_S, 2 * measurement.warm_up_of(service))

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import assert_never
 
+from loadstone.compare.measure import ALONE_S
 from loadstone.keystone.scenarios import named
 from loadstone.keystone.scenarios.model import GROUPS, TREE_PROJECTS, Need
 from loadstone.lab.hashing import DEFAULT_ROUNDS
@@ -11,7 +12,7 @@ from loadstone.plan.load import BandLoad, ClosedLoad, OpenLoad, ReplayLoad, Stag
 from loadstone.rally.runner import pacing
 from loadstone.rally.task.model import Workload
 from loadstone.study.cell import task_of
-from loadstone.study.duet import TRIAL_S, CellPair, cell_pairs
+from loadstone.study.duet import TRIAL_S, CellPair, cell_pairs, search_of, warm_up_s
 from loadstone.study.model import (
     Cell,
     ClosedLoopStep,
@@ -55,10 +56,10 @@ def estimate_s(study: Study) -> float:
 
 def pair_s(study: Study, pair: CellPair) -> float:
     """Estimate how long it takes to compare a pair of cells in turns."""
-    measurement = study.measurement
-    users = measurement.users if isinstance(measurement, SearchMeasurement) else 0
-    made_s = sum(OVERHEAD_S + _users_s(users, cell) for cell in (pair.base, pair.other))
-    return made_s + study.pairs_in_turns * TRIAL_S
+    measurement = search_of(study)
+    cells = (pair.base, pair.other)
+    made_s = sum(OVERHEAD_S + _users_s(measurement.users, cell) for cell in cells)
+    return made_s + warm_up_s(measurement, pair) + study.pairs_in_turns * (TRIAL_S + ALONE_S)
 
 
 def turn_s(study: Study, cell: Cell) -> float:

@@ -46,6 +46,10 @@ class Cell:
         """Return its level of a factor."""
         return dict(self.levels)[factor]
 
+    def levels_with(self, factor: str, level: str) -> Pairs:
+        """Return its levels, with another of one factor."""
+        return tuple((name, level if name == factor else own) for name, own in self.levels)
+
     def others(self, factor: str) -> Pairs:
         """Return its levels of the other factors."""
         return tuple((name, level) for name, level in self.levels if name != factor)

@@ -16,7 +16,7 @@ from loadstone.run.flow import hidden, run
 from loadstone.store.store import Store
 from loadstone.study import needs
 from loadstone.study.cell import config_of
-from loadstone.study.duet import CellPair, cell_pairs, comparison_of
+from loadstone.study.duet import FLEET, CellPair, cell_pairs, comparison_of
 from loadstone.study.estimate import about, pair_s, turn_s
 from loadstone.study.figure import is_valid
 from loadstone.study.journal import StudyJournal, ThroughputRatio, TurnResult
@@ -96,7 +96,7 @@ def _run_on_lab_hosts(
 def _say_alone(study: Study, say: Callable[[str], None]) -> None:
     """Say that a fleet's loads do not take turns."""
     if cell_pairs(study):
-        say("the loads of a fleet cannot take turns: ratios are those of the repeats")
+        say(FLEET)
 
 
 def _run_here(

@@ -22,6 +22,7 @@ from loadstone.report.sections.left import with_left
 from loadstone.report.sections.tables import columns
 from loadstone.study.counted import count_lines
 from loadstone.study.disturbance import disturbance_lines
+from loadstone.study.duet import FLEET
 from loadstone.study.faulted import fault_lines
 from loadstone.study.first_failure import first_failures
 from loadstone.study.journal import StudyJournal
@@ -107,7 +108,9 @@ def _statements(
         text = f"{missing} of {len(outcomes)} measurements are missing; go on: {resume}"
         yield Statement(text, Severity.CRITICAL)
     alone = sum(one.ratio is None for one in in_turns)
-    if alone and not missing:
+    if alone and any(one.host for one in outcomes):
+        yield Statement(FLEET)
+    elif alone and not missing:
         text = f"{alone} of {len(in_turns)} ratios were not measured in turns; go on: {resume}"
         yield Statement(text, Severity.WARNING)
     for pair in in_turns:

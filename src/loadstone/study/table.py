@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from math import exp, log, sqrt
+from math import exp, isfinite, log, sqrt
 from statistics import fmean, stdev
 
 from loadstone.analysis import student
@@ -13,7 +13,7 @@ from loadstone.compare.answer import Answer, Metric, answer_of
 from loadstone.report.settings import SettingDifference
 from loadstone.report.settings import differences as differences_of
 from loadstone.result.model import LAB_HOST, Run
-from loadstone.study.duet import ERROR_RATE, CellPair
+from loadstone.study.duet import ERROR_RATE, CellPair, cell_pairs
 from loadstone.study.figure import Costs, Estimate, TurnFigure, of_turn, unsteady
 from loadstone.study.journal import ThroughputRatio
 from loadstone.study.model import (
@@ -139,8 +139,8 @@ class Difference:
     @property
     def count(self) -> str:
         """The sample size with its unit."""
-        is_one = self.ratio.count == 1 and not self.is_in_turns
-        return f"{self.ratio.count} {self.unit[:-1] if is_one else self.unit}"
+        unit = self.unit.replace("s", "", 1) if self.ratio.count == 1 else self.unit
+        return f"{self.ratio.count} {unit}"
 
     @property
     def where(self) -> str:
@@ -272,7 +272,7 @@ def differences(
 
 def level_of_tests(study: Study) -> float:
     """Return the chance of a false answer in any test over repeats."""
-    return LEVEL - ERROR_RATE if study.pairs_in_turns else LEVEL
+    return LEVEL - ERROR_RATE if cell_pairs(study) else LEVEL
 
 
 def _metric(study: Study, step: str | None) -> Metric:
@@ -377,7 +377,9 @@ def _differences(
 
 def _of_turns(comparison: Comparison, others: Pairs, found: ThroughputRatio) -> Difference:
     row = found.throughput
-    ratio = Interval(row.ratio, row.low, row.high, row.pairs)
+    # Below four pairs, as where the load time was used up, there is no interval.
+    low, high = (row.low, row.high) if isfinite(row.high) else (None, None)
+    ratio = Interval(row.ratio, low, high, row.pairs)
     return Difference(
         comparison, None, others, ratio, None, IN_TURNS, answer=row.answer, run_ids=found.run_ids
     )
