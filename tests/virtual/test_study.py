@@ -258,7 +258,7 @@ def test_cells_that_cannot_be_loaded_in_turns_keep_the_ratio_of_their_repeats(
 def test_cells_that_are_equally_fast_show_no_difference_in_turns(
     loadstone: VirtualCommandLine,
 ) -> None:
-    """The error of a single request's time is common to all pairs, so it must be small."""
+    """Throughput depends on the time of a single request, whose error is in the scatter."""
 
     def alike(_: Mapping[str, str]) -> Service:
         return Service(workers=4, capacity_rps=40.0, variation=0.2)

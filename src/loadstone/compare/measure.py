@@ -446,8 +446,7 @@ class _Session:
                 for row in leading(found.metrics)
                 if not is_row_answered(row, self.config.most_slower)
             }
-        # Throughput depends on the time of a single request (`turns.rate`). Its error is common to
-        # all pairs, so that their scatter does not show it: it must shrink with their number.
+        # The throughput of a round depends on its single requests (`turns.full_rates`).
         if THROUGHPUT in open_metrics:
             return loads
         return [one for one in loads if _metric(one) in open_metrics]

@@ -9,7 +9,7 @@ from random import Random
 from loadstone.analysis.model import Trial
 from loadstone.compare.answer import Answer, Criteria, Metric, MetricComparison, Pair, compare
 from loadstone.compare.metrics import LEADING, THROUGHPUT, values
-from loadstone.compare.turns import Duet, rate, request_s, statements
+from loadstone.compare.turns import Duet, full_rates, statements
 from loadstone.errors import MeasurementInvalid
 
 MOST_INVALID = 3  # trials in a row in which the load generator was the limit
@@ -90,10 +90,10 @@ def of_trials(
 def of_turns(duets: Sequence[Duet], criteria: Criteria, only: str | None = None) -> PairComparison:
     """Compare two targets whose loads took turns; `only` names the one metric that decides."""
     by_metric: dict[Metric, list[Pair]] = {}
-    alone_s = request_s(duets)
+    throughput = full_rates(duets)
     for one in duets:
         for metric, both in one.values.items():
-            full = rate(*one.turns, one.length, alone_s) if metric == THROUGHPUT else both
+            full = next(throughput) if metric == THROUGHPUT else both
             by_metric.setdefault(metric, []).append(full)
     first = [metric for metric in LEADING if metric in by_metric]
     if only is not None:

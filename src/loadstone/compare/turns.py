@@ -124,6 +124,20 @@ def request_s(duets: Sequence[Duet]) -> Pair | None:
     return a, b
 
 
+def full_rates(duets: Sequence[Duet]) -> Iterator[Pair]:
+    """Yield the throughput of both sides in each trial with several in flight.
+
+    Each depends on the single requests of its own round. Those of all rounds are more exact, but
+    their error would be common to all pairs, whose scatter would not show it.
+    """
+    single = [one for one in duets if one.length == 1 and one.pairs]
+    several = [one for one in duets if one.length > 1 and one.pairs]
+    of_all_s = request_s(single)
+    for number, one in enumerate(several):
+        of_round_s = request_s(single[number : number + 1])
+        yield rate(*one.turns, one.length, of_round_s or of_all_s)
+
+
 def rate(a: Turns, b: Turns, length: int, alone_s: Pair | None = None) -> Pair:
     """Return the throughput of both sides in the turns that both have had, per second.
 
@@ -207,7 +221,7 @@ def not_full(duets: Sequence[Duet]) -> str:
     several = [one for one in duets if one.length > 1 and one.pairs]
     if alone_s is None or not several:
         return ""
-    rates = [rate(*one.turns, one.length, alone_s) for one in several]
+    rates = list(full_rates(duets))
     idle, in_flight = [], 0
     for name, side in (("A", 0), ("B", 1)):
         in_flight = several[-1].turns[side].in_flight
