@@ -200,6 +200,14 @@ COMPARISON = (
         "{python} -m verification.comparison.real --times 1 --difference 'capacity 200 and 206'",
     ),
     Part(
+        "comparison-idle",
+        "comparison",
+        "error rates of comparisons in turns of simulated services with several workers",
+        3 * MINUTE_S,
+        "{python} -m verification.comparison.workers --count 1000",
+        "{python} -m verification.comparison.workers --count 2",
+    ),
+    Part(
         "comparison-workers",
         "comparison",
         "how many times as much as one worker four complete, by `compare`, ten times",
