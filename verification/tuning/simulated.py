@@ -36,7 +36,7 @@ from verification.comparison.turns import (
     slowness,
 )
 
-START_S, PAIR_S = 30.0, 4.0  # of two services until the first pair; of a pair of trials
+START_S, PAIR_S = 30.0, 5.0  # of two services until the first pair; of a pair of trials
 BUDGET_S = 2 * 3600.0
 DRIFT_AND_BURSTS = Noise(
     "drift of 25 % over 5 s, and bursts", drift=0.25, correlation_s=5.0, bursts=0.1
