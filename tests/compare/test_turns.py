@@ -1,4 +1,4 @@
-"""What turns tell of a service."""
+"""Throughput and requests in flight of loads that take turns."""
 
 import numpy as np
 import pytest

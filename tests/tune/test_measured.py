@@ -1,4 +1,4 @@
-"""What the comparisons of a tuning say, and how long they may take."""
+"""The comparisons of a tuning: their results, their failures and their duration."""
 
 import json
 from dataclasses import replace

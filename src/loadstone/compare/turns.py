@@ -216,19 +216,24 @@ def order_effect(duets: Sequence[Duet]) -> OrderEffect | None:
 
 
 def not_full(duets: Sequence[Duet]) -> str:
-    """Name the sides that served all that was in flight at once; empty if there is none."""
+    """Say which sides may not have been full; empty if there is none."""
     alone_s = request_s(duets)
     several = [one for one in duets if one.length > 1 and one.pairs]
     if alone_s is None or not several:
         return ""
     rates = list(full_rates(duets))
-    idle, in_flight = [], 0
+    sides, in_flight = [], 0
     for name, side in (("A", 0), ("B", 1)):
         in_flight = several[-1].turns[side].in_flight
         at_once = fmean(both[side] for both in rates) * alone_s[side]
         if at_once >= NEARLY_ALL * in_flight:
-            idle.append(name)
-    return f"{' and '.join(idle)} served all {in_flight} in flight at once" if idle else ""
+            sides.append(name)
+    if not sides:
+        return ""
+    return (
+        f"{' and '.join(sides)} served all {in_flight} in flight at once, and may not have been "
+        "full: with more --concurrency, throughput may be higher."
+    )
 
 
 def statements(duets: Sequence[Duet]) -> Iterator[str]:
@@ -240,11 +245,8 @@ def statements(duets: Sequence[Duet]) -> Iterator[str]:
     if several:
         count = sum(one.pairs for one in several)
         yield f"{count:,} pairs of turns of {several[0].length} iterations with several in flight."
-    if idle := not_full(duets):
-        yield (
-            f"{idle}, and may not have been full: with more --concurrency, throughput may be "
-            "higher."
-        )
+    if sentence := not_full(duets):
+        yield sentence
     for kind in (several, [one for one in duets if one.length == 1]):
         effect = order_effect(kind)
         if effect and (effect.low > LEAST_TOLD or effect.high < -LEAST_TOLD):

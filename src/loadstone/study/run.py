@@ -89,11 +89,11 @@ def _run_on_lab_hosts(
         journal, slots, command, sending.beyond_loopback, display.say, sending.tags
     )
     study.carry_out()
-    _say_alone(journal.begun.study(), display.say)
+    _say_without_turns(journal.begun.study(), display.say)
     return True
 
 
-def _say_alone(study: Study, say: Callable[[str], None]) -> None:
+def _say_without_turns(study: Study, say: Callable[[str], None]) -> None:
     """Say that a fleet's loads do not take turns."""
     if cell_pairs(study):
         say(FLEET)
@@ -130,7 +130,7 @@ def _run_here(
         in_turns = compare if is_here else None
         carry_out(journal, measure, display.say, clock.sleep, clock.monotonic_s, in_turns)
         if not is_here:
-            _say_alone(study, display.say)
+            _say_without_turns(study, display.say)
 
 
 def carry_out(

@@ -43,7 +43,7 @@ class Calls:
 
     @property
     def preview(self) -> GeneratorPreview:
-        """What an iteration creates; which requests it sends, its library decides."""
+        """The resources that an iteration creates. Its requests are not known before it runs."""
         sweep = SWEEPS.get(self.name)
         return GeneratorPreview(creates=() if sweep is None else (f"{sweep.made.kind}",))
 

@@ -1,4 +1,4 @@
-"""What a deployment is built from."""
+"""The settings, ports, passwords and folder of a deployment."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
