@@ -5,6 +5,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
+from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
@@ -100,9 +101,14 @@ def _read_tuple(kinds: tuple[Any, ...], plain: object) -> tuple[object, ...]:
 def _read_fields(kind: Any, plain: object) -> object:
     if not isinstance(plain, Mapping):
         raise ValueError(f"expected the fields of a {kind.__name__}, found {plain!r:.60}")
-    hints = get_type_hints(kind)
+    hints = _hints(kind)
     known = {name: _read(hints[name], value) for name, value in plain.items() if name in hints}
     try:
         return kind(**known)
     except TypeError as problem:
         raise ValueError(f"{kind.__name__}: {problem}") from problem
+
+
+@cache  # of a few dozen classes; evaluating annotations takes longer than reading most values
+def _hints(kind: Any) -> Mapping[str, Any]:
+    return get_type_hints(kind)

@@ -1,6 +1,7 @@
 """Upserts, whose form depends on the database."""
 
 from collections.abc import Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, Table
@@ -11,17 +12,24 @@ if TYPE_CHECKING:
 
 def upsert(connection: Connection, table: Table, row: Mapping[str, Any]) -> None:
     """Insert a row, or update the row with its key."""
-    statement = _insert(connection, table).values(dict(row))
-    changed = {name: statement.excluded[name] for name in row if name not in table.primary_key}
-    if row.get("samples_file", "") is None:
-        # A trial that is stored again with a new verdict keeps its samples.
-        del changed["samples_file"]
+    # A trial that is stored again with a new verdict keeps its samples.
+    kept = ("samples_file",) if row.get("samples_file", "") is None else ()
+    changed = tuple(name for name in row if name not in (*table.primary_key.columns.keys(), *kept))
+    connection.execute(_statement(connection.dialect.name, table, changed), dict(row))
+
+
+@cache  # for a few tables; building a statement takes longer than carrying it out
+def _statement(
+    dialect: str, table: Table, changed: tuple[str, ...]
+) -> "sqlite.Insert | postgresql.Insert":
+    statement = _insert(dialect, table)
     key = [column.name for column in table.primary_key]
-    connection.execute(statement.on_conflict_do_update(index_elements=key, set_=changed))
+    values = {name: statement.excluded[name] for name in changed}
+    return statement.on_conflict_do_update(index_elements=key, set_=values)
 
 
-def _insert(connection: Connection, table: Table) -> "sqlite.Insert | postgresql.Insert":
-    if connection.dialect.name == "postgresql":
+def _insert(dialect: str, table: Table) -> "sqlite.Insert | postgresql.Insert":
+    if dialect == "postgresql":
         from sqlalchemy.dialects import postgresql
 
         return postgresql.insert(table)
