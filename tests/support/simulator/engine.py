@@ -75,25 +75,27 @@ class VirtualEngine:
         self.plans.extend(plans)
         self.time.sleep(PREPARATION_S)
         start_s, at_s, pair = self.time.now_s, 0.0, 0
-        parts: tuple[list[Samples], list[Samples]] = ([], [])
         ended_s = [plan.load.duration_s or inf for plan in plans]
+        whole = [Played(self._sent(plan)) for plan in plans]
+        turns = [_turn(one.sent) for one in whole]
         while at_s < min(ended_s):
             for side in self._order(plans[0].seed, pair):
-                service, sent = self.services[plans[side].origin.port], self._sent(plans[side])
-                turn = cast("ClosedLoad", sent.load).turn or 1
-                load = replace(sent.load, duration_s=None, iterations=turn, turn=None)
-                run = service.play(replace(sent, load=load), start_s + at_s, inf, _go_on)
-                parts[side].append(_moved(run.samples(service.refused_with), at_s, pair * turn))
+                service = self.services[plans[side].origin.port]
+                run = service.play(turns[side], start_s + at_s, inf, _go_on)
+                whole[side].add(run, at_s)
                 at_s += run.last_s + HAND_OVER_S
                 self.time.pass_to(start_s + at_s)
             pair += 1
             for side, progress in enumerate(on_progress):
-                count = sum(map(len, parts[side]))
+                count = len(whole[side].due_s)
                 if not progress(Progress(at_s, count, count, count, 0, 0.0)):
                     ended_s[side] = 0.0
-        health = [self._health(Played(self._sent(plan), done_s=[at_s]), plan) for plan in plans]
-        for path, tables in zip(paths, parts, strict=True):
-            parquet.write(path, Samples.joined(tables))
+        health = [
+            self._health(Played(one.sent, done_s=[at_s]), plan)
+            for one, plan in zip(whole, plans, strict=True)
+        ]
+        for path, plan, run in zip(paths, plans, whole, strict=True):
+            parquet.write(path, run.samples(self.services[plan.origin.port].refused_with))
         one, other = (
             Spilled(SampleFile(path), found, False)
             for path, found in zip(paths, health, strict=True)
@@ -158,16 +160,10 @@ class VirtualEngine:
         return judged(health, plan.load, plan.limits.max_rate_rps)
 
 
-def _moved(samples: Samples, at_s: float, iterations: int) -> Samples:
-    """Return the samples of a turn that begins at an instant, after so many iterations."""
-    at_ns = int(at_s * 1e9)
-    return replace(
-        samples,
-        due_ns=samples.due_ns + at_ns,
-        sent_ns=samples.sent_ns + at_ns,
-        done_ns=samples.done_ns + at_ns,
-        iteration=(samples.iteration + iterations).astype(np.uint32),
-    )
+def _turn(sent: Sent) -> Sent:
+    """Return the load of one turn."""
+    load = cast("ClosedLoad", sent.load)
+    return replace(sent, load=replace(load, duration_s=None, iterations=load.turn or 1, turn=None))
 
 
 def _go_on(_: float, __: Played) -> bool:

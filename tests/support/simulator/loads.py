@@ -95,6 +95,16 @@ class Played:
         mean_ms = 1000 * self.latency_s / len(self.ended) if self.ended else 0.0
         return Progress(at_s, self.begun, len(self.due_s), self.ok, self.failed, mean_ms)
 
+    def add(self, later: "Played", at_s: float) -> None:
+        """Add the requests of a load that began after so many seconds."""
+        self.due_s += [at_s + one for one in later.due_s]
+        self.sent_s += [at_s + one for one in later.sent_s]
+        self.done_s += [at_s + one for one in later.done_s]
+        self.iteration += [self.begun + one for one in later.iteration]
+        self.outcome += later.outcome
+        self.action += later.action
+        self.begun += later.begun
+
     def samples(self, refused_with: int, rows: Sequence[int] | None = None) -> Samples:
         """Return the sample table, or those of its rows, in the order of completion."""
         chosen = sorted(
