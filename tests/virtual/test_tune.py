@@ -11,7 +11,7 @@ from virtual import Ended, VirtualCommandLine
 
 from loadstone.errors import EnvironmentUnusable, InvalidInput, LoadstoneError
 
-SHORT = ("--budget=8m", "--users=0", "--concurrency=4", "--seconds=2", "--json=-")
+SHORT = ("--budget=8m", "--users=0", "--concurrency=4", "--seconds=4", "--json=-")
 SPACE = """\
 settings:
   - {name: threads, levels: [1, 2, 4]}
