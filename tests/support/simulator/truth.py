@@ -45,17 +45,22 @@ def sustained_rps(service: Service) -> float:
     low, high = 0.0, service.long_run_rps
     for _ in range(STEPS):
         rate_rps = (low + high) / 2
-        if _refused(service, rate_rps) > ALLOWED:
+        if _refuses_more(service, rate_rps):
             high = rate_rps
         else:
             low = rate_rps
     return (low + high) / 2
 
 
-def _refused(service: Service, rate_rps: float) -> float:
+def _refuses_more(service: Service, rate_rps: float) -> bool:
+    """Return whether more than the allowed share is refused; end as soon as that is known."""
     workers = Workers(replace(service, limiter=None, lockout=None), np.random.default_rng(SEED))
-    refused = sum(workers.serve(number / rate_rps) is None for number in range(REQUESTS))
-    return refused / REQUESTS
+    left = ALLOWED * REQUESTS
+    for number in range(REQUESTS):
+        left -= workers.serve(number / rate_rps) is None
+        if left < 0:
+            return True
+    return False
 
 
 def lasting_rps(service: Service, simulator: Simulator) -> tuple[float, float]:

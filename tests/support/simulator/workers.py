@@ -3,6 +3,7 @@
 import copy
 import heapq
 from collections import deque
+from collections.abc import Callable
 from math import exp, inf, log1p, sqrt
 
 import numpy as np
@@ -34,6 +35,16 @@ class Workers:
             and (most == inf or service.exclusive > 0)
         )
         self._pace = copy.copy(service.pace)
+        self._is_even = service.crowding is None and service.pace is None
+        self._serve = self._order()
+
+    def _order(self) -> Callable[[float], float | None]:
+        """Return how requests are given to the workers."""
+        if self._service.is_split:
+            return self._serve_split
+        if self._service.uneven:
+            return self._serve_uneven
+        return self._serve_plain if self._is_plain else self._serve_limited
 
     def serve(self, at_s: float) -> float | None:
         """Take a request and say when it departs; None: refused, the queue is full."""
@@ -62,15 +73,8 @@ class Workers:
         self._waiting.clear()
         self._open_s.clear()
 
-    def _serve(self, at_s: float) -> float | None:
-        service = self._service
-        if service.is_split:
-            return self._serve_split(at_s)
-        if service.uneven:
-            return self._serve_uneven(at_s)
-        if self._is_plain:
-            return self._serve_plain(at_s)
-        waiting = self._waiting
+    def _serve_limited(self, at_s: float) -> float | None:
+        service, waiting = self._service, self._waiting
         while waiting and waiting[0] <= at_s:
             waiting.popleft()
         if len(waiting) >= service.queue_limit and self._free_s[0] > at_s:
@@ -78,7 +82,10 @@ class Workers:
         begin_s = max(at_s, self._free_s[0])
         if begin_s - at_s > service.queue_timeout_s:
             return None
-        departs_s = begin_s + self._service_s() * self._slower(at_s, len(waiting))
+        seconds = self._service_s()
+        if not self._is_even:
+            seconds *= self._slower(at_s, len(waiting))
+        departs_s = begin_s + seconds
         heapq.heapreplace(self._free_s, departs_s)
         if begin_s > at_s:
             waiting.append(begin_s)
