@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from loadstone.analysis.change_points import ALPHA, change_points
 
@@ -63,6 +62,8 @@ def test_values_that_are_not_positive_are_refused() -> None:
 
 
 def test_the_interval_of_a_ratio_is_that_of_welch() -> None:
+    from scipy import stats
+
     values = series(np.random.default_rng(4), (100.0, 9), (130.0, 6))
     [found] = change_points(values)
     logs = np.log(values)

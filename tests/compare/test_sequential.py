@@ -5,7 +5,6 @@ from math import inf
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy import stats
 
 from loadstone.compare.answer import Answer, Criteria, Metric, answer_of, compare
 from loadstone.compare.sequential import (
@@ -27,6 +26,8 @@ def after(differences: NDArray[np.float64], most_pairs: int) -> RepeatedInterval
 
 
 def test_a_single_test_is_student_s_t() -> None:
+    from scipy import stats
+
     expected = stats.t.ppf(0.975, FEWEST_PAIRS - 1)
     assert critical_value(FEWEST_PAIRS, FEWEST_PAIRS, 0.05) == pytest.approx(expected, rel=0.02)
 
@@ -72,6 +73,8 @@ def test_services_that_differ_by_the_margin_are_seldom_called_the_same() -> None
 
 
 def test_pairs_needed_gives_the_promised_power() -> None:
+    from scipy import stats
+
     count = pairs_needed(deviation=0.04, difference=0.02, alpha=0.05)
     random = np.random.default_rng(17)
     drawn = random.normal(0.02, 0.04, (4000, count))

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy import optimize
 from study_files import result_of
 
 from loadstone.errors import InvalidInput
@@ -150,6 +149,8 @@ def test_raw_results_are_a_line_for_each_repeat(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_the_fit_is_that_of_scipy(seed: int) -> None:
+    from scipy import optimize
+
     random = np.random.default_rng(seed)
     counts = np.repeat(np.array([1.0, 2.0, 4.0, 6.0, 8.0]), 3)
     noise = np.exp(random.normal(0.0, 0.05, len(counts)))

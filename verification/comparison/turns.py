@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
-from scipy.signal import lfilter
 
 from loadstone.compare.answer import Answer, Criteria, Metric, MetricComparison, Pair, compare
 from loadstone.compare.metrics import REQUEST_TIME, THROUGHPUT
@@ -59,6 +58,8 @@ def slowness(
     noise: Noise, count: int, step_s: float, random: np.random.Generator
 ) -> NDArray[np.float64]:
     """Return the logarithm of the machine's slowness at `count` instants, `step_s` apart."""
+    from scipy.signal import lfilter
+
     keeps = exp(-step_s / noise.correlation_s)
     steps = random.normal(0.0, noise.drift * sqrt(1 - keeps * keeps), count)
     steps[0] = random.normal(0.0, noise.drift)

@@ -20,8 +20,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from scipy import stats
-
 from loadstone.engine.progress import Progress
 from loadstone.lab import deployment
 from loadstone.lab.deployment import Deployment
@@ -143,6 +141,8 @@ def loaded(lab: Deployment, logins: int, counted: Account | None, *, is_watched:
 
 
 def main() -> None:
+    from scipy import stats
+
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pairs", type=int, default=20)
     parser.add_argument("--logins", type=int, default=250, help="of each stretch")
