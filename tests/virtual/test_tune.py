@@ -64,6 +64,7 @@ def test_the_setting_that_carries_the_gain_is_named_and_the_others_are_dropped(
     assert found["seen_while_searching"] > 1
     assert {"file": "keystone.conf", "section": "cache", "line": "enabled = true"} in found["lines"]
     assert found["capacities"] is None  # there was no time for two searches
+    assert found["proof"]["not_full"] is None
 
 
 def test_n_of_both_is_searched_if_there_is_time(loadstone: VirtualCommandLine, space: Path) -> None:
@@ -78,6 +79,26 @@ def test_n_of_both_is_searched_if_there_is_time(loadstone: VirtualCommandLine, s
     assert {one["origin"] for one in listed if one["run_id"] in of_both["runs"]} == {"tune"}
     [told] = [one["text"] for one in found["facts"] if one["label"] == "N"]
     assert "with the default" in told
+
+
+def test_a_gain_of_a_service_that_was_not_full_says_so(
+    loadstone: VirtualCommandLine, space: Path
+) -> None:
+    """More workers than requests in flight: with more, it might complete more."""
+
+    def lab(settings: Mapping[str, str]) -> Service:
+        threads = int(settings.get("threads", "1"))
+        return Service(workers=4 * threads, capacity_rps=100.0 * threads, variation=0.2)
+
+    words = (*DEFAULT, "--keep=cache=local", *SHORT, "--concurrency=8", "--budget=20m")
+    ended = loadstone("tune", f"--space={space}", *words, "--html=tune.html", lab=lab)
+    found = only(ended)
+    assert found["changes"]["threads"] in ("2", "4")
+    sentence = "The change served all 8 in flight at once, and may not have been full"
+    assert found["proof"]["not_full"].startswith(sentence)
+    assert sentence in (loadstone.home / "tune.html").read_text()
+    [told] = [one["text"] for one in found["facts"] if one["label"] == "not full"]
+    assert told == found["proof"]["not_full"]
 
 
 def test_without_an_effect_no_gain_is_shown(loadstone: VirtualCommandLine, space: Path) -> None:

@@ -9,7 +9,7 @@ from random import Random
 from loadstone.analysis.model import Trial
 from loadstone.compare.answer import Answer, Criteria, Metric, MetricComparison, Pair, compare
 from loadstone.compare.metrics import LEADING, THROUGHPUT, values
-from loadstone.compare.turns import Duet, full_rates, statements
+from loadstone.compare.turns import Duet, NotFull, full_rates, not_full, statements
 from loadstone.errors import MeasurementInvalid
 
 MOST_INVALID = 3  # trials in a row in which the load generator was the limit
@@ -32,6 +32,7 @@ class PairComparison:
     pairs: int
     criteria: Criteria
     statements: tuple[str, ...] = ()  # on the way in which it was measured
+    not_full: NotFull | None = None  # the sides whose throughput may be higher
 
 
 def leading(rows: Sequence[MetricComparison]) -> list[MetricComparison]:
@@ -103,7 +104,8 @@ def of_turns(duets: Sequence[Duet], criteria: Criteria, only: str | None = None)
     ordered = {metric: by_metric[metric] for metric in (*first, *by_metric)}
     lengths = [one.length for one in duets]
     rounds = max((lengths.count(length) for length in set(lengths)), default=0)
-    return PairComparison(compare(ordered, criteria), rounds, criteria, tuple(statements(duets)))
+    found = compare(ordered, criteria)
+    return PairComparison(found, rounds, criteria, tuple(statements(duets)), not_full(duets))
 
 
 def guard(

@@ -8,8 +8,11 @@ from loadstone.compare.answer import Answer, MetricComparison
 from loadstone.compare.metrics import CPU
 from loadstone.compare.pairs import leading
 from loadstone.compare.section import Compared
+from loadstone.compare.turns import NotFull
 from loadstone.monitor import machine
 from loadstone.report import figures
+
+SIDES = ("the service before the change", "the service after it")
 
 
 def paragraph(
@@ -17,6 +20,7 @@ def paragraph(
     changes: Sequence[str],
     memory_mb: tuple[float | None, float | None],
     command: str,
+    not_full: NotFull | None = None,
 ) -> str:
     """Return the change, the gain with its interval, the cost and the method as one paragraph."""
     [(title, rows)] = found.metrics
@@ -30,6 +34,7 @@ def paragraph(
     sentences = [
         f"With {', '.join(changes)}, {first.metric.name} of {title} {_effect(first, found)}",
         *(f"{_capital(row.metric.name)} {_effect(row, found)}" for row in others),
+        *(() if not_full is None else (not_full.sentence(SIDES),)),
         *_costs(rows, memory_mb),
         f"Measured in {pairs} pairs of trials, in random order, on {facts['cores']} cores "
         f"({facts['processor']}) on {datetime.now(UTC):%Y-%m-%d}.",

@@ -215,25 +215,33 @@ def order_effect(duets: Sequence[Duet]) -> OrderEffect | None:
     return OrderEffect(exp(middle) - 1, exp(middle - reach) - 1, exp(middle + reach) - 1)
 
 
-def not_full(duets: Sequence[Duet]) -> str:
-    """Say which sides may not have been full; empty if there is none."""
+@dataclass(frozen=True, slots=True)
+class NotFull:
+    """The sides that served all that was in flight at once, and so may not have been full."""
+
+    sides: tuple[int, ...]  # 0 is A, 1 is B
+    in_flight: int
+
+    def sentence(self, names: Sequence[str] = ("A", "B")) -> str:
+        """Return what this means for the throughput; `names` are those of the sides."""
+        said = " and ".join(names[side] for side in self.sides)
+        return (
+            f"{said[:1].upper()}{said[1:]} served all {self.in_flight} in flight at once, and may "
+            "not have been full: with more --concurrency, throughput may be higher."
+        )
+
+
+def not_full(duets: Sequence[Duet]) -> NotFull | None:
+    """Return which sides may not have been full; None if there is none."""
     alone_s = request_s(duets)
     several = [one for one in duets if one.length > 1 and one.pairs]
     if alone_s is None or not several:
-        return ""
+        return None
     rates = list(full_rates(duets))
-    sides, in_flight = [], 0
-    for name, side in (("A", 0), ("B", 1)):
-        in_flight = several[-1].turns[side].in_flight
-        at_once = fmean(both[side] for both in rates) * alone_s[side]
-        if at_once >= NEARLY_ALL * in_flight:
-            sides.append(name)
-    if not sides:
-        return ""
-    return (
-        f"{' and '.join(sides)} served all {in_flight} in flight at once, and may not have been "
-        "full: with more --concurrency, throughput may be higher."
-    )
+    in_flight = [one.in_flight for one in several[-1].turns]
+    at_once = [fmean(both[side] for both in rates) * alone_s[side] for side in (0, 1)]
+    sides = tuple(side for side in (0, 1) if at_once[side] >= NEARLY_ALL * in_flight[side])
+    return NotFull(sides, max(in_flight)) if sides else None
 
 
 def statements(duets: Sequence[Duet]) -> Iterator[str]:
@@ -245,8 +253,8 @@ def statements(duets: Sequence[Duet]) -> Iterator[str]:
     if several:
         count = sum(one.pairs for one in several)
         yield f"{count:,} pairs of turns of {several[0].length} iterations with several in flight."
-    if sentence := not_full(duets):
-        yield sentence
+    if idle := not_full(duets):
+        yield idle.sentence()
     for kind in (several, [one for one in duets if one.length == 1]):
         effect = order_effect(kind)
         if effect and (effect.low > LEAST_TOLD or effect.high < -LEAST_TOLD):

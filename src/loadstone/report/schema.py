@@ -421,6 +421,7 @@ class ProofData(_Part):
     low: Number
     high: Number
     pairs: int
+    not_full: str | None = Field(description="which of the two may not have been full, if one")
     failure: str | None
     runs: list[str]
     failed_runs: list[str] = Field(description="of attempts that gave no evidence")

@@ -42,6 +42,7 @@ from loadstone.workload.services import Wanted, searchable
 
 LONGER = 3.0  # times the seconds of a trial, for a comparison that failed
 TUNING, PHASE = "tuning", "tuning phase"  # parameters of both runs of a comparison
+SIDES = ("the default", "the change")
 DEFAULT_BESIDE_ITSELF = Comparison(Phase.CHECK, (), (), CHECK_PAIRS)
 METRICS: dict[Objective, Metric] = {
     Objective.N: THROUGHPUT,
@@ -183,6 +184,7 @@ class RealMeasure:
         ids = (found.runs[0].run_id, found.runs[1].run_id)
         if not rows:
             return Outcome(None, f"{metric.name} was not measured", took_s, failed_runs=ids)
+        idle = found.comparison.not_full if metric == THROUGHPUT else None
         load_s = switched_s + _planned_s(found, is_switched=self.journal.begun.commands is not None)
         return Outcome(
             evidence=evidence_of(rows[0]),
@@ -192,6 +194,7 @@ class RealMeasure:
             a=rows[0].a,
             b=rows[0].b,
             notes=tuple(disturbance.notes(found.runs)),
+            not_full="" if idle is None else idle.sentence(SIDES),
             findings=tuple(one.rule for one in found.runs[0].environment.audit),
         )
 

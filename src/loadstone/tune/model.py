@@ -59,6 +59,7 @@ class Outcome:
     a: float = 0.0  # the metric of A, its mean
     b: float = 0.0
     notes: tuple[str, ...] = ()  # what disturbed it
+    not_full: str = ""  # which combinations may complete more than was measured
     findings: tuple[str, ...] = ()  # rules that the audit found broken on A, most severe first
     capacities: tuple[Found, Found] | None = None  # of A and B, where they were searched
     a_does_not_start: bool = False

@@ -193,6 +193,7 @@ def _facts(shown: Shown) -> Iterator[Fact]:
     if tuned.proof_again is not None and tuned.proof is not None:
         yield Fact("before the reduction", f"{words(tuned.proof.changes)}: {_proved(tuned.proof)}")
     yield from (Fact("not done", one, rank=3) for one in _cut_short(tuned))
+    yield from (Fact("not full", one, rank=3) for one in _not_full(tuned))
     yield from (Fact("disturbed", one, rank=3) for one in _disturbed(tuned))
     yield Fact("tried", f"{_count(tuned)} in {figures.seconds(tuned.spent_s)}", rank=3)
     check = tuned.check.evidence
@@ -209,6 +210,12 @@ def _facts(shown: Shown) -> Iterator[Fact]:
 def _cut_short(tuned: Tuned) -> Iterator[str]:
     if tuned.cut_short:
         yield f"The budget left no time for {', '.join(tuned.cut_short)}."
+
+
+def _not_full(tuned: Tuned) -> Iterator[str]:
+    """Yield which side of the stated proof may have been able to complete more."""
+    if tuned.stated is not None and tuned.stated.outcome.not_full:
+        yield tuned.stated.outcome.not_full
 
 
 def _disturbed(tuned: Tuned) -> Iterator[str]:
@@ -286,7 +293,7 @@ def _statements(shown: Shown) -> Iterator[Statement]:
     for one in tuned.trials:
         if one.failure:
             yield Statement(f"{words(one.changes)}: {one.failure}", Severity.WARNING)
-    for line in (*_cut_short(tuned), *_disturbed(tuned)):
+    for line in (*_cut_short(tuned), *_not_full(tuned), *_disturbed(tuned)):
         yield Statement(line, Severity.WARNING)
     if tuned.trades:
         yield Statement(
@@ -542,6 +549,7 @@ def _proof_data(proof: Proof | None) -> dict[str, Any] | None:
         "low": known.low if known else None,
         "high": known.high if known else None,
         "pairs": proof.outcome.evidence.pairs if proof.outcome.evidence else 0,
+        "not_full": proof.outcome.not_full or None,
         "failure": proof.outcome.failure or None,
         "runs": list(proof.outcome.runs),
         "failed_runs": list(proof.outcome.failed_runs),
