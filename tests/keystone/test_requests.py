@@ -11,7 +11,7 @@ from loadstone.system.clock import SYSTEM
 from loadstone.target.target import Target
 from loadstone.workload.capacity import by_name
 from loadstone.workload.generator import LoadTerms
-from loadstone.workload.searchable import Sending
+from loadstone.workload.searchable import RequestOptions
 
 CHECK = ("url=http://127.0.0.1:1/", "method=GET", "status_code=200")
 RUN = "20261121-0931-ab12cd"
@@ -44,8 +44,8 @@ def test_iterations_open_connections_if_the_measurement_says_so(
     access, journal, said, name, arguments, opens_connections
 ):
     wanted = by_name(name, 1, arguments)
-    sending = Sending(opens_connections=opens_connections)
-    requests = wanted.generator(Limits(), Placement(), sending)
+    options = RequestOptions(opens_connections=opens_connections)
+    requests = wanted.generator(Limits(), Placement(), options)
     terms = LoadTerms(Allowance(5.0, 10.0), None, lambda: None, lambda _: True, engine=_Engine())
     with (
         contexts(access, RUN, wanted.contexts, journal, said.append) as actors,

@@ -152,7 +152,7 @@ def run(ctx: click.Context, **options: Unpack[StudyRunOptions]) -> None:
     """
     from loadstone.study import needs, read
     from loadstone.study.outcomes import outcomes, ratios
-    from loadstone.study.run import Sending, run_study
+    from loadstone.study.run import StudyOptions, run_study
     from loadstone.study.section import report_of
 
     if (options["name"] is None) == (options["resume"] is None):
@@ -172,9 +172,9 @@ def run(ctx: click.Context, **options: Unpack[StudyRunOptions]) -> None:
             with watching(backend_of(ctx), store, of_study) as display:
                 display.say(f"study {journal.study_id}")
                 tags = options["tags"] or journal.begun.tags
-                sending = Sending(fleet_of(options), options["yes"], tags)
+                chosen = StudyOptions(fleet_of(options), options["yes"], tags)
                 started, backend = journal.with_secrets(), backend_of(ctx)
-                run_study(started, store, display, command_line(), sending, backend)
+                run_study(started, store, display, command_line(), chosen, backend)
         finally:
             ended = tuple(outcomes(journal, store))
             report = report_of(journal, ended, tuple(ratios(journal, store)))

@@ -30,15 +30,15 @@ Compare = Callable[[CellPair], ThroughputRatio]
 
 
 @dataclass(frozen=True, slots=True)
-class Sending:
-    """The hosts that send the load."""
+class StudyOptions:
+    """What the user chose for all runs of a study."""
 
-    fleet: FleetAddress | None = None  # None: this machine
+    fleet: FleetAddress | None = None  # sends the load; None: this machine
     beyond_loopback: bool = False  # whether the user permits load on the fleet's lab hosts
     tags: Tags = ()  # of every run
 
 
-HERE = Sending()
+ON_THIS_MACHINE = StudyOptions()
 
 
 def run_study(
@@ -46,7 +46,7 @@ def run_study(
     store: Store,
     display: Display,
     command: str,
-    sending: Sending = HERE,
+    options: StudyOptions = ON_THIS_MACHINE,
     backend: Backend = REAL,
 ) -> None:
     """Measure the missing turns, each on a lab of its own; a fleet sends the load, if there is one.
@@ -54,17 +54,17 @@ def run_study(
     Lab hosts of a fleet measure in parallel.
     """
     forget_deleted(journal, store)
-    fleet = sending.fleet
+    fleet = options.fleet
     if isinstance(fleet, SchedulerAddress | SshFleet):
         from loadstone.engine.fleet import client
 
         with client.located(fleet) as scheduler:
-            if _run_on_lab_hosts(journal, scheduler, display, command, sending):
+            if _run_on_lab_hosts(journal, scheduler, display, command, options):
                 return
-            here = replace(sending, fleet=scheduler)
+            here = replace(options, fleet=scheduler)
             _run_here(journal, store, display, command, here, backend)
         return
-    _run_here(journal, store, display, command, sending, backend)
+    _run_here(journal, store, display, command, options, backend)
 
 
 def _run_on_lab_hosts(
@@ -72,7 +72,7 @@ def _run_on_lab_hosts(
     scheduler: SchedulerAddress,
     display: Display,
     command: str,
-    sending: Sending,
+    options: StudyOptions,
 ) -> bool:
     """Measure on the lab hosts of a fleet; return False if it has none."""
     from loadstone.study import placing
@@ -83,10 +83,10 @@ def _run_on_lab_hosts(
         return False
     placing.require_placeable(journal.begun.study())
     for slot in slots:
-        if not sending.beyond_loopback:
+        if not options.beyond_loopback:
             require_loopback(slot.host, 0, slot.host, "lab host ")
     study = ParallelStudy(
-        journal, slots, command, sending.beyond_loopback, display.say, sending.tags
+        journal, slots, command, options.beyond_loopback, display.say, options.tags
     )
     study.carry_out()
     _say_without_turns(journal.begun.study(), display.say)
@@ -104,7 +104,7 @@ def _run_here(
     store: Store,
     display: Display,
     command: str,
-    sending: Sending,
+    options: StudyOptions,
     backend: Backend,
 ) -> None:
     study = journal.begun.study()
@@ -113,11 +113,11 @@ def _run_here(
 
     def measure(turn: Turn) -> Run:
         config = config_of(study, journal.study_id, turn, command)
-        config = replace(config, fleet=sending.fleet, tags=sending.tags)
+        config = replace(config, fleet=options.fleet, tags=options.tags)
         return run(config, hiding, display, backend)
 
     def compare(pair: CellPair) -> ThroughputRatio:
-        config = comparison_of(study, journal.study_id, pair, command, sending.tags)
+        config = comparison_of(study, journal.study_id, pair, command, options.tags)
         found = measure_comparison(config, hiding, display, backend)
         rows = [row for row in found.comparison.metrics if row.metric == THROUGHPUT]
         if not rows:
@@ -126,7 +126,7 @@ def _run_here(
 
     with hidden(study.secrets, store, display) as hiding:
         clock = backend.clock
-        is_here = sending.fleet is None
+        is_here = options.fleet is None
         in_turns = compare if is_here else None
         carry_out(journal, measure, display.say, clock.sleep, clock.monotonic_s, in_turns)
         if not is_here:

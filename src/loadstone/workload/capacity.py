@@ -41,7 +41,7 @@ from loadstone.system.redaction import secrets_in
 from loadstone.workload.model import MAX_RATE_RPS, MeasurementConfig, MeasurementGroup
 from loadstone.workload.policy import LowLoad, Search
 from loadstone.workload.requests import Requests
-from loadstone.workload.searchable import OWN_USER, USERS, USUAL, Searchable, Sending
+from loadstone.workload.searchable import OWN_USER, USERS, USUAL_OPTIONS, RequestOptions, Searchable
 
 ARG = "--arg"
 BY_ENGINE = "Authenticate.keystone, KeystoneBasic.*, HttpRequests.*"
@@ -89,12 +89,14 @@ class Searched:
         contexts = [one for one in self.contexts if isinstance(one, Users)]
         return sum(one.tenants * one.users_per_tenant for one in contexts) if contexts else None
 
-    def generator(self, limits: Limits, placement: Placement, sending: Sending = USUAL) -> Requests:
+    def generator(
+        self, limits: Limits, placement: Placement, options: RequestOptions = USUAL_OPTIONS
+    ) -> Requests:
         """Return what sends its load."""
         scenario = self.scenario
-        if sending.opens_connections:
+        if options.opens_connections:
             scenario = replace(scenario, connection="iteration")
-        return Requests(scenario, self.arguments, limits, placement, retries=sending.retries)
+        return Requests(scenario, self.arguments, limits, placement, retries=options.retries)
 
 
 def by_name(name: str, users: int, arguments: Sequence[str] = ()) -> Searched:

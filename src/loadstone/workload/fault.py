@@ -14,7 +14,7 @@ from loadstone.search.model import TrialRequest
 from loadstone.workload.capacity import SearchTerms, search_group
 from loadstone.workload.model import MAX_RATE_RPS, MeasurementConfig, MeasurementGroup
 from loadstone.workload.policy import Repeats
-from loadstone.workload.searchable import USERS, Searchable, Sending
+from loadstone.workload.searchable import USERS, RequestOptions, Searchable
 
 LEAST_REQUESTS = 50  # in the baseline: fewer do not show what is normal
 OBSERVE_S = 20.0  # after a fault ...
@@ -213,7 +213,9 @@ def _measurement(
         ),
         # A retried request hides a failure. Clients verify a certificate only when they connect.
         generator=searched.generator(
-            limits, terms.placement, Sending("never", opens_connections=fault.verb is Verb.EXPIRE)
+            limits,
+            terms.placement,
+            RequestOptions("never", opens_connections=fault.verb is Verb.EXPIRE),
         ),
         policy=Repeats(request, terms.repeats),
         heading=f"{fault.sentence}: {rate_rps:.3g}/s of {scenario.title}",

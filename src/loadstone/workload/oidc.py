@@ -27,7 +27,7 @@ from loadstone.workload.generator import (
     Say,
 )
 from loadstone.workload.requests import limits_of_trial, send
-from loadstone.workload.searchable import USUAL, Sending
+from loadstone.workload.searchable import USUAL_OPTIONS, RequestOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class OidcRequests:
     scenario: OidcScenario
     limits: Limits = field(default_factory=Limits)
     placement: Placement = field(default_factory=Placement)
-    sending: Sending = USUAL
+    options: RequestOptions = USUAL_OPTIONS
     place: str = ""  # in a task file: "task.yaml:3: "
 
     needs_actors = False  # users are given, and nothing is created
@@ -72,8 +72,8 @@ class OidcRequests:
             plan = prepared.plan(request.load, limits, self.placement)
             plan = replace(
                 plan,
-                retries=self.sending.retries,
-                connection="iteration" if self.sending.opens_connections else "kept",
+                retries=self.options.retries,
+                connection="iteration" if self.options.opens_connections else "kept",
             )
             return send(plan, prepared.actions, terms)
 
@@ -107,10 +107,10 @@ class OidcSearched:
         return LEAST_SESSIONS if Need.SESSIONS in self.scenario.needs else FIRST_CONNECTIONS
 
     def generator(
-        self, limits: Limits, placement: Placement, sending: Sending = USUAL
+        self, limits: Limits, placement: Placement, options: RequestOptions = USUAL_OPTIONS
     ) -> LoadGenerator:
         """Return what sends its load."""
-        return OidcRequests(self.scenario, limits, placement, sending)
+        return OidcRequests(self.scenario, limits, placement, options)
 
 
 def of_provider(name: str | None, target: OidcIssuer) -> OidcSearched:

@@ -13,14 +13,14 @@ OWN_USER = "the target's own"  # its value for the user that the target was give
 
 
 @dataclass(frozen=True, slots=True)
-class Sending:
-    """How a measurement of faults sends, unlike others."""
+class RequestOptions:
+    """How requests are sent; a measurement of faults needs other options than the usual."""
 
     retries: Retries = "unread"
     opens_connections: bool = False  # one for each iteration, whatever the scenario says
 
 
-USUAL = Sending()
+USUAL_OPTIONS = RequestOptions()
 
 
 class NamedScenario(Protocol):
@@ -83,6 +83,6 @@ class Searchable(Protocol):
         """What is shown first."""
 
     def generator(
-        self, limits: Limits, placement: Placement, sending: Sending = USUAL
+        self, limits: Limits, placement: Placement, options: RequestOptions = USUAL_OPTIONS
     ) -> LoadGenerator:
         """Return what sends its load."""

@@ -29,7 +29,7 @@ from loadstone.workload.model import MAX_RATE_RPS, MeasurementConfig, Measuremen
 from loadstone.workload.oidc import OidcRequests, require_given
 from loadstone.workload.policy import Fixed, LoadPolicy, Steps
 from loadstone.workload.requests import Requests
-from loadstone.workload.searchable import Sending
+from loadstone.workload.searchable import RequestOptions
 
 # Rally's openstack_client_http_timeout, which task files assume.
 REQUEST_TIMEOUT_S = 180.0
@@ -112,8 +112,8 @@ def _generator(terms: TaskTerms, workload: Workload, pace: Pacing, place: str) -
     # A retried request hides a failure.
     retries: Retries = "never" if has_faults(workload.hooks) else "unread"
     if _platform(name) == OIDC_PLATFORM:
-        sending = Sending(retries=retries)
-        return OidcRequests(oidc.named(name), limits, terms.placement, sending, place)
+        options = RequestOptions(retries=retries)
+        return OidcRequests(oidc.named(name), limits, terms.placement, options, place)
     if is_data(name):
         as_rally = terms.requests_as_rally and has_requests_of_rally(name)
         try:
