@@ -34,7 +34,7 @@ class RequestKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class LoggedRequest:
     """One line of the log."""
 
     at_s: float  # Unix time
@@ -94,13 +94,13 @@ class IdentityRequests:
         return 1 / used if used else None
 
 
-def parse(lines: Iterable[str]) -> Iterator[Request]:
+def parse(lines: Iterable[str]) -> Iterator[LoggedRequest]:
     """Yield the requests of an access log; skip other lines."""
     for line in lines:
         found = _LINE.fullmatch(line.strip())
         if found is not None:
             at_ms, method, path, _, agent = found.groups()
-            yield Request(int(at_ms) / 1000, kind_of(method, path, agent))
+            yield LoggedRequest(int(at_ms) / 1000, kind_of(method, path, agent))
 
 
 def kind_of(method: str, path: str, agent: str) -> RequestKind:
