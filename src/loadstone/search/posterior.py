@@ -57,7 +57,7 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True)
-class Points:
+class AveragedBlocks:
     """Neighbouring blocks of one trial, averaged."""
 
     at_s: Floats
@@ -66,11 +66,11 @@ class Points:
     blocks: Floats  # in each
 
     @staticmethod
-    def of(blocks: Sequence[Block]) -> "Points":
+    def of(blocks: Sequence[Block]) -> "AveragedBlocks":
         """Average so many neighbours that at most `MOST_POINTS` are left, or a few more."""
         width = math.ceil(len(blocks) / MOST_POINTS)
         groups = list(_groups(blocks, width))
-        return Points(
+        return AveragedBlocks(
             np.array([np.mean([one.at_s for one in group]) for group in groups]),
             np.array([np.mean([one.into_s for one in group]) for group in groups]),
             np.array([np.mean([one.rate_rps for one in group]) for group in groups]),
@@ -93,7 +93,7 @@ def posterior(blocks: Sequence[Block]) -> Posterior | None:
     """Return N with its interval; None: too few seconds were saturated."""
     if len(blocks) < LEAST_POINTS:
         return None
-    points = Points.of(blocks)
+    points = AveragedBlocks.of(blocks)
     mean_rps = float(np.average(points.rate_rps, weights=points.blocks))
     if len(points.rate_rps) < LEAST_POINTS or mean_rps <= 0:
         return None
@@ -124,7 +124,7 @@ def posterior(blocks: Sequence[Block]) -> Posterior | None:
     return Posterior(middle, max(0.0, low), high)
 
 
-def _slow_noise(points: Points) -> Iterator[tuple[float, Floats]]:
+def _slow_noise(points: AveragedBlocks) -> Iterator[tuple[float, Floats]]:
     apart_s = np.abs(points.at_s[:, None] - points.at_s)
     yield QUIET, np.zeros_like(apart_s)
     each = (1 - QUIET) / len(SPREADS) / len(MEMORIES_S)
@@ -133,7 +133,7 @@ def _slow_noise(points: Points) -> Iterator[tuple[float, Floats]]:
             yield each, spread**2 * np.exp(-apart_s / memory_s)
 
 
-def _shapes(points: Points) -> Iterator[Shape]:
+def _shapes(points: AveragedBlocks) -> Iterator[Shape]:
     at_s = points.at_s
     yield Shape(1 - TRENDING - WARMING, np.zeros_like(at_s))
     line = (at_s - at_s.mean()) / max(float(np.ptp(at_s)), BLOCK_S)
