@@ -8,7 +8,7 @@ from loadstone.diagnosis.demand import Setup
 from loadstone.diagnosis.resources import Watch
 from loadstone.engine.progress import Progress
 from loadstone.lab import state
-from loadstone.lab.state import DeploymentState, Phase, Record
+from loadstone.lab.state import DeploymentPhase, DeploymentState, Record
 from loadstone.live.feed import Feed
 from loadstone.monitor.metrics import Reading
 from loadstone.monitor.sampler import Monitor
@@ -36,7 +36,9 @@ def test_a_log_that_two_parts_share_is_shown_once(at_once, tmp_path):
     log = tmp_path / "prepare.log"
     log.write_text("prepared\n")
     records = tuple(Record(part, None, 15, (str(log),)) for part in ("schema", "keystone"))
-    begun = DeploymentState("it", "r", Phase.STOPPED, "boot", (("workers", "1"),), records=records)
+    begun = DeploymentState(
+        "it", "r", DeploymentPhase.STOPPED, "boot", (("workers", "1"),), records=records
+    )
     state.write(folder, begun)
     ended = at_once("lab", "logs", "it")
     assert ended.returncode == 0, ended.stderr

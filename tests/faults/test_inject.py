@@ -15,7 +15,7 @@ from loadstone.faults.journal import FaultTarget, UndoJournal
 from loadstone.faults.sentence import read
 from loadstone.lab import processes, state
 from loadstone.lab.keystone.settings import LabSettings, TokenProvider
-from loadstone.lab.state import DeploymentState, Phase
+from loadstone.lab.state import DeploymentPhase, DeploymentState
 
 ROTATE = read("rotate fernet keys for 0.1 seconds")
 
@@ -23,7 +23,7 @@ ROTATE = read("rotate fernet keys for 0.1 seconds")
 def lab(folder: Path, token: TokenProvider = TokenProvider.FERNET) -> LabInjector:
     settings = replace(LabSettings(), token=token).pairs()
     boot = processes.boot_id()
-    state.write(folder, DeploymentState("c", "r", Phase.RUNNING, boot, settings))
+    state.write(folder, DeploymentState("c", "r", DeploymentPhase.RUNNING, boot, settings))
     (folder / "keys" / "fernet").mkdir(parents=True)
     return LabInjector(folder, UndoJournal(folder / "journal.json", FaultTarget(folder)))
 

@@ -9,7 +9,7 @@ from loadstone.faults.parts import hit
 from loadstone.faults.sentence import read
 from loadstone.lab import processes
 from loadstone.lab.processes import Process
-from loadstone.lab.state import DeploymentState, Phase, Record
+from loadstone.lab.state import DeploymentPhase, DeploymentState, Record
 
 KEYSTONE = ("mariadb", "uwsgi-1", "uwsgi-2", "haproxy")
 CLOUD = (
@@ -22,7 +22,9 @@ def deployment(*parts: str) -> DeploymentState:
     records = tuple(
         Record(part, Process(number, 1), 15, ()) for number, part in enumerate(parts, 1)
     )
-    return DeploymentState("c", "r", Phase.RUNNING, processes.boot_id(), (), records=records)
+    return DeploymentState(
+        "c", "r", DeploymentPhase.RUNNING, processes.boot_id(), (), records=records
+    )
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from loadstone.faults.sentence import read
 from loadstone.faults.undo import undo_pending
 from loadstone.keystone.journal import JOURNAL
 from loadstone.lab import processes, state
-from loadstone.lab.state import DeploymentState, Phase
+from loadstone.lab.state import DeploymentPhase, DeploymentState
 from loadstone.store.store import Store
 
 RUN = "20260101-0000-abcdef"
@@ -77,7 +77,9 @@ def note(
 def lab(home: Path, name: str = "two") -> Path:
     """The folder of a stopped lab."""
     folder = home / "lab" / "deployments" / name
-    state.write(folder, DeploymentState(name, "r", Phase.STOPPED, "boot", (("workers", "1"),)))
+    state.write(
+        folder, DeploymentState(name, "r", DeploymentPhase.STOPPED, "boot", (("workers", "1"),))
+    )
     return folder
 
 

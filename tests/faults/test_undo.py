@@ -16,7 +16,7 @@ from loadstone.faults.journal import FaultTarget, Owner, Undo, UndoJournal
 from loadstone.faults.undo import undo_pending
 from loadstone.lab import processes, state
 from loadstone.lab.parts.postgres import STATEMENTS_ON
-from loadstone.lab.state import DeploymentState, Phase, Record
+from loadstone.lab.state import DeploymentPhase, DeploymentState, Record
 
 
 def journal_of(lab: Path) -> UndoJournal:
@@ -99,7 +99,7 @@ def lab_with_postgres(folder: Path, server: int | None = None) -> Path:
     )
     known = (("database", "postgres"), ("workers", "1"))
     found = DeploymentState(
-        "it", "run-1", Phase.RUNNING, processes.boot_id(), known, records=(record,)
+        "it", "run-1", DeploymentPhase.RUNNING, processes.boot_id(), known, records=(record,)
     )
     state.write(folder, found)
     tables = folder / "data" / "30.0.0-postgres" / "postgres-data"

@@ -17,7 +17,7 @@ from loadstone.lab.parts.part import Part
 from loadstone.lab.parts.postgres import Postgres
 from loadstone.lab.ports import HOST, Ports
 from loadstone.lab.provider.keycloak import Keycloak
-from loadstone.lab.state import DeploymentState, Phase, Record
+from loadstone.lab.state import DeploymentPhase, DeploymentState, Record
 
 
 class OnePort(Ports):
@@ -82,7 +82,9 @@ def test_faults_find_the_data_of_each_service(tmp_path: Path, words: tuple[str, 
     chosen = settings.read([settings.split(word) for word in words])
     record = Record(chosen.database.value, None, 15, ())
     boot = processes.boot_id()
-    known = DeploymentState("it", "r", Phase.RUNNING, boot, chosen.pairs(), records=(record,))
+    known = DeploymentState(
+        "it", "r", DeploymentPhase.RUNNING, boot, chosen.pairs(), records=(record,)
+    )
     state.write(tmp_path, known)
     server = composition[chosen.database.value]
     assert isinstance(server, Postgres | MariaDb)

@@ -14,7 +14,7 @@ from loadstone.lab.keystone.compute.database import ComputeDatabase
 from loadstone.lab.keystone.compute.services import nova_services
 from loadstone.lab.parts.server import Site
 from loadstone.lab.programs import Program
-from loadstone.lab.state import DeploymentState, Phase
+from loadstone.lab.state import DeploymentPhase, DeploymentState
 
 
 def quietly(line: str) -> None:
@@ -78,7 +78,7 @@ def test_a_service_that_ends_while_it_starts_is_named_with_its_reason(home: Path
         folder, home, programs.parent, "http://127.0.0.1:1/v3", {}, database, "secret"
     )
     conductor, *_ = nova_services(cloud)
-    begun = DeploymentState("c", "r", Phase.STARTING, processes.boot_id(), ())
+    begun = DeploymentState("c", "r", DeploymentPhase.STARTING, processes.boot_id(), ())
     state.write(folder, begun)
     with pytest.raises(EnvironmentUnusable) as refused:
         composition.assemble(folder, begun, (conductor,), quietly)

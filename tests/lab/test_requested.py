@@ -9,7 +9,7 @@ from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.lab import deployment, processes, state
 from loadstone.lab.keystone import settings
 from loadstone.lab.keystone.settings import LabSettings
-from loadstone.lab.state import DeploymentState, Phase
+from loadstone.lab.state import DeploymentPhase, DeploymentState
 from loadstone.target.choice import OwnLab
 from loadstone.target.connect import issuer_of_lab, own_lab
 
@@ -17,10 +17,10 @@ from loadstone.target.connect import issuer_of_lab, own_lab
 @pytest.mark.parametrize(
     ("phase", "pairs", "workers", "threads"),
     [
-        (Phase.RUNNING, (), 7, 3),
-        (Phase.RUNNING, (("threads", "4"),), 7, 4),
-        (Phase.STOPPED, (("workers", "2"),), 2, 1),
-        (Phase.STOPPED, (), 7, 3),
+        (DeploymentPhase.RUNNING, (), 7, 3),
+        (DeploymentPhase.RUNNING, (("threads", "4"),), 7, 4),
+        (DeploymentPhase.STOPPED, (("workers", "2"),), 2, 1),
+        (DeploymentPhase.STOPPED, (), 7, 3),
     ],
 )
 def test_what_is_not_given_is_as_it_runs(
@@ -36,7 +36,7 @@ def test_what_is_not_given_is_as_it_runs(
 
 def running(folder: Path, chosen: LabSettings) -> DeploymentState:
     known = DeploymentState(
-        *(folder.name, "r", Phase.RUNNING, processes.boot_id(), chosen.pairs()),
+        *(folder.name, "r", DeploymentPhase.RUNNING, processes.boot_id(), chosen.pairs()),
         ports=(("web", 5000),),
         release=chosen.source.pairs(),
     )
@@ -94,7 +94,7 @@ def test_a_lab_whose_patch_is_gone_is_told_with_the_way_out(tmp_path: Path, monk
     monkeypatch.setenv("LOADSTONE_HOME", str(tmp_path))
     known = (("release", "30.0.0+/gone.patch"), ("workers", "3"))
     folder = deployment.folder_of("mine")
-    state.write(folder, DeploymentState("mine", "r", Phase.STOPPED, "", known))
+    state.write(folder, DeploymentState("mine", "r", DeploymentPhase.STOPPED, "", known))
     told = r"^lab mine cannot start as it was: .*gone.patch: No such file.*lab down mine --purge$"
     with pytest.raises(InvalidInput, match=told):
         deployment.requested("mine", [])
@@ -107,7 +107,7 @@ def test_a_lab_of_a_later_release_hides_no_others(tmp_path: Path, monkeypatch) -
     running(deployment.folder_of("mine"), LabSettings())
     later = (("service", "later-idp"), ("workers", "1"))
     folder = deployment.folder_of("later")
-    state.write(folder, DeploymentState("later", "r", Phase.STOPPED, "", later))
+    state.write(folder, DeploymentState("later", "r", DeploymentPhase.STOPPED, "", later))
     with pytest.raises(EnvironmentUnusable, match="lab later was made by another release"):
         issuer_of_lab("later")
     assert issuer_of_lab("none") is None
@@ -126,7 +126,7 @@ def test_a_lab_that_another_command_ends_is_lost(tmp_path: Path, monkeypatch) ->
     assert deployment.loss(measured) is None
     state.write(folder, replace(known, ports=(("web", 5001),)))  # a fault has changed something
     assert deployment.loss(measured) is None
-    for changed in (replace(known, phase=Phase.STOPPED), replace(known, run="another")):
+    for changed in (replace(known, phase=DeploymentPhase.STOPPED), replace(known, run="another")):
         state.write(folder, changed)
         assert deployment.loss(measured) == "lab mine was ended by another command"
     deployment.down("mine", purge=True)
@@ -163,7 +163,7 @@ def demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_the_demo_refuses_a_lab_of_its_name_that_has_other_settings(demo: Path) -> None:
     known = LabSettings(port=5001, storage="tmpfs").pairs()
-    state.write(demo, DeploymentState("demo", "r", Phase.STOPPED, "", known))
+    state.write(demo, DeploymentState("demo", "r", DeploymentPhase.STOPPED, "", known))
     with (
         pytest.raises(InvalidInput, match=r"\(storage=tmpfs, not disk\).*lab down demo --purge"),
         own_lab(OwnLab("demo", LabSettings()), print),
@@ -189,10 +189,10 @@ def test_the_demo_starts_its_lab_again_after_a_default_has_changed(
     for _ in range(2):
         with own_lab(OwnLab("demo", LabSettings(workers=1)), print) as lab:
             folder = lab.folder
-        state.write(folder, replace(lab.state, phase=Phase.STOPPED))
+        state.write(folder, replace(lab.state, phase=DeploymentPhase.STOPPED))
         with own_lab(OwnLab("demo", LabSettings(workers=2)), print):
             pass
-        state.write(folder, replace(lab.state, phase=Phase.STOPPED))
+        state.write(folder, replace(lab.state, phase=DeploymentPhase.STOPPED))
     deployment.up("demo", LabSettings(workers=1), print)
     with (
         pytest.raises(InvalidInput, match=r"\(workers=1, not 2\)"),
@@ -203,6 +203,6 @@ def test_the_demo_starts_its_lab_again_after_a_default_has_changed(
 
 def test_the_demo_starts_its_lab_again(demo: Path) -> None:
     known = LabSettings(port=5001).pairs()
-    state.write(demo, DeploymentState("demo", "r", Phase.STOPPED, "", known))
+    state.write(demo, DeploymentState("demo", "r", DeploymentPhase.STOPPED, "", known))
     with own_lab(OwnLab("demo", LabSettings()), print) as lab:
         assert lab.folder == demo

@@ -7,7 +7,7 @@ import pytest
 
 from loadstone.lab import processes, shutdown, state
 from loadstone.lab.processes import Process
-from loadstone.lab.state import DeploymentState, Phase, Record
+from loadstone.lab.state import DeploymentPhase, DeploymentState, Record
 
 
 def test_each_part_is_stopped_by_its_own_signal_the_last_one_first(
@@ -28,19 +28,23 @@ def test_each_part_is_stopped_by_its_own_signal_the_last_one_first(
         )
     )
     folder = tmp_path / "it"
-    begun = DeploymentState("it", "r", Phase.RUNNING, processes.boot_id(), (), records=records)
+    begun = DeploymentState(
+        "it", "r", DeploymentPhase.RUNNING, processes.boot_id(), (), records=records
+    )
     state.write(folder, begun)
     shutdown.shut_down(folder)
     assert asked == [(103, signal.SIGUSR1), (102, signal.SIGQUIT), (101, signal.SIGTERM)]
     left = state.read(folder)
     assert left is not None
-    assert left.phase is Phase.STOPPED
+    assert left.phase is DeploymentPhase.STOPPED
     assert [record.process for record in left.records] == [None] * 3
 
 
 def test_a_build_that_was_killed_leaves_nothing(tmp_path: Path) -> None:
     folder = tmp_path / "it"
-    state.write(folder, DeploymentState("it", "r", Phase.STARTING, processes.boot_id(), ()))
+    state.write(
+        folder, DeploymentState("it", "r", DeploymentPhase.STARTING, processes.boot_id(), ())
+    )
     (state.scratch_folder(folder) / "hydra" / "cache").mkdir(parents=True)
     shutdown.shut_down(folder)
     assert [path.name for path in folder.iterdir()] == [state.FILE]

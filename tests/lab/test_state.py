@@ -7,12 +7,12 @@ import pytest
 from loadstone.errors import EnvironmentUnusable
 from loadstone.lab import deployment, state
 from loadstone.lab.processes import Process
-from loadstone.lab.state import DeploymentState, Phase, Record
+from loadstone.lab.state import DeploymentPhase, DeploymentState, Record
 
 STATE = DeploymentState(
     name="it",
     run="ab12",
-    phase=Phase.RUNNING,
+    phase=DeploymentPhase.RUNNING,
     boot="a-boot",
     settings=(("workers", "2"),),
     ports=(("web", 15000),),

@@ -8,7 +8,7 @@ from loadstone.errors import InvalidInput
 from loadstone.lab import deployment, state
 from loadstone.lab.keystone import settings
 from loadstone.lab.keystone.database import storage_folder
-from loadstone.lab.state import DeploymentState, Phase
+from loadstone.lab.state import DeploymentPhase, DeploymentState
 from loadstone.system import paths
 
 
@@ -49,7 +49,7 @@ def test_the_data_of_a_lab_are_removed_although_its_sources_are_gone(
     data = storage_folder(folder, str(tmp_path))
     data.mkdir()
     known = (("release", "/gone/keystone"), ("storage", str(tmp_path)))
-    state.write(folder, DeploymentState("mine", "r", Phase.STOPPED, "", known))
+    state.write(folder, DeploymentState("mine", "r", DeploymentPhase.STOPPED, "", known))
     deployment.down("mine", purge=True)
     assert not folder.exists()
     assert not data.exists()

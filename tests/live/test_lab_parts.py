@@ -19,7 +19,7 @@ from loadstone.lab import composition, deployment, ports, processes, state
 from loadstone.lab.deployment import Deployment
 from loadstone.lab.parts.rabbitmq import PortMapper, RabbitMq
 from loadstone.lab.parts.server import Site
-from loadstone.lab.state import DeploymentState, Phase
+from loadstone.lab.state import DeploymentPhase, DeploymentState
 
 pytestmark = pytest.mark.live
 
@@ -127,7 +127,7 @@ def test_a_broker_serves_on_loopback_and_is_gone_afterwards(tmp_path: Path) -> N
         PortMapper(Site(folder, mapper)),
         RabbitMq(Site(folder, port), mapper, distribution, "a-password-of-the-broker"),
     )
-    begun = DeploymentState("broker", "r", Phase.STARTING, processes.boot_id(), ())
+    begun = DeploymentState("broker", "r", DeploymentPhase.STARTING, processes.boot_id(), ())
     state.write(folder, begun)
     try:
         with skipping_without_servers():

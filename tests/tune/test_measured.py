@@ -26,11 +26,11 @@ from loadstone.tune.model import (
     Comparison,
     Objective,
     Outcome,
-    Phase,
     Proof,
     Trade,
     TriedCombination,
     Tuned,
+    TuningPhase,
 )
 from loadstone.tune.section import Shown, report_of
 from loadstone.tune.space import Change, Kind, Setting, Space
@@ -47,7 +47,7 @@ class Silent(Display):
         """Show nothing."""
 
 
-COMPARISON = Comparison(Phase.CHECK, (), (), 4)
+COMPARISON = Comparison(TuningPhase.CHECK, (), (), 4)
 
 
 def begun() -> Begun:

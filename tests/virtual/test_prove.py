@@ -10,7 +10,7 @@ from simulator.service import Service
 from virtual import Ended, VirtualCommandLine
 
 from loadstone.lab import state
-from loadstone.lab.state import DeploymentState, Phase
+from loadstone.lab.state import DeploymentPhase, DeploymentState
 
 WRONG = 0.05  # share of the intervals that do not cover the true gain
 SHORT = ("--seconds=2", "--concurrency=6", "--pairs=12", "--users=0")
@@ -27,7 +27,9 @@ def by_workers(settings: Mapping[str, str]) -> Service:
 def prove(loadstone: VirtualCommandLine) -> Callable[..., Ended]:
     """Prove a change of a lab with two workers, which is stopped."""
     folder = loadstone.home / "home" / "lab" / "deployments" / "demo"
-    state.write(folder, DeploymentState("demo", "r", Phase.STOPPED, "boot", (("workers", "2"),)))
+    state.write(
+        folder, DeploymentState("demo", "r", DeploymentPhase.STOPPED, "boot", (("workers", "2"),))
+    )
 
     def run_it(change: str, *words: str, seed: int = 0) -> Ended:
         given = ("prove", "--lab=demo", f"--set={change}", *SHORT, *words)

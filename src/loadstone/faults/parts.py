@@ -14,7 +14,7 @@ from loadstone.lab.keystone.blueprint import Blueprint
 from loadstone.lab.keystone.deployment import WEB, url_of
 from loadstone.lab.parts.part import Part
 from loadstone.lab.ports import Ports
-from loadstone.lab.state import DeploymentState, Phase, Record
+from loadstone.lab.state import DeploymentPhase, DeploymentState, Record
 from loadstone.system import locks
 
 # Keystone's, and the compute cloud's: in a cloud these are one server.
@@ -61,7 +61,7 @@ def read_state(folder: Path) -> DeploymentState:
     deployment = state.read(folder)
     if (
         deployment is None
-        or deployment.phase is not Phase.RUNNING
+        or deployment.phase is not DeploymentPhase.RUNNING
         or not deployment.is_of_this_boot
     ):
         raise EnvironmentUnusable(f"lab {folder.name} does not run (any more)")

@@ -19,7 +19,7 @@ from loadstone.lab.keystone.service import password
 from loadstone.lab.keystone.settings import Implementation, LabSettings, Service
 from loadstone.lab.ports import Ports
 from loadstone.lab.shutdown import shut_down
-from loadstone.lab.state import DeploymentState, Phase
+from loadstone.lab.state import DeploymentPhase, DeploymentState
 from loadstone.system import locks, paths
 from loadstone.system.redaction import MASK, is_secret_option, masked
 
@@ -148,7 +148,10 @@ def down(name: str, *, purge: bool = False) -> None:
 def find(name: str) -> Deployment:
     """Return a running deployment."""
     deployment = _read(_existing(name))
-    if deployment.state.phase is not Phase.RUNNING or not deployment.state.is_of_this_boot:
+    if (
+        deployment.state.phase is not DeploymentPhase.RUNNING
+        or not deployment.state.is_of_this_boot
+    ):
         raise EnvironmentUnusable(not_running(name))
     failure = deployment.failure()
     if failure is not None:
@@ -167,7 +170,11 @@ def loss(measured: Deployment) -> str | None:
     A part has died, or another command has ended it, and perhaps started it again.
     """
     known = state.read(measured.folder)
-    if known is None or known.phase is not Phase.RUNNING or known.run != measured.state.run:
+    if (
+        known is None
+        or known.phase is not DeploymentPhase.RUNNING
+        or known.run != measured.state.run
+    ):
         return f"lab {measured.name} was ended by another command"
     return Deployment(measured.folder, known).failure()
 
@@ -251,7 +258,7 @@ def _start(
     begun = DeploymentState(
         name=folder.name,
         run=run,
-        phase=Phase.STARTING,
+        phase=DeploymentPhase.STARTING,
         boot=processes.boot_id(),
         settings=settings.pairs(),
         ports=tuple(book.chosen.items()),
@@ -262,7 +269,7 @@ def _start(
     state.write_secret(password_file(folder), blueprint.admin_password)
     started = composition.assemble(folder, begun, parts, say)
     facts = facts_of(settings, blueprint.url, started.facts)
-    running = replace(started, phase=Phase.RUNNING, facts=facts)
+    running = replace(started, phase=DeploymentPhase.RUNNING, facts=facts)
     state.write(folder, running)
     return Deployment(folder, running)
 

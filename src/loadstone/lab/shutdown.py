@@ -8,7 +8,7 @@ from pathlib import Path
 
 from loadstone.errors import EnvironmentUnusable
 from loadstone.lab import processes, state
-from loadstone.lab.state import Phase
+from loadstone.lab.state import DeploymentPhase
 
 
 def shut_down(folder: Path) -> None:
@@ -29,4 +29,4 @@ def shut_down(folder: Path) -> None:
         shutil.rmtree(private, ignore_errors=True)
     if known is not None:
         stopped = tuple(replace(record, process=None) for record in known.records)
-        state.write(folder, replace(known, phase=Phase.STOPPED, records=stopped))
+        state.write(folder, replace(known, phase=DeploymentPhase.STOPPED, records=stopped))

@@ -13,7 +13,7 @@ from loadstone.system import files
 FILE = "state.json"
 
 
-class Phase(StrEnum):
+class DeploymentPhase(StrEnum):
     """Stage in the life of a deployment."""
 
     STARTING = "starting"
@@ -38,7 +38,7 @@ class DeploymentState:
 
     name: str
     run: str  # identifies one start: a watcher stops only the start that it watched
-    phase: Phase
+    phase: DeploymentPhase
     boot: str
     settings: tuple[tuple[str, str], ...]  # KEY, VALUE of `lab up --with`
     ports: tuple[tuple[str, int], ...] = ()
@@ -115,7 +115,7 @@ def _parse(tree: dict[str, list[list[str]]]) -> DeploymentState:
     return DeploymentState(
         name=str(values["name"]),
         run=str(values["run"]),
-        phase=Phase(str(values["phase"])),
+        phase=DeploymentPhase(str(values["phase"])),
         boot=str(values["boot"]),
         settings=_pairs(tree["settings"]),
         ports=tuple((str(k), int(v)) for k, v in tree["ports"]),

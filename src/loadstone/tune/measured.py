@@ -34,7 +34,7 @@ from loadstone.tune.budget import CHECK_PAIRS, N_S
 from loadstone.tune.commands import CommandSwitch, switching
 from loadstone.tune.evidence import Evidence
 from loadstone.tune.journal import Begun, TuningJournal
-from loadstone.tune.model import Comparison, Found, Objective, Outcome, Phase
+from loadstone.tune.model import Comparison, Found, Objective, Outcome, TuningPhase
 from loadstone.tune.space import Pairs, words
 from loadstone.workload.capacity import SearchTerms, search_group
 from loadstone.workload.model import RunConfig
@@ -43,7 +43,7 @@ from loadstone.workload.services import Wanted, searchable
 LONGER = 3.0  # times the seconds of a trial, for a comparison that failed
 TUNING, PHASE = "tuning", "tuning phase"  # parameters of both runs of a comparison
 SIDES = ("the default", "the change")
-DEFAULT_BESIDE_ITSELF = Comparison(Phase.CHECK, (), (), CHECK_PAIRS)
+DEFAULT_BESIDE_ITSELF = Comparison(TuningPhase.CHECK, (), (), CHECK_PAIRS)
 METRICS: dict[Objective, Metric] = {
     Objective.N: THROUGHPUT,
     Objective.CPU: CPU,
@@ -68,7 +68,7 @@ class RealMeasure:
         must not condemn a combination. Raises EnvironmentUnusable if it is the default that does
         not start, or if the settings of a cloud cannot be put back.
         """
-        if comparison.phase is Phase.CAPACITY:
+        if comparison.phase is TuningPhase.CAPACITY:
             return self._capacities(comparison)
         first = self._compared(comparison, self._longer)
         if first.evidence is not None:
@@ -239,7 +239,7 @@ def _search_of(begun: Begun, tuning_id: str, letter: str, changes: Pairs) -> Run
     load, side = begun.load, _side(begun, letter, changes)
     wanted = Wanted(load.scenario, False, load.users, load.arguments)
     group = search_group((searchable(side.target, wanted),), SearchTerms(budget_s=N_S))
-    about = ((TUNING, tuning_id), (PHASE, Phase.CAPACITY.value), ("changes", side.name))
+    about = ((TUNING, tuning_id), (PHASE, TuningPhase.CAPACITY.value), ("changes", side.name))
     [search] = group.measurements
     record = replace(search.record, parameters=(*about, *search.record.parameters))
     group = replace(group, measurements=(replace(search, record=record),))

@@ -8,7 +8,7 @@ from loadstone.tune.evidence import Evidence, Interval
 from loadstone.tune.space import Pairs
 
 
-class Phase(StrEnum):
+class TuningPhase(StrEnum):
     """Why two combinations are compared."""
 
     CHECK = "check"  # the default with itself: does it start, and how much do pairs scatter?
@@ -32,7 +32,7 @@ class Objective(StrEnum):
 class Comparison:
     """Two combinations to compare in fresh pairs of trials; each is changes of the default."""
 
-    phase: Phase
+    phase: TuningPhase
     a: Pairs
     b: Pairs
     pairs: int

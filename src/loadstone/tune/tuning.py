@@ -24,13 +24,13 @@ from loadstone.tune.model import (
     Comparison,
     Measure,
     Outcome,
-    Phase,
     Proof,
     Share,
     Terms,
     Trade,
     TriedCombination,
     Tuned,
+    TuningPhase,
 )
 from loadstone.tune.propose import Proposal, Proposals
 from loadstone.tune.space import Pairs, Space, words
@@ -109,7 +109,7 @@ class _Tuning:
         found = self._with_capacities(found)
         return replace(found, spent_s=self.costs.spent_s, cut_short=tuple(self.cut_short))
 
-    def _compared(self, phase: Phase, a: Pairs, b: Pairs, pairs: int) -> Outcome:
+    def _compared(self, phase: TuningPhase, a: Pairs, b: Pairs, pairs: int) -> Outcome:
         outcome = self.measure(Comparison(phase, a, b, pairs))
         self.costs.add(outcome, pairs)
         return outcome
@@ -117,7 +117,7 @@ class _Tuning:
     def _check(self) -> Outcome:
         """Compare the default with itself: it must start, and its scatter plans the rest."""
         self.say("the default beside itself")
-        outcome = self._compared(Phase.CHECK, (), (), budget.CHECK_PAIRS)
+        outcome = self._compared(TuningPhase.CHECK, (), (), budget.CHECK_PAIRS)
         if outcome.evidence is None:
             raise EnvironmentUnusable(f"the default cannot be measured: {outcome.failure}")
         self.costs.learn_scatter(outcome.evidence)
@@ -183,7 +183,9 @@ class _Tuning:
         racer.rounds += 1
         changes = racer.proposal.changes
         self.say(f"{words(changes)} ({racer.proposal.origin}), round {racer.rounds}")
-        outcome = self._compared(Phase.SEARCH, (), changes, self.costs.pairs_of_round(racer.rounds))
+        outcome = self._compared(
+            TuningPhase.SEARCH, (), changes, self.costs.pairs_of_round(racer.rounds)
+        )
         racer.failed_runs += outcome.failed_runs
         if outcome.evidence is None:
             racer.failure, racer.evidence = outcome.failure, None
@@ -204,7 +206,7 @@ class _Tuning:
         share_s = left_s * (budget.PROOF_SHARE if len(winner.changes) > 1 else 1.0)
         if self.costs.pairs_in(share_s) < budget.FEWEST_PROOF:
             share_s = left_s  # a proof without an ablation says more than none
-        proof = self._proof(Phase.PROOF, winner.changes, winner.evidence, share_s)
+        proof = self._proof(TuningPhase.PROOF, winner.changes, winner.evidence, share_s)
         found = replace(found, proof=proof)
         if proof is None:
             self.cut_short.append("the proof")
@@ -216,7 +218,7 @@ class _Tuning:
         if not is_other or not self.space.is_possible(reduced):
             return found
         seen = proof.outcome.evidence or winner.evidence
-        again = self._proof(Phase.PROOF_AGAIN, reduced, seen, self._proof_s)
+        again = self._proof(TuningPhase.PROOF_AGAIN, reduced, seen, self._proof_s)
         if again is None:
             self.cut_short.append("the proof of the reduced combination")
         return replace(found, proof_again=again)
@@ -227,7 +229,9 @@ class _Tuning:
         trades_s = budget.TRADE_SHARE * self.terms.budget_s if self.terms.with_trades else 0.0
         return self.costs.left_s - trades_s - self.costs.capacities_s
 
-    def _proof(self, phase: Phase, changes: Pairs, seen: Evidence, left_s: float) -> Proof | None:
+    def _proof(
+        self, phase: TuningPhase, changes: Pairs, seen: Evidence, left_s: float
+    ) -> Proof | None:
         pairs = budget.proof_pairs(self.costs, left_s, seen, PROOF_ALPHA)
         if pairs < budget.FEWEST_PROOF:
             return None
@@ -250,7 +254,7 @@ class _Tuning:
                 outcomes.append(Outcome(None, IMPOSSIBLE, a_does_not_start=True))
                 continue
             self.say(f"without {words((change,))}, {pairs} pairs")
-            outcomes.append(self._compared(Phase.ABLATION, rest, winner, pairs))
+            outcomes.append(self._compared(TuningPhase.ABLATION, rest, winner, pairs))
         found = [one.evidence for one in outcomes]
         ps = holm.adjusted([None if one is None else one.p_no_gain for one in found])
         return tuple(
@@ -271,7 +275,9 @@ class _Tuning:
                 continue
             self.say(f"trade: {words((change,))}")
             changes = self.space.applying([*base, change])
-            trades.append((change, self._compared(Phase.TRADE, base, changes, budget.TRADE_PAIRS)))
+            trades.append(
+                (change, self._compared(TuningPhase.TRADE, base, changes, budget.TRADE_PAIRS))
+            )
         alpha = ALPHA / max(len(trades), 1)  # all intervals together hold with 95 %
         shown = tuple(
             Trade(
@@ -294,7 +300,7 @@ class _Tuning:
             self.cut_short.append("N of both")
             return found
         self.say(f"N of the default and of {words(found.changes)}")
-        return replace(found, capacities=self._compared(Phase.CAPACITY, (), found.changes, 1))
+        return replace(found, capacities=self._compared(TuningPhase.CAPACITY, (), found.changes, 1))
 
     def _trades(self, base: Pairs) -> list[tuple[str, str]]:
         values = self.space.values(base)

@@ -27,7 +27,7 @@ from loadstone.lab.ports import HOST
 from loadstone.lab.provider import credentials
 from loadstone.lab.provider.realm import REALM
 from loadstone.lab.server_certificates import ServerCertificates
-from loadstone.lab.state import DeploymentState, Phase, secret_folder
+from loadstone.lab.state import DeploymentPhase, DeploymentState, secret_folder
 from loadstone.monitor.service import ServiceProcess
 
 WEB = "web"  # the port that clients use
@@ -123,7 +123,7 @@ class Deployment:
 
     @property
     def _was_started(self) -> bool:
-        return self.state.phase is Phase.RUNNING and self.state.is_of_this_boot
+        return self.state.phase is DeploymentPhase.RUNNING and self.state.is_of_this_boot
 
     def environment_variables(self) -> dict[str, str]:
         """Return the OS_* variables for clients, including the password; or a provider's."""
@@ -203,8 +203,8 @@ class Deployment:
     def summary(self) -> DeploymentSummary:
         """Return its row of the list; memory counts shared pages once."""
         condition = self.state.phase.value
-        if self.state.phase is not Phase.STOPPED and not self.state.is_of_this_boot:
-            condition = Phase.STOPPED.value
+        if self.state.phase is not DeploymentPhase.STOPPED and not self.state.is_of_this_boot:
+            condition = DeploymentPhase.STOPPED.value
         elif self.failure() is not None:
             condition = "failed"
         serving = [
