@@ -24,8 +24,8 @@ from loadstone.tune.journal import Begun, Load, TuningJournal
 from loadstone.tune.measured import LONGER, RealMeasure, evidence_of
 from loadstone.tune.model import (
     Comparison,
+    ComparisonOutcome,
     Objective,
-    Outcome,
     Proof,
     Trade,
     TriedCombination,
@@ -60,7 +60,7 @@ def test_without_a_proof_no_gain_is_printed(tmp_path: Path) -> None:
     """Not even a gain of 1, which was measured nowhere."""
     journal = TuningJournal(tmp_path / "ID/comparisons.jsonl", begun())
     winner = TriedCombination((("cache", "memcached"),), "search", Evidence(0.1, 0.01, 4))
-    tuned = Tuned(Outcome(Evidence(0.0, 0.01, 6)), (winner,), winner)
+    tuned = Tuned(ComparisonOutcome(Evidence(0.0, 0.01, 6)), (winner,), winner)
     [section] = report_of(Shown(tuned, journal)).sections
     assert (section.answer.text, section.answer.unit, section.answer.value) == (
         "not found",
@@ -79,9 +79,12 @@ def test_more_time_is_given_for_good_to_a_slow_service_only(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, load_s: float, later: list[float]
 ) -> None:
     asked = []
-    answers = [Outcome(None, "failed"), *[Outcome(Evidence(0.1, 0.01, 4), load_s=load_s)] * 2]
+    answers = [
+        ComparisonOutcome(None, "failed"),
+        *[ComparisonOutcome(Evidence(0.1, 0.01, 4), load_s=load_s)] * 2,
+    ]
 
-    def compared(_: RealMeasure, __: Comparison, longer: float) -> Outcome:
+    def compared(_: RealMeasure, __: Comparison, longer: float) -> ComparisonOutcome:
         asked.append(longer)
         return answers[len(asked) - 1]
 
@@ -116,10 +119,10 @@ def test_a_gain_of_a_single_pair_has_no_interval(tmp_path: Path) -> None:
     """The load time of a slow service may end before there are more."""
     evidence = Evidence(0.1, nan, 1)
     changes = (("cache", "memcached"),)
-    proof = Proof(changes, Outcome(evidence), evidence.interval(0.025))
+    proof = Proof(changes, ComparisonOutcome(evidence), evidence.interval(0.025))
     trade = Trade(("hash-rounds", "4"), evidence, evidence.interval(0.05))
     tuned = Tuned(
-        Outcome(evidence),
+        ComparisonOutcome(evidence),
         (TriedCombination(changes, "search", evidence),),
         proof=proof,
         trades=(trade,),

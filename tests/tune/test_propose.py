@@ -7,7 +7,7 @@ import numpy as np
 
 from loadstone.tune.effects import Effects
 from loadstone.tune.evidence import Evidence
-from loadstone.tune.model import Comparison, Outcome, Terms
+from loadstone.tune.model import Comparison, ComparisonOutcome, Terms
 from loadstone.tune.propose import Proposals
 from loadstone.tune.space import Change, Kind, Setting, Space
 from loadstone.tune.tuning import tune
@@ -152,12 +152,12 @@ def test_what_is_proven_is_near_the_best_with_a_quarter_of_the_time_that_all_wou
         def speed(changes, effects=effects):
             return sum(effects[one] for one in changes)
 
-        def measure(comparison: Comparison, speed=speed, random=random) -> Outcome:
+        def measure(comparison: Comparison, speed=speed, random=random) -> ComparisonOutcome:
             truth = speed(comparison.b) - speed(comparison.a)
             values = random.normal(truth, 0.02, comparison.pairs)
             load_s = 19.0 * comparison.pairs
             evidence = Evidence(fmean(values), stdev(values), comparison.pairs)
-            return Outcome(evidence, took_s=15.0 + load_s, load_s=load_s)
+            return ComparisonOutcome(evidence, took_s=15.0 + load_s, load_s=load_s)
 
         terms = Terms(1200.0, seed, start_s=15.0, pair_s=19.0)
         found = tune(space, terms, (), measure, lambda _line: None)

@@ -10,7 +10,7 @@ from binomial import most_failures
 
 from loadstone.errors import EnvironmentUnusable
 from loadstone.tune.budget import Costs, least_s
-from loadstone.tune.model import Comparison, Outcome, Terms, Tuned, TuningPhase
+from loadstone.tune.model import Comparison, ComparisonOutcome, Terms, Tuned, TuningPhase
 from loadstone.tune.space import Change, Kind, Pairs, Setting, Space
 from loadstone.tune.tuning import tune
 from verification.tuning.simulated import (
@@ -35,7 +35,7 @@ def machine(truth: Truth, seed: int = 1, noise: int = 1) -> Machine:
 
 def run(
     truth: Truth,
-    wrap: Callable[[Machine], Callable[[Comparison], Outcome]] = lambda one: one.measure,
+    wrap: Callable[[Machine], Callable[[Comparison], ComparisonOutcome]] = lambda one: one.measure,
     terms: Terms = HOUR,
     space: Space | None = None,
     suggested: tuple[tuple[Pairs, str], ...] = (),
@@ -97,8 +97,8 @@ def test_what_the_lab_refuses_without_a_setting_is_not_measured() -> None:
     space = Space("test", tuple(settings), (), (("web", "gunicorn"),))
     measured: list[Comparison] = []
 
-    def kept(one: Machine) -> Callable[[Comparison], Outcome]:
-        def measure(comparison: Comparison) -> Outcome:
+    def kept(one: Machine) -> Callable[[Comparison], ComparisonOutcome]:
+        def measure(comparison: Comparison) -> ComparisonOutcome:
             measured.append(comparison)
             return one.measure(comparison)
 
@@ -164,10 +164,10 @@ def test_costs_are_those_of_the_comparisons_that_were_made() -> None:
 
 
 def test_the_same_outcomes_give_the_same_tuning() -> None:
-    kept: list[Outcome] = []
+    kept: list[ComparisonOutcome] = []
 
-    def recorded(one: Machine) -> Callable[[Comparison], Outcome]:
-        def measure(comparison: Comparison) -> Outcome:
+    def recorded(one: Machine) -> Callable[[Comparison], ComparisonOutcome]:
+        def measure(comparison: Comparison) -> ComparisonOutcome:
             kept.append(one.measure(comparison))
             return kept[-1]
 
@@ -180,10 +180,10 @@ def test_the_same_outcomes_give_the_same_tuning() -> None:
 
 
 def test_a_combination_that_fails_is_dropped_and_told() -> None:
-    def failing(one: Machine) -> Callable[[Comparison], Outcome]:
-        def measure(comparison: Comparison) -> Outcome:
+    def failing(one: Machine) -> Callable[[Comparison], ComparisonOutcome]:
+        def measure(comparison: Comparison) -> ComparisonOutcome:
             if SECOND in comparison.b:
-                return Outcome(None, "uwsgi ended while starting", START_S)
+                return ComparisonOutcome(None, "uwsgi ended while starting", START_S)
             return one.measure(comparison)
 
         return measure
@@ -195,7 +195,7 @@ def test_a_combination_that_fails_is_dropped_and_told() -> None:
 
 def test_a_default_that_cannot_be_measured_ends_it() -> None:
     with pytest.raises(EnvironmentUnusable, match="the default cannot be measured: no answer"):
-        run(Truth(), lambda _: lambda _: Outcome(None, "no answer", 1.0))
+        run(Truth(), lambda _: lambda _: ComparisonOutcome(None, "no answer", 1.0))
 
 
 def test_a_trade_is_no_part_of_the_search_and_of_the_gain() -> None:
@@ -213,7 +213,7 @@ def test_a_trade_is_no_part_of_the_search_and_of_the_gain() -> None:
 
 
 def test_advice_about_what_the_audit_found_is_tried_first() -> None:
-    def finding(one: Machine) -> Callable[[Comparison], Outcome]:
+    def finding(one: Machine) -> Callable[[Comparison], ComparisonOutcome]:
         return lambda comparison: replace(one.measure(comparison), findings=("KS-02", "DB-01"))
 
     advice = (

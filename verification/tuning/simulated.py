@@ -22,7 +22,7 @@ from rich.table import Table
 
 from loadstone.compare.turns import rate
 from loadstone.tune.evidence import Evidence
-from loadstone.tune.model import Comparison, Outcome, Terms, Tuned
+from loadstone.tune.model import Comparison, ComparisonOutcome, Terms, Tuned
 from loadstone.tune.space import Change, Kind, Pairs, Setting, Space
 from loadstone.tune.tuning import tune
 from verification.comparison.turns import (
@@ -87,7 +87,7 @@ class Machine:
     noise: Noise
     random: np.random.Generator
 
-    def measure(self, comparison: Comparison) -> Outcome:
+    def measure(self, comparison: Comparison) -> ComparisonOutcome:
         """Compare two combinations request by request."""
         b_takes = exp(self.truth.speed(comparison.a) - self.truth.speed(comparison.b))
         per_trial = round(TRIAL_S / REQUEST_S)
@@ -101,7 +101,7 @@ class Machine:
             values.append(log(b / a))
         evidence = Evidence(fmean(values), stdev(values), comparison.pairs)
         load_s = comparison.pairs * PAIR_S
-        return Outcome(evidence, took_s=START_S + load_s, load_s=load_s)
+        return ComparisonOutcome(evidence, took_s=START_S + load_s, load_s=load_s)
 
 
 def tuned(space: Space, machine: Machine, seed: int, budget_s: float = BUDGET_S) -> Tuned:

@@ -5,7 +5,7 @@ from math import ceil, isfinite, log
 
 from loadstone.compare.sequential import pairs_needed
 from loadstone.tune.evidence import Evidence
-from loadstone.tune.model import Outcome, Terms
+from loadstone.tune.model import ComparisonOutcome, Terms
 
 CHECK_PAIRS = 6  # of the default with itself
 # Pairs of a combination's first round; each further round has twice as many.
@@ -38,7 +38,7 @@ class Costs:
     _starts_s: list[float] = field(default_factory=list)
     _loads_s: list[tuple[float, int]] = field(default_factory=list)
 
-    def add(self, outcome: Outcome, pairs: int) -> None:
+    def add(self, outcome: ComparisonOutcome, pairs: int) -> None:
         """Count a comparison."""
         self.spent_s += outcome.took_s
         if outcome.evidence is not None and outcome.load_s > 0:

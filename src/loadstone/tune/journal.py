@@ -19,7 +19,7 @@ from loadstone.store.codec import dumps, loads
 from loadstone.store.location import StoreLocation
 from loadstone.system import files, locks
 from loadstone.tune.commands import ChangeCommands
-from loadstone.tune.model import Comparison, Measure, Objective, Outcome, Terms, Tuned
+from loadstone.tune.model import Comparison, ComparisonOutcome, Measure, Objective, Terms, Tuned
 from loadstone.tune.space import Pairs, Space
 
 FOLDER = "tunings"
@@ -69,7 +69,7 @@ class Begun:
 @dataclass(frozen=True, slots=True)
 class _Ended:
     comparison: Comparison
-    outcome: Outcome
+    outcome: ComparisonOutcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +86,11 @@ class TuningJournal:
 
     def recorded(self, measure: Measure) -> Measure:
         """Return a measure that gives outcomes of the journal first, and records new ones."""
-        known: dict[Comparison, deque[Outcome]] = {}
+        known: dict[Comparison, deque[ComparisonOutcome]] = {}
         for one in self._ended():
             known.setdefault(one.comparison, deque()).append(one.outcome)
 
-        def measured(comparison: Comparison) -> Outcome:
+        def measured(comparison: Comparison) -> ComparisonOutcome:
             if known.get(comparison):
                 return known[comparison].popleft()
             outcome = measure(comparison)

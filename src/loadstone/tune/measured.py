@@ -34,7 +34,7 @@ from loadstone.tune.budget import CHECK_PAIRS, N_S
 from loadstone.tune.commands import CommandSwitch, switching
 from loadstone.tune.evidence import Evidence
 from loadstone.tune.journal import Begun, TuningJournal
-from loadstone.tune.model import Comparison, Found, Objective, Outcome, TuningPhase
+from loadstone.tune.model import Comparison, ComparisonOutcome, Found, Objective, TuningPhase
 from loadstone.tune.space import Pairs, words
 from loadstone.workload.capacity import SearchTerms, search_group
 from loadstone.workload.model import RunConfig
@@ -61,7 +61,7 @@ class RealMeasure:
     backend: Backend
     _longer: float = field(default=1.0, init=False)  # LONGER once the service has shown to be slow
 
-    def __call__(self, comparison: Comparison) -> Outcome:
+    def __call__(self, comparison: Comparison) -> ComparisonOutcome:
         """Compare; a combination that does not start or does not serve is an outcome, too.
 
         A comparison that fails is made once more with longer trials: a busy moment of the machine
@@ -86,7 +86,7 @@ class RealMeasure:
             failed_runs=(*first.failed_runs, *again.failed_runs),
         )
 
-    def _capacities(self, comparison: Comparison) -> Outcome:
+    def _capacities(self, comparison: Comparison) -> ComparisonOutcome:
         """Search N of both, one after the other."""
         began_s, runs = self.backend.clock.monotonic_s(), list[Run]()
         failed_runs = list[str]()
@@ -103,7 +103,7 @@ class RealMeasure:
                     failure = _first_line(problem)
                     failed_runs += self._begun([config.run_id])
         found = [_found(one) for one in runs]
-        return Outcome(
+        return ComparisonOutcome(
             evidence=None,
             failure=failure,
             took_s=self.backend.clock.monotonic_s() - began_s,
@@ -112,7 +112,7 @@ class RealMeasure:
             failed_runs=tuple(failed_runs),
         )
 
-    def _compared(self, comparison: Comparison, longer: float) -> Outcome:
+    def _compared(self, comparison: Comparison, longer: float) -> ComparisonOutcome:
         clock = self.backend.clock
         began_s, begun = clock.monotonic_s(), self.journal.begun
         config = config_of(begun, self.journal.tuning_id, comparison, longer)
@@ -149,8 +149,8 @@ class RealMeasure:
         began_s: float,
         *,
         a_does_not_start: bool = False,
-    ) -> Outcome:
-        return Outcome(
+    ) -> ComparisonOutcome:
+        return ComparisonOutcome(
             None,
             _first_line(problem),
             self.backend.clock.monotonic_s() - began_s,
@@ -178,15 +178,19 @@ class RealMeasure:
         """Return those of the runs that have begun, and so are in the store."""
         return tuple(run_id for run_id in run_ids if self.store.folder(run_id).is_dir())
 
-    def _outcome(self, found: MeasuredComparison, took_s: float, switched_s: float) -> Outcome:
+    def _outcome(
+        self, found: MeasuredComparison, took_s: float, switched_s: float
+    ) -> ComparisonOutcome:
         metric = METRICS[self.journal.begun.objective]
         rows = [row for row in found.comparison.metrics if row.metric == metric]
         ids = (found.runs[0].run_id, found.runs[1].run_id)
         if not rows:
-            return Outcome(None, f"{metric.name} was not measured", took_s, failed_runs=ids)
+            return ComparisonOutcome(
+                None, f"{metric.name} was not measured", took_s, failed_runs=ids
+            )
         idle = found.comparison.not_full if metric == THROUGHPUT else None
         load_s = switched_s + _planned_s(found, is_switched=self.journal.begun.commands is not None)
-        return Outcome(
+        return ComparisonOutcome(
             evidence=evidence_of(rows[0]),
             took_s=took_s,
             load_s=load_s,

@@ -48,7 +48,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ComparisonOutcome:
     """What came of a comparison: evidence that B is better than A, or why there is none."""
 
     evidence: Evidence | None
@@ -66,7 +66,7 @@ class Outcome:
     failed_runs: tuple[str, ...] = ()  # in the store, of attempts that gave no evidence
 
 
-Measure = Callable[[Comparison], Outcome]
+Measure = Callable[[Comparison], ComparisonOutcome]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ class Proof:
     """Fresh pairs of the default and one combination."""
 
     changes: Pairs
-    outcome: Outcome
+    outcome: ComparisonOutcome
     interval: Interval | None  # None: it failed
 
     @property
@@ -148,7 +148,7 @@ class Trade:
 class Tuned:
     """All that a tuning found."""
 
-    check: Outcome
+    check: ComparisonOutcome
     trials: tuple[TriedCombination, ...]
     # Of the search; None: nothing was better than the default.
     winner: TriedCombination | None = None
@@ -156,7 +156,7 @@ class Tuned:
     ablation: tuple[Share, ...] = ()
     proof_again: Proof | None = None
     trades: tuple[Trade, ...] = ()
-    capacities: Outcome | None = None  # N of the default and of what is stated
+    capacities: ComparisonOutcome | None = None  # N of the default and of what is stated
     spent_s: float = 0.0
     cut_short: tuple[str, ...] = ()  # what the budget left no time for
 

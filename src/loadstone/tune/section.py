@@ -29,7 +29,7 @@ from loadstone.tune.budget import N_S
 from loadstone.tune.evidence import Evidence, Interval
 from loadstone.tune.journal import TuningJournal
 from loadstone.tune.measured import METRICS
-from loadstone.tune.model import Outcome, Proof, Share, Trade, TriedCombination, Tuned
+from loadstone.tune.model import ComparisonOutcome, Proof, Share, Trade, TriedCombination, Tuned
 from loadstone.tune.space import Pairs, Setting, Space, words
 from loadstone.tune.tuning import ALPHA, PROOF_ALPHA
 
@@ -235,7 +235,7 @@ def _values(shown: Shown, proof: Proof) -> str:
     return f"{a} with the default, {b} with the change, {count} pairs"
 
 
-def _capacities(outcome: Outcome) -> str:
+def _capacities(outcome: ComparisonOutcome) -> str:
     """Return N of the default and with the change, each of a search of its own."""
     if outcome.capacities is None:
         return f"not found: {outcome.failure}"
@@ -520,7 +520,7 @@ def _measurement(shown: Shown) -> dict[str, Any]:
     }
 
 
-def _capacities_data(outcome: Outcome | None) -> dict[str, Any] | None:
+def _capacities_data(outcome: ComparisonOutcome | None) -> dict[str, Any] | None:
     if outcome is None or outcome.capacities is None:
         return None
     default, changed = (asdict(one) for one in outcome.capacities)

@@ -22,8 +22,8 @@ from loadstone.tune.budget import Costs
 from loadstone.tune.evidence import Evidence, pooled
 from loadstone.tune.model import (
     Comparison,
+    ComparisonOutcome,
     Measure,
-    Outcome,
     Proof,
     Share,
     Terms,
@@ -109,12 +109,12 @@ class _Tuning:
         found = self._with_capacities(found)
         return replace(found, spent_s=self.costs.spent_s, cut_short=tuple(self.cut_short))
 
-    def _compared(self, phase: TuningPhase, a: Pairs, b: Pairs, pairs: int) -> Outcome:
+    def _compared(self, phase: TuningPhase, a: Pairs, b: Pairs, pairs: int) -> ComparisonOutcome:
         outcome = self.measure(Comparison(phase, a, b, pairs))
         self.costs.add(outcome, pairs)
         return outcome
 
-    def _check(self) -> Outcome:
+    def _check(self) -> ComparisonOutcome:
         """Compare the default with itself: it must start, and its scatter plans the rest."""
         self.say("the default beside itself")
         outcome = self._compared(TuningPhase.CHECK, (), (), budget.CHECK_PAIRS)
@@ -251,7 +251,7 @@ class _Tuning:
         for change in winner:
             rest = self.space.applying([one for one in winner if one != change])
             if not self.space.is_possible(rest):
-                outcomes.append(Outcome(None, IMPOSSIBLE, a_does_not_start=True))
+                outcomes.append(ComparisonOutcome(None, IMPOSSIBLE, a_does_not_start=True))
                 continue
             self.say(f"without {words((change,))}, {pairs} pairs")
             outcomes.append(self._compared(TuningPhase.ABLATION, rest, winner, pairs))
@@ -267,7 +267,7 @@ class _Tuning:
     def _with_trades(self, found: Tuned) -> Tuned:
         if not self.terms.with_trades:
             return found
-        base, trades = found.changes, list[tuple[tuple[str, str], Outcome]]()
+        base, trades = found.changes, list[tuple[tuple[str, str], ComparisonOutcome]]()
         for change in self._trades(base):
             left_s = self.costs.left_s - self.costs.capacities_s
             if left_s < self.costs.of(budget.TRADE_PAIRS):
