@@ -32,7 +32,7 @@ class Applies(_Strict):
     otherwise: str = "does not apply"  # the reason of the skip where `when` is false
 
 
-class Setting(_Strict):
+class SettingChange(_Strict):
     """One setting that the fix changes."""
 
     where: Literal["keystone", "uwsgi", "sysctl"]
@@ -47,7 +47,7 @@ class Fix(_Strict):
     text: str
     lines: str = ""  # configuration as it should be
     restart: str = ""  # what must be restarted; empty: nothing
-    settings: tuple[Setting, ...] = ()
+    settings: tuple[SettingChange, ...] = ()
 
 
 class RuleProof(_Strict):
