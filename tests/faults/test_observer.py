@@ -12,7 +12,7 @@ from loadstone.cloud.cloud import Endpoint
 from loadstone.engine.progress import Progress
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.faults.carried import FaultRunner
-from loadstone.faults.model import Action, FaultCommands, FaultRecord, Planned, Service
+from loadstone.faults.model import Action, FaultCommands, FaultRecord, Planned, ServiceCommands
 from loadstone.faults.observer import Faults
 from loadstone.faults.sentence import read
 from loadstone.plan.hooks import Event as At
@@ -99,7 +99,7 @@ def of_commands(actions, clock=SYSTEM):
     """Return an injector that runs these commands."""
     place = Endpoint.parse("http://127.0.0.1:9")
     access = SimpleNamespace(cloud=SimpleNamespace(endpoint=place), endpoint=place)
-    commands = FaultCommands("faults.yaml", {"keystone": Service(("here",), actions)})
+    commands = FaultCommands("faults.yaml", {"keystone": ServiceCommands(("here",), actions)})
     return FaultRunner(SimpleNamespace(lab=None, access=access), commands, "run", clock)
 
 

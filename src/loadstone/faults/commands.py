@@ -17,7 +17,7 @@ from loadstone.diagnosis.finding import Finding
 from loadstone.errors import InvalidInput, LoadstoneError
 from loadstone.faults.host import HERE, HostCommand, carry_out
 from loadstone.faults.journal import Owner, Undo, UndoJournal, UndoStep
-from loadstone.faults.model import Action, FaultCommands, FaultRecord, Service
+from loadstone.faults.model import Action, FaultCommands, FaultRecord, ServiceCommands
 from loadstone.faults.sentence import Fault, Verb
 from loadstone.faults.undo import FAULT, end_marked, undo_steps
 from loadstone.lab.parts.part import Say
@@ -49,7 +49,7 @@ def read_commands(path: Path) -> FaultCommands:
     return FaultCommands(str(path), services)
 
 
-def _service(tree: Any, place: str) -> Service:
+def _service(tree: Any, place: str) -> ServiceCommands:
     if not isinstance(tree, dict) or not isinstance(tree.get(HOSTS), list) or not tree[HOSTS]:
         raise InvalidInput(f"{place}: must have hosts, a list of [USER@]HOST or {HERE!r}")
     hosts = tuple("" if host is None else str(host) for host in tree[HOSTS])
@@ -59,7 +59,7 @@ def _service(tree: Any, place: str) -> Service:
     actions = _actions(
         {name: value for name, value in tree.items() if name not in (HOSTS, ENVIRONMENT)}, place
     )
-    return Service(hosts, actions, _environment(tree.get(ENVIRONMENT, []), place))
+    return ServiceCommands(hosts, actions, _environment(tree.get(ENVIRONMENT, []), place))
 
 
 def _environment(names: Any, place: str) -> tuple[str, ...]:
@@ -157,7 +157,7 @@ class CommandInjector:
         undone_s = log[-1][0] if outcome.undone and not outcome.failed else None
         return FaultRecord(fault, began_s, undone_s, None, hosts, tuple(log), "; ".join(failures))
 
-    def _nodes(self, fault: Fault, service: Service) -> tuple[int, ...]:
+    def _nodes(self, fault: Fault, service: ServiceCommands) -> tuple[int, ...]:
         """Return the numbers of the hosts that a fault hits, from 1."""
         if fault.node is not None:
             if not 1 <= fault.node <= len(service.hosts):

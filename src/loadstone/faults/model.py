@@ -40,7 +40,7 @@ class Action:
 
 
 @dataclass(frozen=True, slots=True)
-class Service:
+class ServiceCommands:
     """The hosts of a service, and the commands for it."""
 
     hosts: tuple[str, ...]  # for ssh: [USER@]HOST; or "here"
@@ -53,7 +53,7 @@ class FaultCommands:
     """The services of a commands file."""
 
     file: str
-    services: Mapping[str, Service]
+    services: Mapping[str, ServiceCommands]
 
     @property
     def secrets(self) -> frozenset[str]:
@@ -62,7 +62,7 @@ class FaultCommands:
         lines = [line for action in actions for line in (action.do, action.undo)]
         return secrets_in([{"sys_call": line} for line in lines])
 
-    def find(self, fault: Fault) -> tuple[Service, Action]:
+    def find(self, fault: Fault) -> tuple[ServiceCommands, Action]:
         """Return the service and the action that a fault names; InvalidInput if there is none."""
         name = fault.service or "node"
         service = self.services.get(name)
