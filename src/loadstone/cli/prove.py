@@ -121,6 +121,6 @@ def state_gain(
     code = write_comparison((found,), location, to, options["markdown"], options["junit"])
     if is_stdout_free(to, options["markdown"], options["junit"]):
         click.echo()
-        idle = measured.comparison.not_full
-        click.echo(paragraph(found, changes, measured.memory_mb, command_line(), idle))
+        not_full = measured.comparison.not_full
+        click.echo(paragraph(found, changes, measured.memory_mb, command_line(), not_full))
     return code
