@@ -125,11 +125,12 @@ import sys, time
 from pathlib import Path
 from loadstone.lab import processes, state, watcher
 from loadstone.lab.processes import Command
-from loadstone.lab.state import DeploymentState, Phase
+from loadstone.lab.state import DeploymentPhase, DeploymentState
 
 folder = Path(sys.argv[1])
 state.write_secret(state.secret_folder(folder) / "password", "x")
-state.write(folder, DeploymentState("it", "run-1", Phase.STARTING, processes.boot_id(), ()))
+starting = DeploymentPhase.STARTING
+state.write(folder, DeploymentState("it", "run-1", starting, processes.boot_id(), ()))
 watcher.watch(folder, "run-1")
 # Not in the state: as if the owner died before it could record it.
 sleeper = (sys.executable, "-c", "import time; time.sleep(600)")

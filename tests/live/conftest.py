@@ -90,7 +90,8 @@ def rally_files() -> Path:
 @pytest.fixture
 def name(lab_home: None, request: pytest.FixtureRequest) -> Iterator[str]:  # noqa: ARG001
     """A name for a deployment of one test, which is gone afterwards."""
-    chosen = f"t{os.getpid()}-{zlib.crc32(request.node.name.encode()):x}"
+    # Short, because its folder holds Unix sockets. Its home belongs to this session alone.
+    chosen = f"t{zlib.crc32(request.node.nodeid.encode()):x}"
     yield chosen
     if any(one.name == chosen for one in deployment.every()):
         deployment.down(chosen, purge=True)

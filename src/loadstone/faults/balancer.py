@@ -9,6 +9,7 @@ from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.faults import parts
 from loadstone.lab.keystone.deployment import Deployment
 from loadstone.lab.parts.haproxy import HANDSHAKE_FAILED, REQUEST, Haproxy
+from loadstone.lab.parts.server import LONGEST_SOCKET
 from loadstone.lab.ports import HOST
 from loadstone.lab.processes import Process
 from loadstone.lab.server_certificates import ServerCertificates
@@ -30,8 +31,24 @@ def server_of(node: int) -> str:
 
 def has_balancer(folder: Path) -> bool:
     """Return whether the deployment has haproxy with a stats socket."""
-    deployment = parts.read_state(folder)
-    return any(record.statistics for record in deployment.records if record.part == "haproxy")
+    return not missing(folder)
+
+
+def missing(folder: Path) -> str:
+    """Return why haproxy cannot be commanded, and what to do; empty: it can be."""
+    found = [one for one in parts.read_state(folder).records if one.part == "haproxy"]
+    if not found:
+        return (
+            f"lab {folder.name} has no haproxy; make one with several nodes: "
+            "loadstone lab up NAME --with nodes=2"
+        )
+    if not found[0].statistics:
+        return (
+            f"haproxy of lab {folder.name} has no stats socket: the path of {folder} is too long "
+            f"for one; use a shorter name or LOADSTONE_HOME (at most {LONGEST_SOCKET} bytes "
+            "together with /run/haproxy.stats)"
+        )
+    return ""
 
 
 def set_state(folder: Path, server: str, state: str) -> None:
@@ -173,7 +190,4 @@ def _address(folder: Path) -> Address:
     for record in parts.read_state(folder).records:
         if record.part == "haproxy" and record.statistics:
             return read_address(record.statistics, ("haproxy",))
-    raise InvalidInput(
-        f"lab {folder.name} has no haproxy; make one with several nodes: "
-        "loadstone lab up NAME --with nodes=2"
-    )
+    raise InvalidInput(missing(folder))

@@ -129,10 +129,7 @@ class LabInjector:
                 Verb.TAKE_OUT | Verb.DISCONNECT | Verb.DELAY | Verb.LOSE
                 | Verb.ROLL | Verb.CONFIGURE | Verb.UPGRADE
             ) if fault.service in KEYSTONE and not balancer.has_balancer(self.folder):  # fmt: skip
-                raise InvalidInput(
-                    f"fault {fault.sentence!r}: lab {self.folder.name} has no haproxy; it needs "
-                    "--with nodes=2"
-                )
+                raise InvalidInput(f"fault {fault.sentence!r}: {balancer.missing(self.folder)}")
             case Verb.UPGRADE:
                 rolling.require_upgrade(self.folder, fault)
             case _:

@@ -1,0 +1,35 @@
+"""What the lab's haproxy must have for a fault to use it."""
+
+from pathlib import Path
+
+import pytest
+
+from loadstone.errors import InvalidInput
+from loadstone.faults import balancer
+from loadstone.lab import processes, state
+from loadstone.lab.processes import Process
+from loadstone.lab.state import DeploymentPhase, DeploymentState, Record
+
+HAPROXY = Record("haproxy", Process(1, 1), 15, ())
+
+
+@pytest.mark.parametrize(
+    ("records", "said"),
+    [
+        ((), "has no haproxy; make one with several nodes"),
+        # The path of its folder was too long for a Unix socket.
+        ((HAPROXY,), "has no stats socket: the path of .* is too long"),
+    ],
+)
+def test_it_is_said_why_haproxy_cannot_be_commanded(
+    tmp_path: Path, records: tuple[Record, ...], said: str
+) -> None:
+    state.write(
+        tmp_path,
+        DeploymentState(
+            "it", "r", DeploymentPhase.RUNNING, processes.boot_id(), (), records=records
+        ),
+    )
+    assert not balancer.has_balancer(tmp_path)
+    with pytest.raises(InvalidInput, match=said):
+        balancer.is_up(tmp_path, "node-1")
