@@ -69,10 +69,11 @@ all:
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("hosts", "web[1:2].x:2222\ndb.x:2222 ansible_port=22\nfd00::1\n"),
+        ("hosts", "web[1:2].x:2222\ndb.x:2222 ansible_port=22\nfd00::1\n[fd00::2]:2222\n"),
         (
             "hosts.yaml",
-            "all: {hosts: {'web[1:2].x:2222': , 'db.x:2222': {ansible_port: 22}, 'fd00::1': }}",
+            "all: {hosts: {'web[1:2].x:2222': , 'db.x:2222': {ansible_port: 22}, 'fd00::1': , "
+            "'[fd00::2]:2222': }}",
         ),
     ],
 )
@@ -82,6 +83,7 @@ def test_a_port_behind_the_name_of_a_host_is_that_of_ssh(tmp_path, name, text):
         "web2.x": {"ansible_port": "2222"},
         "db.x": {"ansible_port": "22"},
         "fd00::1": {},
+        "fd00::2": {"ansible_port": "2222"},
     }
 
 

@@ -7,7 +7,6 @@ from rendered import in_full, summary_of
 from rich.console import Console
 
 from loadstone.analysis.sla import Check
-from loadstone.cli.duration import LONGEST_S
 from loadstone.diagnosis.finding import AuditFinding
 from loadstone.report import terminal
 from loadstone.report.listing import listing
@@ -15,6 +14,7 @@ from loadstone.report.sections import search
 from loadstone.report.sections.run import report_of
 from loadstone.result.listing import Entry, MeasurementSummary
 from loadstone.search.model import Capacity
+from loadstone.search.settings import LONGEST_BUDGET_S
 
 RESULT, SAMPLES = keystone()
 CRITICAL = AuditFinding("KS-01", "critical", "KS-01 is bad.", "Mend it. Restart.", True)
@@ -88,7 +88,7 @@ def test_what_is_not_decided_is_one_line_that_says_what_to_try():
 
 
 def test_a_longer_search_is_proposed_only_as_long_as_the_command_takes_it():
-    assert search.MOST_BUDGET_S == LONGEST_S
+    assert search.MOST_BUDGET_S == LONGEST_BUDGET_S
     assert "Try --budget 50m" in summary_of(undecided("1200 s"))
     assert "Try" not in summary_of(undecided("3000 s"))
     assert "Try" not in summary_of(replace(undecided("30 s"), kind="study"))

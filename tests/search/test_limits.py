@@ -139,7 +139,7 @@ def test_the_budget_holds_but_for_answers_that_are_waited_for(
 def test_a_method_whose_trials_do_not_fit_into_the_budget_is_refused() -> None:
     with pytest.raises(
         InvalidInput,
-        match=r"less than one trial of isp-ras-2015-text .360 s.* up to 10; try --budget 60m",
+        match=r"less than one trial of isp-ras-2015-text .360 s.* up to 10; try --budget 50m",
     ):
         strategy("isp-ras-2015-text", SearchSettings(budget_s=240.0))
 

@@ -66,6 +66,7 @@ def test_show_gives_the_table_of_a_study_that_has_begun(tmp_path):
     told = ask("show", *asked, "--html", tmp_path / "page.html")
     assert (told.exit_code, told.output) == (0, f"{tmp_path / 'page.html'}\n")
     assert "<h1>Two by two</h1>" in (tmp_path / "page.html").read_text()
+    assert ask("show", *asked, "--html", "-").output.startswith("<!doctype html>")
     for option in ("--quick", "--seed=7"):
         ignored = ask("show", *asked, option)
         assert (ignored.exit_code, "it began with its own" in ignored.output) == (2, True)

@@ -64,6 +64,9 @@ def test_a_task_and_a_comparison_keep_tags(loadstone: VirtualCommandLine, tmp_pa
     assert sorted(listed(loadstone), key=str) == [{"a": "1"}, {"b": "2"}, {"b": "2"}]
     [trend] = loadstone("results", "trends", "--json=-", "--tag", "a").data
     assert trend["scenario"] == "Authenticate.keystone, a=1"
+    page = loadstone("results", "trends", "--output", "-").stdout
+    assert page.startswith("<!doctype html>")
+    assert page.rstrip().endswith("</html>")
 
 
 @pytest.mark.parametrize(

@@ -405,6 +405,9 @@ is_closed() {
 
 nova() {
     [ -e "$etc/nova/nova.conf" ] || is_closed "$etc/nova" || return
+    # The rules are those of compute nodes; controllers have a nova.conf, too.
+    services=$(cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\000' '\n' | sed -n 's|^\(.*/\)*\(nova-[a-z]*\)$|\2|p')
+    case "$services" in *nova-compute* | "") ;; *) return ;; esac
     echo "@ $etc/nova/nova.conf"
     if [ ! -r "$etc/nova/nova.conf" ]; then echo "! cannot be read by uid $(id -u)"; return; fi
     awk '/^\[/ || /^(vif_plugging_is_fatal|vif_plugging_timeout|reserved_host_memory_mb|ram_allocation_ratio|initial_ram_allocation_ratio)[ \t]*[=:]/ { print NR "\t" $0 }' "$etc/nova/nova.conf"

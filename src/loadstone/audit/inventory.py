@@ -3,6 +3,7 @@
 import re
 import shlex
 from dataclasses import dataclass, field
+from ipaddress import IPv6Address
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ from loadstone.system import yaml_file
 Hosts = dict[str, dict[str, str]]  # name -> variables that begin with ansible_
 MOST_HOSTS = 1000
 ALL = "all"  # the group of all hosts
+# As Ansible reads them; [fd00::1]:22 is a host.
+_HEADING = re.compile(r"\[([^:\]\s]+)(?::(\w+))?\]")
 _RANGE = re.compile(r"\[(\d+|[a-z]):(\d+|[a-z])\]")
 _WITH_PORT = re.compile(r"((?:[^:[\]]|\[[^\]]*\])+):(\d+)")  # an IPv6 address has more colons
 
@@ -91,8 +94,8 @@ def _ini(path: Path) -> _Inventory:
         line = raw.split(" #")[0].strip()
         if not line or line.startswith(("#", ";")):
             continue
-        if line.startswith("["):
-            section, _, kind = line.strip("[]").partition(":")
+        if heading := _HEADING.match(line):
+            section, kind = heading[1], heading[2] or ""
         elif kind == "vars":
             name, _, value = line.partition("=")
             found.group(section).variables[name.strip()] = value.strip().strip("'\"")
@@ -116,9 +119,20 @@ def _line(path: Path, number: int, line: str) -> Hosts:
 
 
 def _without_port(pattern: str) -> tuple[str, dict[str, str]]:
-    """Return the hosts of `web[1:3]:2222`, and their port as a variable."""
+    """Return the hosts of `web[1:3]:2222` or `[::1]:22`, and their port as a variable."""
     found = _WITH_PORT.fullmatch(pattern)
-    return (found[1], {"ansible_port": found[2]}) if found else (pattern, {})
+    host, variables = (found[1], {"ansible_port": found[2]}) if found else (pattern, {})
+    if host.startswith("[") and host.endswith("]") and _is_ipv6(host[1:-1]):
+        host = host[1:-1]
+    return host, variables
+
+
+def _is_ipv6(text: str) -> bool:
+    try:
+        IPv6Address(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _expanded(path: Path, number: int, pattern: str) -> list[str]:

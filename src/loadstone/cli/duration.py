@@ -6,11 +6,11 @@ from typing import Any
 
 import click
 
+from loadstone.search.settings import LONGEST_BUDGET_S
+
 SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 RATE_HINT = "write it like 40/s, 2400/min or 100000/h"
 _PER = {"s": 1.0, "min": 60.0, "h": 3600.0}
-# The maximum budget of a search: tokens expire after an hour.
-LONGEST_S = 3000.0
 SHORTEST_S = 20.0
 
 
@@ -27,8 +27,9 @@ class Duration(click.ParamType[float]):
         if match is None:
             self.fail(f"{value!r} is not a duration; write it like 90s, 4m or 0.5h", param, ctx)
         seconds = float(match[1]) * SECONDS[match[2] or "s"]
-        if not SHORTEST_S <= seconds <= LONGEST_S:
-            self.fail(f"{value} is outside {SHORTEST_S:.0f}s to {LONGEST_S / 60:.0f}m", param, ctx)
+        if not SHORTEST_S <= seconds <= LONGEST_BUDGET_S:
+            longest = f"{LONGEST_BUDGET_S / 60:.0f}m"
+            self.fail(f"{value} is outside {SHORTEST_S:.0f}s to {longest}", param, ctx)
         return seconds
 
 

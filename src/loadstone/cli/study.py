@@ -11,7 +11,15 @@ from loadstone.cli.choose import PERMISSION, TAG, backend_of, refuse_given
 from loadstone.cli.dry_run import DRY_RUN, show_dry_run
 from loadstone.cli.generator import FleetOptions, fleet_of, fleet_options
 from loadstone.cli.output import command_line, print_report, write_formats
-from loadstone.cli.stored import JSON, STORE, OutputFile, open_store, open_to_read, write
+from loadstone.cli.stored import (
+    JSON,
+    STORE,
+    OutputFile,
+    is_stdout_free,
+    open_store,
+    open_to_read,
+    write,
+)
 from loadstone.cli.watching import watching, watching_options
 
 if TYPE_CHECKING:
@@ -42,7 +50,7 @@ class StudyShowOptions(TypedDict):
     location: "StoreLocation"
     to: TextIO | None
     markdown: bool
-    page: Path | None
+    page: TextIO | None
     csv: TextIO | None
 
 
@@ -88,7 +96,7 @@ def list_(location: "StoreLocation") -> None:
 @click.option(
     "--html",
     "page",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=OutputFile(),
     metavar="FILE",
     help="Write an HTML page with the table, charts and the runs of each cell.",
 )
@@ -112,8 +120,9 @@ def show(**options: Unpack[StudyShowOptions]) -> None:
         if options["page"] is not None:
             from loadstone.report import html
 
-            html.write((report_of(begun, ended, in_turns),), options["page"])
-            click.echo(options["page"])
+            write(html.render(report_of(begun, ended, in_turns)), options["page"])
+            if is_stdout_free(options["page"], options["csv"], options["to"]):
+                click.echo(options["page"].name)
         if options["csv"] is not None:
             from loadstone.study import raw
 

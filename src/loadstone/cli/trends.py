@@ -2,12 +2,20 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 import click
 
-from loadstone.cli.stored import JSON, STORE, open_to_read, show_notices, write_json
+from loadstone.cli.stored import (
+    JSON,
+    STORE,
+    OutputFile,
+    is_stdout_free,
+    open_to_read,
+    show_notices,
+    write,
+    write_json,
+)
 
 if TYPE_CHECKING:
     from loadstone.report.history import CapacityTrend
@@ -27,7 +35,8 @@ NOTHING = (
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=OutputFile(),
+    metavar="FILE",
     help="Write an HTML page with curves to this file, and print its path.",
 )
 @click.option(
@@ -39,7 +48,7 @@ NOTHING = (
     "be repeated.",
 )
 def trends(
-    location: "StoreLocation", to: TextIO | None, output: Path | None, wanted: tuple[str, ...]
+    location: "StoreLocation", to: TextIO | None, output: TextIO | None, wanted: tuple[str, ...]
 ) -> None:
     """Show N of capacity runs and the workloads of tasks over time, oldest run first.
 
@@ -83,8 +92,9 @@ def trends(
         return
     report = report_of(searched, found)
     if output is not None:
-        html.write((report,), output)
-        click.echo(output)
+        write(html.render(report), output)
+        if is_stdout_free(to, output):
+            click.echo(output.name)
     else:
         terminal.show(report, console())
 

@@ -371,7 +371,7 @@ class _Session:
 
         lasts_s = max(load.duration_s or 0.0, config.warm_up_s)
         warm = replace(load, turn=load.workers, duration_s=lasts_s)
-        warmed = usable(partial(both, warm, WARM_UP), self._names)
+        warmed = self._usable(partial(both, warm, WARM_UP))
         single_s = ALONE_S if config.metric == THROUGHPUT else load.duration_s or 0.0
         loads = list(_loads_in_turns(load, self._slowest_s(warmed), single_s))
         _require_time(loads, config, left_s)
@@ -386,7 +386,7 @@ class _Session:
         for _ in range(self.config.criteria.most_pairs):
             try:
                 for one in self._undecided(loads):
-                    trials = usable(partial(both, one, _purpose(one)), self._names)
+                    trials = self._usable(partial(both, one, _purpose(one)))
                     duets.append(duet(trials, self._samples(trials)))
                     self._require_below_ceiling(duets[-1].values.get(THROUGHPUT, ()))
             except LoadTimeUsed:
@@ -406,11 +406,11 @@ class _Session:
         """Profile both sides in turns; that it cannot be done takes no answer away."""
         try:
             profiling = replace(single, duration_s=PROFILE_S)
-            profiled = usable(partial(both, profiling, PROFILED), self._names)
+            profiled = self._usable(partial(both, profiling, PROFILED))
             self.where = where(profiled)
             if self._count_statements:
                 counting = replace(single, duration_s=COUNTED_S)
-                counted = usable(partial(both, counting, COUNTED), self._names)
+                counted = self._usable(partial(both, counting, COUNTED))
                 self.where = where(profiled, counted)
         except MeasurementInvalid as problem:
             is_over = isinstance(problem, LoadTimeUsed)
@@ -455,6 +455,9 @@ class _Session:
         runs = zip(self.configs, trials, strict=True)
         return [self.store.samples(run.run_id, trial) for run, trial in runs]
 
+    def _usable(self, measure: Callable[[], Sequence[Trial]]) -> Sequence[Trial]:
+        return usable(measure, self._names, self.config.remedies.short)
+
     def _slowest_s(self, trials: Sequence[Trial]) -> float:
         """Return the time per iteration of the slower side, with all workers in flight."""
         found = duet(trials, self._samples(trials))
@@ -471,7 +474,9 @@ class _Session:
         order = self.backend.random()
         try:
             for found in in_pairs(
-                trials, self._names, config.criteria, order, is_paced=config.is_paced
+                *(trials, self._names, config.criteria, order),
+                is_paced=config.is_paced,
+                remedy=config.remedies.short,
             ):
                 self.found = found
                 self.display.say(_progress(found))

@@ -53,6 +53,7 @@ def in_pairs(
     random: Random,
     *,
     is_paced: bool,
+    remedy: str = "",
 ) -> Iterator[PairComparison]:
     """Measure pair after pair and yield the comparison after each; the caller decides to stop.
 
@@ -64,7 +65,7 @@ def in_pairs(
         order = [0, 1]
         random.shuffle(order)
         for side in order:
-            [trial] = usable(partial(_alone, measures[side]), names[side : side + 1])
+            [trial] = usable(partial(_alone, measures[side]), names[side : side + 1], remedy)
             found[side].append(trial)
         yield of_trials(*found, criteria, is_paced=is_paced)
 
@@ -157,9 +158,9 @@ def _has_failed(trial: Trial) -> bool:
     return trial.stats.failed > MOST_FAILED * trial.stats.total.count or not trial.stats.ok
 
 
-def _failure(trial: Trial) -> str:
+def _failure(trial: Trial, remedy: str) -> str:
     if not trial.stats.total.count:
-        return f"no iteration ended within {trial.planned_s:g} s; give more --seconds"
+        return f"no iteration ended within {trial.planned_s:g} s{remedy}"
     kinds = ", ".join(trial.stats.error_texts[:3])
     return (
         f"{trial.stats.failed} of {trial.stats.total.count} iterations failed ({kinds}); a "
@@ -167,16 +168,19 @@ def _failure(trial: Trial) -> str:
     )
 
 
-def usable(measure: Callable[[], Sequence[Trial]], names: Sequence[str]) -> Sequence[Trial]:
+def usable(
+    measure: Callable[[], Sequence[Trial]], names: Sequence[str], remedy: str
+) -> Sequence[Trial]:
     """Measure until the trials, one for each name, are usable.
 
+    `remedy` is what the command advises for trials that are too short.
     Raises MeasurementInvalid as `in_pairs` does.
     """
     for _ in range(MOST_INVALID):
         trials = measure()
         for trial, name in zip(trials, names, strict=True):
             if _has_failed(trial):
-                raise MeasurementInvalid(f"{name}: {_failure(trial)}")
+                raise MeasurementInvalid(f"{name}: {_failure(trial, remedy)}")
         if all(trial.is_valid for trial in trials):
             return trials
     [(trial, name), *_] = [

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 FIRST_CONNECTIONS = 256
+LONGEST_BUDGET_S = 3000.0  # tokens expire after an hour
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from loadstone.search.published.closed_peak import closed_loop_peak
 from loadstone.search.published.isp_ras import SCRIPT, TEXT, isp_ras_2015
 from loadstone.search.published.mlrsearch import LOWEST_RPS, mlrsearch
 from loadstone.search.published.step_concurrency import step_concurrency
-from loadstone.search.settings import SearchSettings
+from loadstone.search.settings import LONGEST_BUDGET_S, SearchSettings
 
 # There is no result before the first trial of these, and all of them take long.
 PROCEDURES = {"isp-ras-2015": SCRIPT, "isp-ras-2015-text": TEXT}
@@ -50,6 +50,6 @@ def strategy(name: str, settings: SearchSettings) -> Callable[[], Strategy]:
         raise InvalidInput(
             f"--budget {settings.budget_s:.0f}s is less than one trial of {name} "
             f"({procedure.trial_s:.0f} s), and it takes up to {procedure.most_trials}; "
-            f"try --budget {whole_s / 60:.0f}m"
+            f"try --budget {min(whole_s, LONGEST_BUDGET_S) / 60:.0f}m"
         )
     return partial(STRATEGIES[name], settings)

@@ -91,11 +91,41 @@ _PASSWORD_OPTIONS = {
     "snmpget": "-c",
     "snmpwalk": "-c",
 }
+# Commands of programs whose password is this argument after them, from 1.
+_PASSWORD_ARGUMENTS = {
+    ("rabbitmqctl", "add_user"): 2,
+    ("rabbitmqctl", "authenticate_user"): 2,
+    ("rabbitmqctl", "change_password"): 2,
+    ("mysqladmin", "password"): 1,
+    ("mariadb-admin", "password"): 1,
+    ("redis-cli", "auth"): 1,
+    ("valkey-cli", "auth"): 1,
+}
+_POSITIONAL = {"htpasswd", *(program for program, _ in _PASSWORD_ARGUMENTS)}
 _PASSPHRASE = re.compile(r"(pass:)(.+)", re.DOTALL)  # openssl's
 _USER_OPTIONS = {"-u", "--user", "-U", "--proxy-user"}  # curl's: their value is user:password
 _HEADER_OPTIONS = {"-H", "--header", "--proxy-header"}
 _COOKIE_OPTIONS = {"-b", "--cookie"}
 _USER_OPTION = re.compile(r"(-[uU]|--user=|--proxy-user=)([^:]+):(.+)", re.DOTALL)
+
+
+def _password_positions(arguments: Sequence[str]) -> set[int]:
+    """Return where passwords stand that have no option: `rabbitmqctl add_user USER PASSWORD`."""
+    found, program = set(), ""
+    for position, one in enumerate(arguments):
+        after = _PASSWORD_ARGUMENTS.get((program, one.lower()))
+        plain = [
+            place
+            for place in range(position + 1, len(arguments))
+            if not arguments[place].startswith("-")
+        ]
+        if after is not None and len(plain) >= after:
+            found.add(plain[after - 1])
+        if program == "htpasswd" and re.fullmatch(r"-[A-Za-z]*b[A-Za-z]*", one) and plain:
+            found.add(plain[-1])
+        name = one.rpartition("/")[2]
+        program = name if name in _POSITIONAL else program
+    return found
 
 
 def is_secret(name: str) -> bool:
@@ -184,9 +214,13 @@ class _Masker:
     def command(self, arguments: Sequence[str]) -> list[str]:
         """Mask the arguments of a command line."""
         hidden, last, option = [], "", ""
-        for one in arguments:
+        passwords = _password_positions(arguments)
+        for position, one in enumerate(arguments):
             option = _PASSWORD_OPTIONS.get(one.rpartition("/")[2], option)
-            hidden.append(self._argument(one, last, option))
+            if position in passwords:
+                hidden.append(str(self._secret(one)))
+            else:
+                hidden.append(self._argument(one, last, option))
             last = one
         return hidden
 

@@ -71,7 +71,7 @@ def _consumers(document: Document) -> Facts:
 def _nova(document: Document) -> Facts:
     found = sections.files(document.text("nova"))
     if not found:
-        return Facts(missing={"nova.": "no nova.conf on this host"})
+        return Facts(missing={"nova.": "no nova-compute on this host"})
     problem = sections.problem(found)
     if problem is not None:
         return Facts(missing={"nova.": problem}, roles=frozenset({"compute"}))
