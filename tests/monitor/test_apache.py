@@ -7,7 +7,7 @@ import pytest
 from fake_server import handled, serving
 
 from loadstone.monitor.sources import sockets
-from loadstone.monitor.sources.address import Address
+from loadstone.monitor.sources.address import MonitorAddress
 from loadstone.monitor.sources.apache import ApacheSource
 
 # As mod_status of Apache 2.4 answers with `?auto`, with the event MPM and two of four threads busy.
@@ -37,7 +37,7 @@ def served(monkeypatch):
     monkeypatch.setattr(sockets, "TIMEOUT_S", 2.0)
     with serving(handled(show_page)) as url:
         port = urlsplit(url).port
-        source = ApacheSource(Address("apache", "apache", host="127.0.0.1", port=port))
+        source = ApacheSource(MonitorAddress("apache", "apache", host="127.0.0.1", port=port))
         yield source, is_stuck
         source.close()
         over.set()

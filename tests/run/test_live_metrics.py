@@ -18,7 +18,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from loadstone.errors import EnvironmentUnusable
 from loadstone.live import metrics, state
 from loadstone.live.metrics import Metrics
-from loadstone.live.site import LOOPBACK, Address
+from loadstone.live.site import LOOPBACK, ListenAddress
 from loadstone.live.state import NO_PROGRESS, HostPoint, LiveState, LoadState
 from loadstone.plan.load import OpenLoad
 from loadstone.search.model import Capacity, TrialRequest
@@ -147,7 +147,7 @@ def test_a_port_that_is_taken_is_one_line():
     with Metrics(LOOPBACK, is_open=False) as served:
         port = int(re.search(r":(\d+)/", served.url)[1])
         with pytest.raises(EnvironmentUnusable, match=f"--metrics 127.0.0.1:{port}: cannot listen"):
-            Metrics(Address("127.0.0.1", port), is_open=False)
+            Metrics(ListenAddress("127.0.0.1", port), is_open=False)
 
 
 def test_an_address_of_all_machines_needs_a_permission(tmp_path):

@@ -20,7 +20,7 @@ from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.live import page as live_page
 from loadstone.live.board import Board
 from loadstone.live.page import LivePage, interrupt, own_certificate
-from loadstone.live.site import LOOPBACK, MOST_CONNECTIONS, Address, address
+from loadstone.live.site import LOOPBACK, MOST_CONNECTIONS, ListenAddress, address
 from loadstone.live.state import LiveState
 from loadstone.report.section import Report
 
@@ -204,11 +204,11 @@ def _answers(page):
 def test_a_port_that_is_taken_is_one_line(page):
     port = urlsplit(page.url).port
     with pytest.raises(EnvironmentUnusable, match=f"--live 127.0.0.1:{port}: cannot listen there"):
-        LivePage(Address("127.0.0.1", port), nothing, stop=None)
+        LivePage(ListenAddress("127.0.0.1", port), nothing, stop=None)
 
 
 def test_beyond_loopback_the_page_is_served_with_tls():
-    context, fingerprint = own_certificate(Address("127.0.0.1", 0))
+    context, fingerprint = own_certificate(ListenAddress("127.0.0.1", 0))
     page = LivePage(LOOPBACK, nothing, stop=None, tls=context)
     try:
         url = urlsplit(page.url)
@@ -230,10 +230,10 @@ def test_beyond_loopback_the_page_is_served_with_tls():
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("9105", Address("127.0.0.1", 9105)),
-        ("0.0.0.0:80", Address("0.0.0.0", 80)),
-        ("[::1]:0", Address("::1", 0)),
-        ("localhost:8080", Address("localhost", 8080)),
+        ("9105", ListenAddress("127.0.0.1", 9105)),
+        ("0.0.0.0:80", ListenAddress("0.0.0.0", 80)),
+        ("[::1]:0", ListenAddress("::1", 0)),
+        ("localhost:8080", ListenAddress("localhost", 8080)),
     ],
 )
 def test_addresses(text, expected):

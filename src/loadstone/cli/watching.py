@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from loadstone.live.metrics import Metrics
     from loadstone.live.page import LivePage, Reports
     from loadstone.live.push import Destination, MetricsPush
-    from loadstone.live.site import Address
+    from loadstone.live.site import ListenAddress
     from loadstone.report.section import Report
     from loadstone.run.backend import Backend
     from loadstone.store.store import Store
@@ -29,14 +29,14 @@ BEYOND_METRICS = "--metrics-beyond-loopback"
 _KEY = f"{__name__}.options"  # in the context's meta: name of an option -> value
 
 
-class AddressParam(click.ParamType["Address"]):
+class AddressParam(click.ParamType["ListenAddress"]):
     """HOST:PORT, or a PORT of this machine."""
 
     name = "ADDRESS"
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> "Address":
+    ) -> "ListenAddress":
         """Return the address."""
         from loadstone.errors import InvalidInput
         from loadstone.live.site import address
@@ -228,7 +228,7 @@ def watching(
             feed.end()
 
 
-def _metrics(where: "Address", *, is_permitted: bool) -> "Metrics":
+def _metrics(where: "ListenAddress", *, is_permitted: bool) -> "Metrics":
     """Serve metrics, and print their address."""
     from loadstone.errors import InvalidInput
     from loadstone.live.metrics import Metrics
@@ -279,7 +279,7 @@ def live_page(reports: "Reports", stop: "Callable[[], None] | None") -> "LivePag
     from loadstone.live.page import LivePage, own_certificate
 
     given = _given()
-    where: Address = given["live"]
+    where: ListenAddress = given["live"]
     tls = None
     if not where.is_loopback:
         if not given["is_beyond"]:

@@ -14,7 +14,7 @@ from loadstone.lab.ports import HOST
 from loadstone.lab.processes import Process
 from loadstone.lab.server_certificates import ServerCertificates
 from loadstone.monitor.source import Unreadable
-from loadstone.monitor.sources.address import Address, read_address
+from loadstone.monitor.sources.address import MonitorAddress, read_address
 from loadstone.monitor.sources.sockets import exchange
 
 BACKEND = "nodes"
@@ -186,7 +186,7 @@ def _command(folder: Path, command: str) -> str:
         raise EnvironmentUnusable(f"haproxy of lab {folder.name}: {problem}") from None
 
 
-def _address(folder: Path) -> Address:
+def _address(folder: Path) -> MonitorAddress:
     for record in parts.read_state(folder).records:
         if record.part == "haproxy" and record.statistics:
             return read_address(record.statistics, ("haproxy",))

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Self
 from loadstone.engine.histogram import Histogram
 from loadstone.engine.progress import BUCKETS, bucket_end_ms
 from loadstone.live.feed import Viewer
-from loadstone.live.site import NOT_FOUND, Address, Request, Response, Routes, SiteServer
+from loadstone.live.site import NOT_FOUND, ListenAddress, Request, Response, Routes, SiteServer
 from loadstone.live.state import HostPoint, LiveState
 from loadstone.plan.load import OpenLoad
 
@@ -41,7 +41,7 @@ class Metrics(Viewer, Routes):
 
     needs_latencies = True
 
-    def __init__(self, where: Address, *, is_open: bool) -> None:
+    def __init__(self, where: ListenAddress, *, is_open: bool) -> None:
         self._state = LiveState(0.0, 0.0)  # counters exist from the start, at 0
         self._scraped = Event()
         self._last_s: float | None = None  # when it was scraped

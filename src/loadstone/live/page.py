@@ -20,7 +20,7 @@ from loadstone.live.site import (
     FORBIDDEN,
     HTML,
     NOT_FOUND,
-    Address,
+    ListenAddress,
     Request,
     Response,
     Routes,
@@ -52,7 +52,7 @@ class LivePage(Viewer, Routes):
 
     def __init__(
         self,
-        where: Address,
+        where: ListenAddress,
         reports: Reports,
         *,
         stop: Callable[[], None] | None,
@@ -185,7 +185,7 @@ def interrupt() -> None:
     os.kill(os.getpid(), signal.SIGTERM if is_ignored else signal.SIGINT)
 
 
-def own_certificate(address: Address) -> tuple[ssl.SSLContext, str]:
+def own_certificate(address: ListenAddress) -> tuple[ssl.SSLContext, str]:
     """Return a TLS context with a new certificate, and the certificate's SHA-256 fingerprint."""
     addresses = [] if any(sign.isalpha() for sign in address.host) else [address.host]
     issued = Authority.create("Loadstone live page").issue("Loadstone live page", addresses)

@@ -35,7 +35,7 @@ HEADERS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class ListenAddress:
     """Where a server listens."""
 
     host: str
@@ -50,7 +50,7 @@ class Address:
         return is_loopback(self.host, self.port)
 
 
-LOOPBACK = Address("127.0.0.1", 0)
+LOOPBACK = ListenAddress("127.0.0.1", 0)
 _ADDRESS = re.compile(
     r"(?:(?:\[(?P<v6>[0-9A-Fa-f:.]+)\]|(?P<host>[A-Za-z0-9._-]+)):)?(?P<port>\d{1,5})"
 )
@@ -60,12 +60,12 @@ _HOST = re.compile(
 )
 
 
-def address(text: str) -> Address:
+def address(text: str) -> ListenAddress:
     """Read HOST:PORT, or PORT of 127.0.0.1; InvalidInput if it is neither."""
     match = _ADDRESS.fullmatch(text)
     if match is None or int(match["port"]) > 65535:
         raise InvalidInput(f"{text!r} is no address; write HOST:PORT, or a PORT of 127.0.0.1")
-    return Address(match["v6"] or match["host"] or LOOPBACK.host, int(match["port"]))
+    return ListenAddress(match["v6"] or match["host"] or LOOPBACK.host, int(match["port"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class SiteServer(ThreadingHTTPServer):
 
     def __init__(
         self,
-        where: Address,
+        where: ListenAddress,
         routes: Routes,
         option: str,
         tls: ssl.SSLContext | None = None,
@@ -128,7 +128,7 @@ class SiteServer(ThreadingHTTPServer):
             raise EnvironmentUnusable(
                 f"{option} {where}: cannot listen there ({why}); choose another port"
             ) from None
-        self.address = Address(where.host, int(self.server_address[1]))
+        self.address = ListenAddress(where.host, int(self.server_address[1]))
         if tls is not None:
             # The handshake is made by the thread of the connection.
             self.socket = tls.wrap_socket(
@@ -144,7 +144,7 @@ class SiteServer(ThreadingHTTPServer):
         with suppress(ValueError):
             if ipaddress.ip_address(host).is_unspecified:
                 host = socket.gethostname()
-        return f"{'https' if self.is_secure else 'http'}://{Address(host, self.address.port)}"
+        return f"{'https' if self.is_secure else 'http'}://{ListenAddress(host, self.address.port)}"
 
     def is_own(self, host: str) -> bool:
         """Return whether a Host header names this server; all do, unless that is checked."""

@@ -12,7 +12,7 @@ OPTIONS = ("name", "database", "password-file")  # after ?
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class MonitorAddress:
     """A service with its host and port or socket, and the user to log in as."""
 
     kind: str  # "mariadb", "haproxy"
@@ -30,7 +30,7 @@ class Address:
         return Path(self.password_file).read_text().strip() if self.password_file else ""
 
 
-def read_address(url: str, kinds: tuple[str, ...]) -> Address:
+def read_address(url: str, kinds: tuple[str, ...]) -> MonitorAddress:
     """Parse KIND://[USER@]HOST:PORT/PATH or KIND:///SOCKET.
 
     After ? may follow name=, database= and password-file=.
@@ -66,7 +66,7 @@ def read_address(url: str, kinds: tuple[str, ...]) -> Address:
         host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
         raise InvalidInput(f"--monitor {shown}: has no port; write {parts.scheme}://{host}:PORT")
     query = {key: values[-1] for key, values in given.items()}
-    return Address(
+    return MonitorAddress(
         kind=parts.scheme,
         name=query.get("name", parts.scheme),
         host=parts.hostname or "",

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from loadstone.errors import InvalidInput
 from loadstone.monitor.service import Members
 from loadstone.monitor.source import Source
-from loadstone.monitor.sources.address import Address, read_address
+from loadstone.monitor.sources.address import MonitorAddress, read_address
 from loadstone.monitor.sources.apache import ApacheSource
 from loadstone.monitor.sources.haproxy import HaproxySource
 from loadstone.monitor.sources.jvm import JvmSource
@@ -25,7 +25,7 @@ from loadstone.monitor.sources.ssh import read_host
 from loadstone.monitor.sources.uwsgi import UwsgiSource
 
 PROMETHEUS_OPTIONS = ("queries", "user", "password-file", "token-file")
-KINDS: dict[str, Callable[[Address], Source]] = {
+KINDS: dict[str, Callable[[MonitorAddress], Source]] = {
     "apache": ApacheSource,
     "haproxy": HaproxySource,
     "jvm": JvmSource,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from loadstone.monitor.metrics import Reading
 from loadstone.monitor.source import Unreadable
-from loadstone.monitor.sources.address import TIMEOUT_S, Address
+from loadstone.monitor.sources.address import TIMEOUT_S, MonitorAddress
 from loadstone.monitor.sources.service_source import ServiceSource
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ class PostgresSource(ServiceSource):
         return self._link
 
 
-def connect(address: Address) -> "Connection[Any]":
+def connect(address: MonitorAddress) -> "Connection[Any]":
     """Connect to a server. Raises Unreadable if it cannot be, or without psycopg."""
     try:
         import psycopg

@@ -3,14 +3,14 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from loadstone.monitor.sources.address import Address
+from loadstone.monitor.sources.address import MonitorAddress
 
 
 @dataclass(slots=True)
 class ServiceSource:
     """A service whose counters are read."""
 
-    address: Address
+    address: MonitorAddress
     is_remote: ClassVar[bool] = False
 
     @property

@@ -7,12 +7,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from loadstone.monitor.source import Unreadable
-from loadstone.monitor.sources.address import TIMEOUT_S, Address
+from loadstone.monitor.sources.address import TIMEOUT_S, MonitorAddress
 
 MOST_BYTES = 16 * 2**20  # of one answer
 
 
-def connect(address: Address) -> socket.socket:
+def connect(address: MonitorAddress) -> socket.socket:
     """Connect to the Unix socket or to the port."""
     try:
         if address.host:
@@ -26,7 +26,7 @@ def connect(address: Address) -> socket.socket:
     return link
 
 
-def exchange(address: Address, request: bytes) -> bytes:
+def exchange(address: MonitorAddress, request: bytes) -> bytes:
     """Send a request on a new connection; return the response up to its close."""
     with connect(address) as link:
         if request:
@@ -42,7 +42,7 @@ def exchange(address: Address, request: bytes) -> bytes:
 class _UnixHttp(http.client.HTTPConnection):
     """HTTP over a Unix socket."""
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: MonitorAddress) -> None:
         super().__init__("localhost", timeout=TIMEOUT_S)
         self._address = address
 
@@ -55,7 +55,7 @@ class _UnixHttp(http.client.HTTPConnection):
 class StatusPage:
     """A page of a web server, read on a kept connection."""
 
-    address: Address
+    address: MonitorAddress
     path: str
     _link: http.client.HTTPConnection | None = field(default=None, init=False)
 
