@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from loadstone.compare.answer import Answer, Criteria, MetricComparison
+from loadstone.compare.answer import ComparisonAnswer, Criteria, MetricComparison
 from loadstone.compare.bisect import StepAnswer, step_of
 from loadstone.compare.metrics import THROUGHPUT
 from loadstone.compare.pairs import is_answered, of_turns
@@ -21,7 +21,7 @@ def test_without_a_complete_pair_of_turns_there_is_no_answer(most_slower: float 
 
 
 def test_a_version_of_which_nothing_was_measured_is_undecided() -> None:
-    whole = MetricComparison(THROUGHPUT, 10, 5, 0.5, 0.4, 0.6, 8, Answer.SLOWER, 0.01)
+    whole = MetricComparison(THROUGHPUT, 10, 5, 0.5, 0.4, 0.6, 8, ComparisonAnswer.SLOWER, 0.01)
     step = step_of(3, (), whole)
     assert (step.answer, step.row) == (StepAnswer.UNDECIDED, None)
     assert step.failure == "no complete pair was measured"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from loadstone.compare.answer import Answer, Criteria, Metric, answer_of, compare
+from loadstone.compare.answer import ComparisonAnswer, Criteria, Metric, answer_of, compare
 from loadstone.compare.sequential import (
     FEWEST_PAIRS,
     RepeatedInterval,
@@ -53,23 +53,23 @@ def test_too_few_pairs_say_nothing() -> None:
 def test_equal_services_are_seldom_called_different(noise: Noise) -> None:
     random = np.random.default_rng(7)
     found = [answer(1.0, noise, Criteria(), random)[0] for _ in range(400)]
-    wrong = sum(one in (Answer.FASTER, Answer.SLOWER) for one in found)
+    wrong = sum(one in (ComparisonAnswer.FASTER, ComparisonAnswer.SLOWER) for one in found)
     assert wrong / len(found) <= 0.05
-    assert found.count(Answer.SAME) / len(found) >= 0.9
+    assert found.count(ComparisonAnswer.SAME) / len(found) >= 0.9
 
 
 @pytest.mark.parametrize("ratio", [0.95, 1.05])
 def test_a_difference_of_5_percent_is_found_with_the_right_sign(ratio: float) -> None:
     random = np.random.default_rng(11)
     found = [answer(ratio, NOISES[1], Criteria(), random)[0] for _ in range(100)]
-    right = Answer.FASTER if ratio > 1 else Answer.SLOWER
+    right = ComparisonAnswer.FASTER if ratio > 1 else ComparisonAnswer.SLOWER
     assert found.count(right) >= 98
 
 
 def test_services_that_differ_by_the_margin_are_seldom_called_the_same() -> None:
     random = np.random.default_rng(13)
     found = [answer(1.03, NOISES[0], Criteria(), random)[0] for _ in range(200)]
-    assert found.count(Answer.SAME) / len(found) <= 0.05
+    assert found.count(ComparisonAnswer.SAME) / len(found) <= 0.05
 
 
 def test_pairs_needed_gives_the_promised_power() -> None:
@@ -102,37 +102,39 @@ def test_more_metrics_do_not_raise_the_error_rate() -> None:
             },
             Criteria(most_pairs=20),
         )
-        wrong += any(one.answer in (Answer.FASTER, Answer.SLOWER) for one in found)
+        wrong += any(
+            one.answer in (ComparisonAnswer.FASTER, ComparisonAnswer.SLOWER) for one in found
+        )
     assert wrong / 300 <= 0.06
 
 
 @pytest.mark.parametrize(
     ("metric", "low", "high", "expected"),
     [
-        (RATE, 1.01, 1.10, Answer.FASTER),
-        (LATENCY, 1.01, 1.10, Answer.SLOWER),
-        (RATE, 0.80, 0.95, Answer.SLOWER),
-        (LATENCY, 0.80, 0.95, Answer.FASTER),
-        (RATE, 0.98, 1.02, Answer.SAME),
-        (RATE, 1.005, 1.02, Answer.SAME),
-        (RATE, 0.90, 1.10, Answer.UNKNOWN),
+        (RATE, 1.01, 1.10, ComparisonAnswer.FASTER),
+        (LATENCY, 1.01, 1.10, ComparisonAnswer.SLOWER),
+        (RATE, 0.80, 0.95, ComparisonAnswer.SLOWER),
+        (LATENCY, 0.80, 0.95, ComparisonAnswer.FASTER),
+        (RATE, 0.98, 1.02, ComparisonAnswer.SAME),
+        (RATE, 1.005, 1.02, ComparisonAnswer.SAME),
+        (RATE, 0.90, 1.10, ComparisonAnswer.UNKNOWN),
     ],
 )
 def test_the_answer_follows_from_the_interval(
-    metric: Metric, low: float, high: float, expected: Answer
+    metric: Metric, low: float, high: float, expected: ComparisonAnswer
 ) -> None:
     assert answer_of(metric, low, high, 0.03) is expected
 
 
 def test_identical_figures_are_the_same() -> None:
     [found] = compare({RATE: [(100.0, 100.0)] * 5}, Criteria())
-    assert (found.ratio, found.answer) == (1.0, Answer.SAME)
+    assert (found.ratio, found.answer) == (1.0, ComparisonAnswer.SAME)
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_of_so_few_pairs_no_number_of_pairs_is_computed(count: int) -> None:
     pairs = [(1.0, 1.0 + 0.01 * number) for number in range(count)]
     [row] = compare({RATE: pairs}, Criteria())
-    assert (row.low, row.high, row.answer) == (0.0, inf, Answer.UNKNOWN)
+    assert (row.low, row.high, row.answer) == (0.0, inf, ComparisonAnswer.UNKNOWN)
     assert row.pairs_to_find(0.02, 0.05) is None
     assert row.pairs_to_decide(0.05, 0.05) is None

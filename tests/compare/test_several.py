@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from loadstone.compare.answer import Answer, Criteria, MetricComparison, compare
+from loadstone.compare.answer import ComparisonAnswer, Criteria, MetricComparison, compare
 from loadstone.compare.metrics import REQUEST_TIME, THROUGHPUT
 from loadstone.compare.section import Compared, report_of
 from loadstone.compare.several import report_of_several, share_of, together
@@ -35,7 +35,7 @@ def rows(found: Compared) -> tuple[MetricComparison, ...]:
     return tuple(row for _, rows in found.metrics for row in rows)
 
 
-def answers(found: Compared) -> list[Answer]:
+def answers(found: Compared) -> list[ComparisonAnswer]:
     return [row.answer for row in rows(found)]
 
 
@@ -44,7 +44,7 @@ def just_seen(criteria: Criteria) -> list[float]:
     clear = spread(1.5, 0.001)
     for deviation in range(400, 0, -1):
         ratios = spread(1.2, deviation / 1000)
-        if Answer.UNKNOWN not in answers(compared(clear, ratios, criteria)):
+        if ComparisonAnswer.UNKNOWN not in answers(compared(clear, ratios, criteria)):
             return ratios
     raise AssertionError("no such ratios")
 
@@ -56,8 +56,10 @@ def test_no_answer_is_taken_away() -> None:
 
     found = together([first, *others], CRITERIA)
 
-    assert answers(found[0]) == answers(first) == [Answer.FASTER, Answer.SLOWER]
-    assert [answers(one) for one in found[1:]] == [[Answer.UNKNOWN, Answer.UNKNOWN]] * 2
+    assert answers(found[0]) == answers(first) == [ComparisonAnswer.FASTER, ComparisonAnswer.SLOWER]
+    assert [answers(one) for one in found[1:]] == [
+        [ComparisonAnswer.UNKNOWN, ComparisonAnswer.UNKNOWN]
+    ] * 2
 
 
 def test_the_share_of_a_comparison_that_differs_passes_to_the_others() -> None:
@@ -65,11 +67,11 @@ def test_the_share_of_a_comparison_that_differs_passes_to_the_others() -> None:
     differs = compared(spread(1.5, 0.001), spread(1.5, 0.001), share)
     near = just_seen(CRITERIA)
     unsure = compared(spread(1.5, 0.001), near, share)
-    assert Answer.UNKNOWN in answers(unsure)
+    assert ComparisonAnswer.UNKNOWN in answers(unsure)
 
     _, found = together([differs, unsure], CRITERIA)
 
-    assert answers(found) == [Answer.FASTER, Answer.SLOWER]
+    assert answers(found) == [ComparisonAnswer.FASTER, ComparisonAnswer.SLOWER]
     assert rows(found)[1].low > rows(unsure)[1].low
 
 
@@ -79,7 +81,7 @@ def test_a_comparison_that_could_not_be_measured_has_no_share() -> None:
 
     found = together([alone, nothing], CRITERIA)
 
-    assert answers(found[0]) == [Answer.FASTER, Answer.SLOWER]
+    assert answers(found[0]) == [ComparisonAnswer.FASTER, ComparisonAnswer.SLOWER]
     assert answers(found[1]) == []
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from realistic import keystone
 
-from loadstone.compare.answer import Answer, Criteria
+from loadstone.compare.answer import ComparisonAnswer, Criteria
 from loadstone.compare.metrics import THROUGHPUT
 from loadstone.compare.stored import compare_runs
 from loadstone.errors import InvalidInput
@@ -45,7 +45,7 @@ def test_what_differs_in_the_load_is_named_beside_the_answer() -> None:
     b = run(2, Capacity(140.0, 138.0, 142.0, 0.95), users="50", HTTP="1.1")
     found = compared(a, b)
     [(title, (metric, *_))] = found.metrics
-    assert metric.answer is Answer.FASTER
+    assert metric.answer is ComparisonAnswer.FASTER
     [setting] = [one for one in found.settings if one.name.endswith("users")]
     assert (setting.name, setting.values) == (f"{title}: users", ("10", "50"))
 
@@ -55,7 +55,7 @@ def test_the_wide_side_of_an_interval_counts() -> None:
     found = compared(
         run(1, Capacity(100.0, 80.0, 102.0, 0.95)), run(2, Capacity(84.0, 83.0, 85.0, 0.95))
     )
-    assert found.metrics[0][1][0].answer is Answer.UNKNOWN
+    assert found.metrics[0][1][0].answer is ComparisonAnswer.UNKNOWN
 
 
 def fixed(number: int, rate_rps: float | None) -> Run:

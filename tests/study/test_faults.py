@@ -9,7 +9,7 @@ from scripted import Scripted, simulated
 from loadstone.analysis.fault import Injection
 from loadstone.analysis.fault_effect import effect
 from loadstone.analysis.interval import Interval
-from loadstone.compare.answer import Answer
+from loadstone.compare.answer import ComparisonAnswer
 from loadstone.errors import InvalidInput
 from loadstone.study.cell import config_of
 from loadstone.study.figure import of_turn
@@ -53,7 +53,7 @@ def test_less_downtime_is_better_and_not_faster():
     one = Difference(
         Comparison("workers", "1", "2"), DOWNTIME, (), Interval(0.5, 0.4, 0.6, 3), 0.01, "pairs"
     )
-    known = replace(one, p_holm=0.01, answer=Answer.FASTER)
+    known = replace(one, p_holm=0.01, answer=ComparisonAnswer.FASTER)
     assert conclusion(known, study()) == "better, p = 0.01"
 
 

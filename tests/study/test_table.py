@@ -11,7 +11,7 @@ from study_files import TWO_BY_TWO, result_of, stretch_of
 from loadstone.analysis.holm import adjusted
 from loadstone.analysis.interval import of_logs
 from loadstone.analysis.model import Cause
-from loadstone.compare.answer import Answer, MetricComparison
+from loadstone.compare.answer import ComparisonAnswer, MetricComparison
 from loadstone.compare.metrics import THROUGHPUT
 from loadstone.monitor.usage import Usage
 from loadstone.report import html, markdown, schema, terminal
@@ -86,12 +86,12 @@ def test_a_ratio_has_an_answer_in_the_direction_of_the_figure():
         ("apache", "1"): [10.0, 20.0, 40.0],
         ("nginx", "1"): [12.0, 24.2, 47.8],
     })  # fmt: skip
-    assert differences(STUDY, better)[0].answer is Answer.FASTER
+    assert differences(STUDY, better)[0].answer is ComparisonAnswer.FASTER
     equal = measured({
         ("apache", "1"): [10.0, 20.0, 40.0],
         ("nginx", "1"): [10.02, 19.98, 40.1],
     })  # fmt: skip
-    assert differences(STUDY, equal)[0].answer is Answer.SAME
+    assert differences(STUDY, equal)[0].answer is ComparisonAnswer.SAME
     (one,) = differences(STUDY, equal)
     assert wording.conclusion(one, STUDY).startswith("the same within 3.0 %, p = ")
 
@@ -173,12 +173,12 @@ def test_over_several_configurations_each_counts_once():
 def test_of_many_tests_each_p_is_adjusted_for_all():
     found = measured({("apache", "2"): [10.0, 10.0, 10.0], ("nginx", "2"): [11.0, 11.4, 11.2]})
     [alone] = differences(STUDY, found)
-    assert (alone.p_holm, alone.answer) == (alone.p, Answer.FASTER)
+    assert (alone.p_holm, alone.answer) == (alone.p, ComparisonAnswer.FASTER)
     assert list(wording.comparison_notes(STUDY, found)) == []
     many = replace(STUDY, comparisons=STUDY.comparisons * 20)
     first = differences(many, found)[0]
     assert first.p_holm == pytest.approx(20 * alone.p)
-    assert first.answer is Answer.UNKNOWN
+    assert first.answer is ComparisonAnswer.UNKNOWN
     (last,) = wording.comparison_notes(many, found)
     assert last.startswith("p is adjusted for 20 tests (Holm)")
 
@@ -252,9 +252,9 @@ def test_what_the_load_generator_limited_shows_neither_a_difference_nor_none():
     assert list(wording.overview(STUDY, rows(STUDY, alike)))
     assert list(wording.overview(STUDY, rows(STUDY, late(alike)))) == []
     faster = measured({cell: [3 * x if cell[0] == "nginx" else x for x in ALIKE] for cell in cells})
-    assert {one.answer for one in differences(STUDY, faster)} == {Answer.FASTER}
+    assert {one.answer for one in differences(STUDY, faster)} == {ComparisonAnswer.FASTER}
     for one in differences(STUDY, late(faster)):
-        assert (one.answer, one.p, one.ratio.count) == (Answer.UNKNOWN, None, 3)
+        assert (one.answer, one.p, one.ratio.count) == (ComparisonAnswer.UNKNOWN, None, 3)
         assert wording.conclusion(one, STUDY) == "no test: the load generator was the limit"
     assert not list(wording.comparison_notes(STUDY, late(faster)))
 
@@ -301,7 +301,7 @@ def test_one_pair_whose_interval_is_far_from_1_is_no_evidence():
     found = measured({("apache", "1"): [10.0] * 3, ("nginx", "1"): [15.0] * 3}, QUICK)
     (one,) = differences(QUICK, found)
     assert one.ratio.low > 1.1
-    assert one.answer is Answer.UNKNOWN
+    assert one.answer is ComparisonAnswer.UNKNOWN
 
 
 def test_table_and_data_say_the_same(tmp_path):
@@ -444,7 +444,7 @@ def test_a_ratio_of_too_few_pairs_in_turns_has_no_interval(tmp_path):
     source = StudySource("mine.yaml", TURNS)
     found, study = measured(THREE_EACH), source.study(quick=False)
     [pair, _] = cell_pairs(study)
-    row = MetricComparison(THROUGHPUT, 10.0, 12.0, 1.2, 0.0, inf, 1, Answer.UNKNOWN, nan)
+    row = MetricComparison(THROUGHPUT, 10.0, 12.0, 1.2, 0.0, inf, 1, ComparisonAnswer.UNKNOWN, nan)
     in_turns = [RatioOutcome(pair, ThroughputRatio(("a", "b"), row))]
     begun = journal.begin(tmp_path, source, quick=False, seed=1)
     data = json.loads(json.dumps(as_data(report_of(begun, found, in_turns)), allow_nan=False))
@@ -541,7 +541,7 @@ def test_a_common_ratio_of_ranges_is_no_narrower_than_they_are():
     cells = {(web, workers): [10.0, None, None] for web in ("apache", "nginx") for workers in "124"}
     *_, over = differences(study, with_ranges(measured(cells, study)))
     assert over.unit == "configurations"
-    assert over.answer is Answer.UNKNOWN
+    assert over.answer is ComparisonAnswer.UNKNOWN
     # A pair is known to within log 1.2 * sqrt(2); three of them by sqrt(3) better.
     reach = 1.2 ** sqrt(2 / 3)
     assert (over.ratio.low, over.ratio.high) == pytest.approx((1 / reach, reach), rel=0.02)

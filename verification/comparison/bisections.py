@@ -14,7 +14,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from loadstone.compare.answer import Answer, MetricComparison, Pair, compare
+from loadstone.compare.answer import ComparisonAnswer, MetricComparison, Pair, compare
 from loadstone.compare.bisect import JudgedVersion, bisect, limit, slowest, step_of
 from loadstone.compare.metrics import REQUEST_TIME
 from loadstone.compare.pairs import GuardOutcome, verdict
@@ -55,7 +55,7 @@ class Machine:
             if number + 1 < CRITERIA.fewest_pairs:
                 continue
             [row] = compare({REQUEST_TIME: pairs}, CRITERIA)
-            if most_slower is None and row.answer is not Answer.UNKNOWN:
+            if most_slower is None and row.answer is not ComparisonAnswer.UNKNOWN:
                 break
             if most_slower and verdict(row, most_slower) is not GuardOutcome.UNDECIDED:
                 break

@@ -18,7 +18,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from loadstone.compare.answer import Answer, Criteria, Metric, Pair, compare
+from loadstone.compare.answer import ComparisonAnswer, Criteria, Metric, Pair, compare
 from loadstone.compare.sequential import FEWEST_PAIRS, pairs_needed
 
 RATE = Metric("rate", "/s", is_higher_better=True)
@@ -66,14 +66,14 @@ def measured_pairs(ratio: float, noise: Noise, random: np.random.Generator) -> I
 
 def answer(
     ratio: float, noise: Noise, criteria: Criteria, random: np.random.Generator
-) -> tuple[Answer, int]:
+) -> tuple[ComparisonAnswer, int]:
     """Compare a service with one `ratio` times as fast; return the answer and the pairs taken."""
     pairs: list[Pair] = []
     for pair in measured_pairs(ratio, noise, random):
         pairs.append(pair)
         if len(pairs) >= FEWEST_PAIRS:
             [found] = compare({RATE: pairs}, criteria)
-            if found.answer is not Answer.UNKNOWN or len(pairs) == criteria.most_pairs:
+            if found.answer is not ComparisonAnswer.UNKNOWN or len(pairs) == criteria.most_pairs:
                 return found.answer, len(pairs)
     raise AssertionError("pairs do not end")
 
@@ -93,7 +93,7 @@ def power(count: int, seed: int) -> Table:
         spread = deviation(noise, random)
         for share in (0.01, 0.02, 0.03, 0.05, 0.1):
             found = [answer(1 + share, noise, criteria, random) for _ in range(count)]
-            took = sorted(n if one is Answer.FASTER else inf for one, n in found)
+            took = sorted(n if one is ComparisonAnswer.FASTER else inf for one, n in found)
             within = took[int(0.8 * count)]
             table.add_row(
                 noise.title,
@@ -128,7 +128,7 @@ def answers(count: int, seed: int) -> Table:
             table.add_row(
                 noise.title,
                 f"{ratio:.2f}",
-                *(f"{shares[one] / size:.1%}" for one in Answer),
+                *(f"{shares[one] / size:.1%}" for one in ComparisonAnswer),
                 f"{np.median([pairs for _, pairs in found]):.0f}",
             )
     return table

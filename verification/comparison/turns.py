@@ -18,7 +18,14 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from loadstone.compare.answer import Answer, Criteria, Metric, MetricComparison, Pair, compare
+from loadstone.compare.answer import (
+    ComparisonAnswer,
+    Criteria,
+    Metric,
+    MetricComparison,
+    Pair,
+    compare,
+)
 from loadstone.compare.metrics import REQUEST_TIME, THROUGHPUT
 from loadstone.compare.turns import Turns, rate, time
 
@@ -109,7 +116,7 @@ def compared(ratio: float, noise: Noise, random: np.random.Generator) -> Found:
         if number + 1 < CRITERIA.fewest_pairs:
             continue
         rows = compare(pairs, CRITERIA)
-        if all(row.answer is not Answer.UNKNOWN for row in rows):
+        if all(row.answer is not ComparisonAnswer.UNKNOWN for row in rows):
             break
     [of_blocks] = compare({THROUGHPUT: blocks}, BLOCKS)
     return Found(rows, of_blocks, 2 * TRIAL_S * (number + 1))
@@ -141,10 +148,14 @@ def row_of(noise: Noise, ratio: float, count: int, seed: int) -> list[str]:
     for position, truth in ((0, 1 / ratio), (1, ratio)):
         rows = [one.turns[position] for one in found]
         shares = Counter(row.answer for row in rows)
-        right = {1.0: Answer.SAME}.get(ratio, Answer.SLOWER)
-        wrong = sum(shares[one] for one in (Answer.FASTER, Answer.SLOWER) if one is not right)
+        right = {1.0: ComparisonAnswer.SAME}.get(ratio, ComparisonAnswer.SLOWER)
+        wrong = sum(
+            shares[one]
+            for one in (ComparisonAnswer.FASTER, ComparisonAnswer.SLOWER)
+            if one is not right
+        )
         if ratio == 1.0:
-            wrong = shares[Answer.FASTER] + shares[Answer.SLOWER]
+            wrong = shares[ComparisonAnswer.FASTER] + shares[ComparisonAnswer.SLOWER]
         held = np.mean([row.low <= truth <= row.high for row in rows])
         cells += [f"{shares[right] / count:.1%}", f"{wrong / count:.1%}", f"{held:.1%}"]
     cells.append(f"{np.median([one.seconds for one in found]):.0f}")

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from loadstone.compare.answer import Answer, Criteria, MetricComparison, Pair, compare
+from loadstone.compare.answer import ComparisonAnswer, Criteria, MetricComparison, Pair, compare
 from loadstone.compare.metrics import THROUGHPUT
 from loadstone.compare.turns import TURN_S, Duet, Turns, full_rates, rate
 
@@ -106,7 +106,7 @@ def compared(case: Case, random: np.random.Generator, *, is_corrected: bool) -> 
         if not is_corrected:
             pairs = [rate(*one.turns, length) for one in duets if one.length > 1]
         [row] = compare({THROUGHPUT: pairs}, CRITERIA)
-        if row.answer is not Answer.UNKNOWN:
+        if row.answer is not ComparisonAnswer.UNKNOWN:
             break
     if row is None:
         raise AssertionError("a comparison has more pairs than it needs at least")
@@ -128,8 +128,8 @@ def row_of(case: Case, count: int, seed: int) -> list[str]:
 
 def _is_wrong(found: MetricComparison, case: Case) -> bool:
     if case.ratio == 1:
-        return found.answer in (Answer.FASTER, Answer.SLOWER)
-    return found.answer in (Answer.SAME, Answer.SLOWER)
+        return found.answer in (ComparisonAnswer.FASTER, ComparisonAnswer.SLOWER)
+    return found.answer in (ComparisonAnswer.SAME, ComparisonAnswer.SLOWER)
 
 
 @click.command(help=__doc__)

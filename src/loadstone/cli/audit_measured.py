@@ -74,7 +74,7 @@ def gains(location: "StoreLocation", rules: Collection[str]) -> "dict[str, Gain]
 def _gain(store: "Store", before: "Run", after: "Run") -> "Gain | None":
     from loadstone.audit.gain import Gain
     from loadstone.audit.proof import OF_CHANGES, OF_DEPLOYMENT
-    from loadstone.compare.answer import Answer, Criteria
+    from loadstone.compare.answer import ComparisonAnswer, Criteria
     from loadstone.compare.pairs import deciding
     from loadstone.compare.stored import compare_runs
     from loadstone.errors import InvalidInput
@@ -92,7 +92,7 @@ def _gain(store: "Store", before: "Run", after: "Run") -> "Gain | None":
         low=row.low,
         high=row.high,
         pairs=row.pairs,
-        is_sure=row.answer is not Answer.UNKNOWN,
+        is_sure=row.answer is not ComparisonAnswer.UNKNOWN,
         measured_on=before.started_at[:10],
         deployment=parameters[OF_DEPLOYMENT],
         runs=(before.run_id, after.run_id),

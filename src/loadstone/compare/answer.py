@@ -12,7 +12,7 @@ ALPHA = 0.05
 MOST_NEEDED = 10_000  # pairs: nobody measures more
 
 
-class Answer(StrEnum):
+class ComparisonAnswer(StrEnum):
     """Whether B is better than A in one metric."""
 
     FASTER = "faster"
@@ -51,7 +51,7 @@ class MetricComparison:
     low: float
     high: float
     pairs: int
-    answer: Answer
+    answer: ComparisonAnswer
     deviation: float  # standard deviation of the pairs' log ratios; NaN: not known
 
     def pairs_to_find(self, share: float, alpha: float) -> int | None:
@@ -100,24 +100,27 @@ def decided(rows: Sequence[MetricComparison], criteria: Criteria) -> tuple[Metri
     untested = len(found)
     for number in sorted(range(len(found)), key=lambda number: -_evidence(found[number])):
         found[number] = _tested(found[number], criteria, criteria.alpha / untested)
-        if found[number].answer in (Answer.FASTER, Answer.SLOWER) and untested > 1:
+        if (
+            found[number].answer in (ComparisonAnswer.FASTER, ComparisonAnswer.SLOWER)
+            and untested > 1
+        ):
             untested -= 1
     return tuple(found)
 
 
-def answer_of(metric: Metric, low: float, high: float, same_within: float) -> Answer:
+def answer_of(metric: Metric, low: float, high: float, same_within: float) -> ComparisonAnswer:
     """Return the answer from the interval of the ratio B / A.
 
     Equivalence is two one-sided tests (Schuirmann, J. Pharmacokin. Biopharm. 15, 1987): the whole
     interval lies within the margin.
     """
     if 1 / (1 + same_within) <= low and high <= 1 + same_within:
-        return Answer.SAME
+        return ComparisonAnswer.SAME
     if low > 1:
-        return Answer.FASTER if metric.is_higher_better else Answer.SLOWER
+        return ComparisonAnswer.FASTER if metric.is_higher_better else ComparisonAnswer.SLOWER
     if high < 1:
-        return Answer.SLOWER if metric.is_higher_better else Answer.FASTER
-    return Answer.UNKNOWN
+        return ComparisonAnswer.SLOWER if metric.is_higher_better else ComparisonAnswer.FASTER
+    return ComparisonAnswer.UNKNOWN
 
 
 def _summary(metric: Metric, pairs: Sequence[Pair]) -> MetricComparison:
@@ -131,7 +134,7 @@ def _summary(metric: Metric, pairs: Sequence[Pair]) -> MetricComparison:
         low=0.0,
         high=float("inf"),
         pairs=len(pairs),
-        answer=Answer.UNKNOWN,
+        answer=ComparisonAnswer.UNKNOWN,
         deviation=stdev(ratios) if len(ratios) > 1 else float("nan"),
     )
 

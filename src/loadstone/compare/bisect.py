@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from math import sqrt
 
-from loadstone.compare.answer import Answer, MetricComparison
+from loadstone.compare.answer import ComparisonAnswer, MetricComparison
 from loadstone.compare.pairs import GuardOutcome, leading, verdict
 
 NOT_MEASURED = "no complete pair was measured"
@@ -50,7 +50,7 @@ class Bisected:
 
 def slowest(rows: Sequence[MetricComparison]) -> MetricComparison | None:
     """Return the metric in which the last version is slower by most; None if it is in none."""
-    slower = [row for row in leading(rows) if row.answer is Answer.SLOWER]
+    slower = [row for row in leading(rows) if row.answer is ComparisonAnswer.SLOWER]
     return max(slower, key=slowdown, default=None)
 
 
@@ -71,7 +71,7 @@ def is_confirmed(rows: Sequence[MetricComparison], whole: MetricComparison) -> b
     """
     return any(
         row.metric == whole.metric
-        and row.answer is Answer.SLOWER
+        and row.answer is ComparisonAnswer.SLOWER
         and slowdown(row) - 1 >= limit(whole)
         for row in rows
     )

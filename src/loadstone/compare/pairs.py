@@ -7,7 +7,14 @@ from functools import partial
 from random import Random
 
 from loadstone.analysis.model import Trial
-from loadstone.compare.answer import Answer, Criteria, Metric, MetricComparison, Pair, compare
+from loadstone.compare.answer import (
+    ComparisonAnswer,
+    Criteria,
+    Metric,
+    MetricComparison,
+    Pair,
+    compare,
+)
 from loadstone.compare.metrics import LEADING, THROUGHPUT, values
 from loadstone.compare.turns import Duet, NotFull, full_rates, not_full, statements
 from loadstone.errors import MeasurementInvalid
@@ -43,7 +50,7 @@ def leading(rows: Sequence[MetricComparison]) -> list[MetricComparison]:
 def deciding(rows: Sequence[MetricComparison]) -> MetricComparison:
     """Return the metric that decides: the first that has an answer, else the first."""
     found = leading(rows)
-    return next((row for row in found if row.answer is not Answer.UNKNOWN), found[0])
+    return next((row for row in found if row.answer is not ComparisonAnswer.UNKNOWN), found[0])
 
 
 def in_pairs(
@@ -146,7 +153,7 @@ def is_row_answered(row: MetricComparison, most_slower: float | None) -> bool:
     """Return whether one metric has its answer, or is known to be slow or not."""
     if most_slower is not None:
         return verdict(row, most_slower) is not GuardOutcome.UNDECIDED
-    return row.answer is not Answer.UNKNOWN
+    return row.answer is not ComparisonAnswer.UNKNOWN
 
 
 def is_usable(trial: Trial) -> bool:

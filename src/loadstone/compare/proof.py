@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from loadstone.compare.answer import Answer, MetricComparison
+from loadstone.compare.answer import ComparisonAnswer, MetricComparison
 from loadstone.compare.metrics import CPU
 from loadstone.compare.pairs import leading
 from loadstone.compare.section import Compared
@@ -51,13 +51,13 @@ def _effect(row: MetricComparison, found: Compared) -> str:
     values = f"{_value(row, row.a)} before, {_value(row, row.b)} after"
     within = f"95 % interval {row.low:.3f} to {row.high:.3f}"
     match row.answer:
-        case Answer.FASTER | Answer.SLOWER:
-            word = "better" if row.answer is Answer.FASTER else "worse"
+        case ComparisonAnswer.FASTER | ComparisonAnswer.SLOWER:
+            word = "better" if row.answer is ComparisonAnswer.FASTER else "worse"
             return f"is {row.ratio:.3f} times what it was ({within}): {word}. {values}."
-        case Answer.SAME:
+        case ComparisonAnswer.SAME:
             margin = figures.percent(found.criteria.same_within)
             return f"is the same within {margin} ({within}). {values}."
-        case Answer.UNKNOWN:
+        case ComparisonAnswer.UNKNOWN:
             interval = within if math.isfinite(row.high) else "too few pairs for an interval"
             return f"shows no difference that is sure ({interval}). {values}."
 

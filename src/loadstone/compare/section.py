@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from loadstone.compare.answer import Answer, Criteria, Metric, MetricComparison
+from loadstone.compare.answer import ComparisonAnswer, Criteria, Metric, MetricComparison
 from loadstone.compare.metrics import REQUEST_TIME, THROUGHPUT
 from loadstone.compare.pairs import GuardOutcome, deciding, guard, leading
 from loadstone.compare.where import (
@@ -20,8 +20,8 @@ from loadstone.diagnosis.finding import Severity
 from loadstone.errors import FELL_SHORT, MeasurementInvalid
 from loadstone.report import figures
 from loadstone.report.chart import Tone
-from loadstone.report.section import Answer as ShownAnswer
 from loadstone.report.section import (
+    Answer,
     Certainty,
     Column,
     Fact,
@@ -61,11 +61,11 @@ class Compared:
     left: tuple[str, ...] = ()  # the runs that left something in their clouds
 
 
-TONES: dict[Answer, Tone] = {
-    Answer.FASTER: "sustained",
-    Answer.SAME: "sustained",
-    Answer.SLOWER: "degraded",
-    Answer.UNKNOWN: "undecided",
+TONES: dict[ComparisonAnswer, Tone] = {
+    ComparisonAnswer.FASTER: "sustained",
+    ComparisonAnswer.SAME: "sustained",
+    ComparisonAnswer.SLOWER: "degraded",
+    ComparisonAnswer.UNKNOWN: "undecided",
 }
 NOTHING = "nothing was measured"
 # What a ratio below and above 1 means.
@@ -142,7 +142,7 @@ def _code(rows: tuple[MetricComparison, ...], compared: Compared) -> tuple[int, 
         return MeasurementInvalid.exit_code, NOTHING
     if compared.most_slower is None:
         row = deciding(rows)
-        is_known = row.answer is not Answer.UNKNOWN
+        is_known = row.answer is not ComparisonAnswer.UNKNOWN
         return (0, "") if is_known else (MeasurementInvalid.exit_code, _sentence(row, compared))
     outcome, row = guard(rows, compared.most_slower)
     code = {
@@ -168,7 +168,7 @@ def _headlines(rows: Sequence[MetricComparison]) -> list[MetricComparison]:
     if not rows:
         return []
     first = deciding(rows)
-    known = (row for row in leading(rows) if row.answer is not Answer.UNKNOWN)
+    known = (row for row in leading(rows) if row.answer is not ComparisonAnswer.UNKNOWN)
     return [first, *(row for row in known if row.answer is not first.answer)]
 
 
@@ -183,7 +183,7 @@ def _section(
     return Section(
         id=f"compared-{number}",
         title=title,
-        answer=ShownAnswer(
+        answer=Answer(
             label="B / A",
             text=f"{first.ratio:.3f}" if first else figures.NOT_FOUND,
             unit="",
@@ -221,7 +221,10 @@ def _section(
 
 def _has_meaning(row: MetricComparison) -> bool:
     """Return whether a ratio can be said in words: a difference is shown."""
-    return row.metric in MEANINGS and row.answer in (Answer.FASTER, Answer.SLOWER)
+    return row.metric in MEANINGS and row.answer in (
+        ComparisonAnswer.FASTER,
+        ComparisonAnswer.SLOWER,
+    )
 
 
 def _meaning(row: MetricComparison) -> str:
@@ -401,12 +404,12 @@ def _sentence(row: MetricComparison, compared: Compared) -> str:
     about = f"{row.metric.name} of {names['b']} is {change} {direction} than that of {names['a']}"
     within = f"(95 %: {_interval(row)} times)" if math.isfinite(row.high) else "(no interval)"
     match row.answer:
-        case Answer.FASTER | Answer.SLOWER:
+        case ComparisonAnswer.FASTER | ComparisonAnswer.SLOWER:
             return f"{row.answer.value}: {about} {within}"
-        case Answer.SAME:
+        case ComparisonAnswer.SAME:
             margin = figures.percent(compared.criteria.same_within)
             return f"the same within {margin}: {about} {within}"
-        case Answer.UNKNOWN:
+        case ComparisonAnswer.UNKNOWN:
             return f"not enough evidence: {about} {within}{_needed(row, compared.criteria)}"
 
 

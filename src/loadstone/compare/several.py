@@ -8,7 +8,7 @@ answers (the graphical procedure of Bretz et al., Statistics in Medicine 28, 200
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from loadstone.compare.answer import Answer, Criteria, MetricComparison, decided
+from loadstone.compare.answer import ComparisonAnswer, Criteria, MetricComparison, decided
 from loadstone.compare.section import Compared, answer_code, guard_data, report_of, worst_code
 from loadstone.report.section import Report, Section
 from loadstone.report.sections.left import with_left
@@ -42,7 +42,7 @@ def together(found: Sequence[Compared], criteria: Criteria) -> tuple[Compared, .
 
 
 def _all_differ(rows: Sequence[MetricComparison]) -> bool:
-    return all(row.answer in (Answer.FASTER, Answer.SLOWER) for row in rows)
+    return all(row.answer in (ComparisonAnswer.FASTER, ComparisonAnswer.SLOWER) for row in rows)
 
 
 def _with_answers(

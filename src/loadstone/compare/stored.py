@@ -8,7 +8,7 @@ from loadstone.analysis.goal import NO_OBJECTIVES, Goal, goal
 from loadstone.analysis.interval import CONFIDENCE, of_ratio
 from loadstone.analysis.model import Trial
 from loadstone.compare import disturbance
-from loadstone.compare.answer import Answer, Criteria, Metric, MetricComparison, answer_of
+from loadstone.compare.answer import ComparisonAnswer, Criteria, Metric, MetricComparison, answer_of
 from loadstone.compare.measure import (
     ERROR_RATE,
     METRIC,
@@ -291,7 +291,7 @@ def _ratio(
 ) -> MetricComparison:
     """Return b / a, with an interval that holds for all of `count` such comparisons together."""
     found = of_ratio(b, a, _quantile(count) / _quantile(1))
-    low, high, answer = 0.0, float("inf"), Answer.UNKNOWN
+    low, high, answer = 0.0, float("inf"), ComparisonAnswer.UNKNOWN
     if found.low is not None and found.high is not None:
         low, high = found.low, found.high
         answer = answer_of(metric, low, high, criteria.same_within)

@@ -9,7 +9,7 @@ from statistics import fmean, stdev
 from loadstone.analysis import student
 from loadstone.analysis.holm import adjusted
 from loadstone.analysis.interval import CONFIDENCE, Interval, of_logs, of_ratio
-from loadstone.compare.answer import Answer, Metric, answer_of
+from loadstone.compare.answer import ComparisonAnswer, Metric, answer_of
 from loadstone.report.settings import SettingDifference
 from loadstone.report.settings import differences as differences_of
 from loadstone.result.model import LAB_HOST, Run
@@ -120,7 +120,9 @@ class Difference:
     p: float | None  # p-value of the null hypothesis of no difference
     unit: str  # of the sample size: "pairs", "configurations" or IN_TURNS
     p_holm: float | None = None  # adjusted for all tests of the study
-    answer: Answer = Answer.UNKNOWN  # whether the other level is better than the base
+    answer: ComparisonAnswer = (
+        ComparisonAnswer.UNKNOWN
+    )  # whether the other level is better than the base
     is_valid: bool = True  # False: the load generator was the limit in some pair, so no test
     run_ids: tuple[str, ...] = ()  # of the two that were loaded in turns
 
@@ -283,17 +285,19 @@ def _metric(study: Study, step: str | None) -> Metric:
     return Metric(*study.figure, is_higher_better=study.figure[0] in MORE_IS_BETTER)
 
 
-def _answer(metric: Metric, ratio: Interval, p_holm: float | None, level: float) -> Answer:
+def _answer(
+    metric: Metric, ratio: Interval, p_holm: float | None, level: float
+) -> ComparisonAnswer:
     """Combine interval and test to an answer, UNKNOWN without one of them.
 
     The interval of one pair covers the scatter within its measurements, but not changes between
     them, such as the speed of the machine.
     """
     if ratio.low is None or ratio.high is None or p_holm is None:
-        return Answer.UNKNOWN
+        return ComparisonAnswer.UNKNOWN
     found = answer_of(metric, ratio.low, ratio.high, SAME_WITHIN)
     is_unsure = p_holm >= level
-    return Answer.UNKNOWN if is_unsure and found is not Answer.SAME else found
+    return ComparisonAnswer.UNKNOWN if is_unsure and found is not ComparisonAnswer.SAME else found
 
 
 def reference_ratio(lines: Sequence[TableRow]) -> tuple[TableRow, TableRow, Interval] | None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import astuple
 from statistics import fmean
 
-from loadstone.compare.answer import Answer
+from loadstone.compare.answer import ComparisonAnswer
 from loadstone.report import figures
 from loadstone.result.model import OF_LAB_HOST
 from loadstone.search.model import Capacity
@@ -33,15 +33,15 @@ MOST_APART = 0.1  # share of the mean; wide intervals overlap although figures a
 UNTESTED = "(*)"  # of a ratio without a test; a line below says why
 
 _WORDS = {
-    Answer.FASTER: "faster",
-    Answer.SLOWER: "slower",
-    Answer.SAME: f"the same within {figures.percent(SAME_WITHIN)}",
-    Answer.UNKNOWN: "no difference shown",
+    ComparisonAnswer.FASTER: "faster",
+    ComparisonAnswer.SLOWER: "slower",
+    ComparisonAnswer.SAME: f"the same within {figures.percent(SAME_WITHIN)}",
+    ComparisonAnswer.UNKNOWN: "no difference shown",
 }
 
-_OF_COUNTS = {**_WORDS, Answer.FASTER: "fewer", Answer.SLOWER: "more"}
+_OF_COUNTS = {**_WORDS, ComparisonAnswer.FASTER: "fewer", ComparisonAnswer.SLOWER: "more"}
 # Of shares that succeed, and of what faults do: no figure of speed.
-_OF_OTHERS = {**_WORDS, Answer.FASTER: "better", Answer.SLOWER: "worse"}
+_OF_OTHERS = {**_WORDS, ComparisonAnswer.FASTER: "better", ComparisonAnswer.SLOWER: "worse"}
 
 
 def heads(study: Study) -> tuple[tuple[str, ...], tuple[str, ...]]:
