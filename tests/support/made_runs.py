@@ -32,7 +32,7 @@ from loadstone.result.model import Run
 from loadstone.result.task_workload import TaskWorkload
 from loadstone.search.model import Capacity
 from loadstone.store.location import StoreLocation
-from loadstone.study.journal import Begun, StudyJournal
+from loadstone.study.journal import BegunStudy, StudyJournal
 from loadstone.study.order import turns
 from loadstone.study.read import StudySource
 from loadstone.study.table import TurnOutcome
@@ -195,7 +195,7 @@ def compared() -> Compared:
 def study() -> tuple[StudyJournal, Sequence[TurnOutcome]]:
     """A study of which a half has been measured."""
     source = StudySource("mine.yaml", TWO_BY_TWO)
-    begun = Begun(source.file, source.text, False, 5, "2026-11-21T09:00:00+00:00")
+    begun = BegunStudy(source.file, source.text, False, 5, "2026-11-21T09:00:00+00:00")
     store = Path("/var/lib/loadstone/results")
     path = store / "studies" / "20261121-0900-abcdef" / "journal.jsonl"
     journal = StudyJournal(path, begun, StoreLocation.of(store))

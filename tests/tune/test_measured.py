@@ -20,7 +20,7 @@ from loadstone.store.store import Store
 from loadstone.system.redaction import Redaction
 from loadstone.tune.budget import FIRST_PAIRS, Costs
 from loadstone.tune.evidence import Evidence, pooled
-from loadstone.tune.journal import Begun, Load, TuningJournal
+from loadstone.tune.journal import BegunTuning, Load, TuningJournal
 from loadstone.tune.measured import LONGER, RealMeasure, evidence_of
 from loadstone.tune.model import (
     Comparison,
@@ -50,10 +50,10 @@ class Silent(Display):
 COMPARISON = Comparison(TuningPhase.CHECK, (), (), 4)
 
 
-def begun() -> Begun:
+def begun() -> BegunTuning:
     space = Space("none", (), (), LabSettings().pairs())
     load = Load("issue", (), 0, 8, 3.0)
-    return Begun("lab", space, (), (), load, Objective.N, 3600, 1, False, "", "", pair_s=4.0)
+    return BegunTuning("lab", space, (), (), load, Objective.N, 3600, 1, False, "", "", pair_s=4.0)
 
 
 def test_without_a_proof_no_gain_is_printed(tmp_path: Path) -> None:

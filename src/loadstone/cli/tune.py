@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from loadstone.run.backend import Backend
     from loadstone.store.location import StoreLocation
     from loadstone.tune.commands import ChangeCommands
-    from loadstone.tune.journal import Begun, TuningJournal
+    from loadstone.tune.journal import BegunTuning, TuningJournal
     from loadstone.tune.space import Pairs, Space
 
 PAIR_OVERHEAD_S = 1.0  # between two trials: samples are written and read
@@ -218,10 +218,10 @@ def tune(ctx: click.Context, **options: Unpack[TuneOptions]) -> None:
     ctx.exit(_show(report, options))
 
 
-def _begun(options: TuneOptions) -> "Begun":
+def _begun(options: TuneOptions) -> "BegunTuning":
     """Return the tuning that the options ask for; InvalidInput if it cannot prove anything."""
     from loadstone.compare.measure import ALONE_S
-    from loadstone.tune.journal import Begun, Load
+    from loadstone.tune.journal import BegunTuning, Load
     from loadstone.tune.measured import DEFAULT_BESIDE_ITSELF, config_of
     from loadstone.tune.model import Objective
     from loadstone.tune.suggest import suggestions
@@ -231,7 +231,7 @@ def _begun(options: TuneOptions) -> "Begun":
     pair_s = options["seconds"] + ALONE_S + PAIR_OVERHEAD_S
     if commands is not None:
         pair_s = 2 * (2 * options["seconds"] + CHANGE_S) + PAIR_OVERHEAD_S
-    begun = Begun(
+    begun = BegunTuning(
         space_name=options["space"],
         space=space,
         kept=kept,
@@ -337,7 +337,7 @@ def _of_lab(options: TuneOptions) -> "Pairs":
     return tuple(pair for pair in known if pair[0] not in settings.OF_ITS_OWN)
 
 
-def _require_time(begun: "Begun") -> None:
+def _require_time(begun: "BegunTuning") -> None:
     from loadstone.errors import InvalidInput
     from loadstone.report import figures
     from loadstone.tune.budget import least_s
@@ -379,7 +379,7 @@ def _report(found: "TuningJournal", location: "StoreLocation", backend: "Backend
     return with_left(report_of(Shown(tuned, found, option)), left, option)
 
 
-def _show_dry_run(begun: "Begun", to: TextIO | None) -> None:
+def _show_dry_run(begun: "BegunTuning", to: TextIO | None) -> None:
     """Print the space, and what one of its comparisons would send."""
     from loadstone.compare.measure import run_config
     from loadstone.report import figures

@@ -29,7 +29,7 @@ FILE = "cells.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
+class BegunStudy:
     """A study as it was when it began; later changes of its file have no effect.
 
     Secrets stay in the user's file: the text of a study with secrets is stored masked, with the
@@ -49,7 +49,7 @@ class Begun:
         """Parse the study from its text."""
         return StudySource(self.file, self.text).study(quick=self.quick)
 
-    def masked(self) -> "Begun":
+    def masked(self) -> "BegunStudy":
         """Return it with its secrets masked; InvalidInput if that makes it invalid."""
         source = StudySource(self.file, self.text)
         # Of the full study, as the text contains what the quick form leaves out, too.
@@ -70,7 +70,7 @@ class Begun:
             ) from None
         return masked
 
-    def with_secrets(self) -> "Begun":
+    def with_secrets(self) -> "BegunStudy":
         """Return it with its secrets from the user's file; InvalidInput if the file has changed."""
         if not self.sha256:
             return self
@@ -117,7 +117,7 @@ class StudyJournal:
     """The journal of one study."""
 
     path: Path
-    begun: Begun
+    begun: BegunStudy
     store: StoreLocation  # of the study's results
 
     @property
@@ -164,7 +164,7 @@ def begin(
     now = datetime.now(UTC)
     study_id = f"{now:%Y%m%d-%H%M}-{secrets.token_hex(3)}"
     started_at = now.isoformat(timespec="seconds")
-    begun = Begun(source.file, source.text, quick, seed, started_at, tags=tags)
+    begun = BegunStudy(source.file, source.text, quick, seed, started_at, tags=tags)
     masked = begun.masked()
     path = _folder(store) / study_id / FILE
     try:
@@ -188,7 +188,7 @@ def find(store: Path | StoreLocation, study_id: str) -> StudyJournal:
     lines = _lines(path)
     if not lines:
         raise InvalidInput(f"study {matching[0]} was killed before it began; begin it again")
-    return StudyJournal(path, _record(Begun, lines[0], path, 1), StoreLocation.of(store))
+    return StudyJournal(path, _record(BegunStudy, lines[0], path, 1), StoreLocation.of(store))
 
 
 def _digest(text: str) -> str:

@@ -40,7 +40,7 @@ class Load:
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
+class BegunTuning:
     """A tuning as it was when it began."""
 
     space_name: str  # of a built-in space, or the path of a file
@@ -77,7 +77,7 @@ class TuningJournal:
     """The journal of one tuning."""
 
     path: Path
-    begun: Begun
+    begun: BegunTuning
 
     @property
     def tuning_id(self) -> str:
@@ -142,7 +142,7 @@ class TuningJournal:
             yield
 
 
-def begin(store: StoreLocation, begun: Begun) -> TuningJournal:
+def begin(store: StoreLocation, begun: BegunTuning) -> TuningJournal:
     """Create the journal of a new tuning."""
     tuning_id = f"{datetime.now(UTC):%Y%m%d-%H%M}-{secrets.token_hex(3)}"
     path = store.folder / FOLDER / tuning_id / FILE
@@ -168,7 +168,7 @@ def find(store: StoreLocation, tuning_id: str) -> TuningJournal:
     if not lines:
         raise InvalidInput(f"tuning {matching[0]} was killed before it began; begin it again")
     try:
-        return TuningJournal(path, loads(Begun, lines[0]))
+        return TuningJournal(path, loads(BegunTuning, lines[0]))
     except ValueError as problem:
         raise InvalidInput(f"{path}:1: not the journal of a tuning: {problem}") from None
 

@@ -33,7 +33,7 @@ from loadstone.target.target import Target
 from loadstone.tune.budget import CHECK_PAIRS, N_S
 from loadstone.tune.commands import CommandSwitch, switching
 from loadstone.tune.evidence import Evidence
-from loadstone.tune.journal import Begun, TuningJournal
+from loadstone.tune.journal import BegunTuning, TuningJournal
 from loadstone.tune.model import Comparison, ComparisonOutcome, Found, Objective, TuningPhase
 from loadstone.tune.space import Pairs, words
 from loadstone.workload.capacity import SearchTerms, search_group
@@ -208,7 +208,7 @@ def _first_line(problem: Exception) -> str:
 
 
 def config_of(
-    begun: Begun, tuning_id: str, comparison: Comparison, longer: float = 1.0
+    begun: BegunTuning, tuning_id: str, comparison: Comparison, longer: float = 1.0
 ) -> ComparisonConfig:
     """Return a comparison to measure, with trials that are so many times as long."""
     load, criteria = begun.load, Criteria(comparison.pairs, comparison.pairs)
@@ -238,7 +238,7 @@ def _planned_s(found: MeasuredComparison, *, is_switched: bool) -> float:
     )
 
 
-def _search_of(begun: Begun, tuning_id: str, letter: str, changes: Pairs) -> RunConfig:
+def _search_of(begun: BegunTuning, tuning_id: str, letter: str, changes: Pairs) -> RunConfig:
     """Return a search for N of one combination, on a deployment of its own or the cloud."""
     load, side = begun.load, _side(begun, letter, changes)
     wanted = Wanted(load.scenario, False, load.users, load.arguments)
@@ -257,7 +257,7 @@ def _found(one: Run) -> Found:
     return Found(capacity.rate_rps, capacity.low_rps, capacity.high_rps)
 
 
-def _side(begun: Begun, letter: str, changes: Pairs) -> Side:
+def _side(begun: BegunTuning, letter: str, changes: Pairs) -> Side:
     if begun.commands is not None:
         return Side(words(changes), begun.commands.target)
     name = f"tune-{secrets.token_hex(3)}-{letter}"
