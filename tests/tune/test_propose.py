@@ -9,12 +9,12 @@ from loadstone.tune.effects import Effects
 from loadstone.tune.evidence import Evidence
 from loadstone.tune.model import Comparison, ComparisonOutcome, Terms
 from loadstone.tune.propose import Proposals
-from loadstone.tune.space import Change, Kind, Setting, Space
+from loadstone.tune.space import ChangeEffort, Kind, Setting, Space
 from loadstone.tune.tuning import tune
 
 
 def _setting(name, levels, when=()):
-    return Setting(name, levels, Kind.GAIN, Change.RESTART, "", "", when)
+    return Setting(name, levels, Kind.GAIN, ChangeEffort.RESTART, "", "", when)
 
 
 def _space(*settings, default=()):

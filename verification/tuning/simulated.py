@@ -23,7 +23,7 @@ from rich.table import Table
 from loadstone.compare.turns import rate
 from loadstone.tune.evidence import Evidence
 from loadstone.tune.model import Comparison, ComparisonOutcome, Terms, Tuned
-from loadstone.tune.space import Change, Kind, Pairs, Setting, Space
+from loadstone.tune.space import ChangeEffort, Kind, Pairs, Setting, Space
 from loadstone.tune.tuning import tune
 from verification.comparison.turns import (
     AT_ONCE,
@@ -50,7 +50,7 @@ def space_of(settings: int, levels: int = 3) -> Space:
     possible = tuple(str(level) for level in range(levels))
     return Space(
         "simulated",
-        tuple(Setting(one, possible, Kind.GAIN, Change.RESTART, "", "") for one in names),
+        tuple(Setting(one, possible, Kind.GAIN, ChangeEffort.RESTART, "", "") for one in names),
         (),
         tuple((one, "0") for one in names),
     )

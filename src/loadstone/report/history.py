@@ -16,7 +16,7 @@ EFFORT = frozenset({"method", "load time at most", "highest rate allowed", "conn
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class TrendChange:
     """A change of the level between two runs."""
 
     before: str  # run id
@@ -34,7 +34,7 @@ class CapacityTrend:
     target: str
     title: str
     runs: tuple[PastSearch, ...]  # oldest first
-    changes: tuple[Change, ...]
+    changes: tuple[TrendChange, ...]
     load: str = ""  # in what its load differs from that of other trends of this target and title
 
     @property
@@ -60,7 +60,7 @@ def changes(
     run_ids: Sequence[str],
     values: Sequence[float | None],
     facts_of: Callable[[str], Facts],
-) -> tuple[Change, ...]:
+) -> tuple[TrendChange, ...]:
     """Return the change points of a figure over runs, oldest first.
 
     Runs without a figure are left out.
@@ -70,7 +70,7 @@ def changes(
     for point in change_points([value for _, value in known]):
         before, after = known[point.index - 1][0], known[point.index][0]
         differ = differences([facts_of(before), facts_of(after)])
-        found.append(Change(before, after, point.ratio, point.low, point.high, differ))
+        found.append(TrendChange(before, after, point.ratio, point.low, point.high, differ))
     return tuple(found)
 
 
@@ -106,7 +106,7 @@ def cells(run: PastSearch) -> tuple[str, str, str]:
     return run.run_id, figures.n(run.capacity), figures.interval(run.capacity)
 
 
-def sentences(found: Sequence[Change], count: int, figure: str) -> Iterator[str]:
+def sentences(found: Sequence[TrendChange], count: int, figure: str) -> Iterator[str]:
     """Describe each change, or say that there is none; `count` runs have the figure."""
     for change in found:
         direction = "rose" if change.ratio > 1 else "fell"
@@ -122,7 +122,7 @@ def sentences(found: Sequence[Change], count: int, figure: str) -> Iterator[str]
         yield f"Change points of {figure} are looked for from {FEWEST_VALUES} runs on."
 
 
-def changes_as_data(found: Sequence[Change]) -> list[dict[str, Any]]:
+def changes_as_data(found: Sequence[TrendChange]) -> list[dict[str, Any]]:
     """Return changes as JSON values."""
     return [
         {
@@ -209,7 +209,7 @@ def percent(trend: CapacityTrend, run: PastSearch) -> str:
     return f"{sign}{figures.percent(abs(change.ratio - 1))}"
 
 
-def _settings(change: Change) -> str:
+def _settings(change: TrendChange) -> str:
     if not change.settings:
         return "No setting that is known differs between them."
     listed = "; ".join(

@@ -6,7 +6,7 @@ from typing import Any
 
 from loadstone.errors import EnvironmentUnusable
 from loadstone.report import figures
-from loadstone.report.history import Change, changes, changes_as_data, facts
+from loadstone.report.history import TrendChange, changes, changes_as_data, facts
 from loadstone.result.listing import Performed
 from loadstone.result.model import Run
 from loadstone.result.task_workload import TaskWorkload
@@ -23,7 +23,7 @@ class Trend:
     scenario: str
     workload: TaskWorkload  # of the latest run
     runs: tuple[Performed, ...]  # oldest first
-    changes: tuple[Change, ...] = ()  # of the median
+    changes: tuple[TrendChange, ...] = ()  # of the median
 
     @property
     def known(self) -> int:

@@ -39,7 +39,7 @@ class Kind(StrEnum):
     TRADE = "trade"  # lowers security or correctness; never called a gain
 
 
-class Change(StrEnum):
+class ChangeEffort(StrEnum):
     """What it takes to change a setting."""
 
     RESTART = "restart"
@@ -54,7 +54,7 @@ class Setting:
     name: str  # a key of `lab up --with`, or a variable of a command
     levels: tuple[str, ...]
     kind: Kind
-    change: Change
+    change: ChangeEffort
     price: str  # what it costs: memory, risk; empty: nothing that is known
     source: str
     when: tuple[tuple[str, tuple[str, ...]], ...] = ()  # values that other settings must have
@@ -177,7 +177,7 @@ class _SettingFile(_Strict):
     range: _Range | None = None
     when: dict[str, tuple[_Scalar, ...]] = Field(default_factory=dict)
     kind: Kind = Kind.GAIN
-    change: Change = Change.RESTART
+    change: ChangeEffort = ChangeEffort.RESTART
     price: str = ""
     source: str = ""
 

@@ -6,7 +6,7 @@ from typing import Literal
 from loadstone.analysis.change_points import FEWEST_VALUES
 from loadstone.report import figures, history
 from loadstone.report.chart import Chart, ChartSeries, MarkedSpan, Tone, Xy, with_data
-from loadstone.report.history import CapacityTrend, Change
+from loadstone.report.history import CapacityTrend, TrendChange
 from loadstone.report.section import (
     Answer,
     Certainty,
@@ -124,7 +124,7 @@ def _facts(runs: int, sentences: Iterable[str]) -> tuple[Fact, ...]:
     return (count, *(Fact("change", line) for line in sentences))
 
 
-def _certainty(changes: Sequence[Change], known: int) -> Certainty:
+def _certainty(changes: Sequence[TrendChange], known: int) -> Certainty:
     if not changes and known < FEWEST_VALUES:
         return Certainty("undecided", "too few runs")
     if not changes:
@@ -164,7 +164,7 @@ def _n(anchor: str, trend: CapacityTrend) -> Chart:
     )
 
 
-def _marks(changes: Sequence[Change], run_ids: Sequence[str]) -> tuple[MarkedSpan, ...]:
+def _marks(changes: Sequence[TrendChange], run_ids: Sequence[str]) -> tuple[MarkedSpan, ...]:
     """Mark the span between the last run of a level and the first run of the next."""
     return tuple(
         MarkedSpan(
