@@ -330,7 +330,7 @@ def _with_steps(
     from loadstone.compare.section import report_of
     from loadstone.errors import MeasurementInvalid
     from loadstone.report import figures
-    from loadstone.report.section import Column, Row, Statement, Table
+    from loadstone.report.section import Row, Statement, Table, TableColumn
 
     names = [one.name for one in bisection.versions]
     good, bad = names[found.last_good], names[found.first_bad]
@@ -361,7 +361,12 @@ def _with_steps(
         )
     steps = Table(
         f"Versions compared with {names[0]}",
-        (Column("version"), Column("B / A", is_number=True), Column("95 %"), Column("it is")),
+        (
+            TableColumn("version"),
+            TableColumn("B / A", is_number=True),
+            TableColumn("95 %"),
+            TableColumn("it is"),
+        ),
         tuple(
             Row(
                 (

@@ -23,7 +23,6 @@ from loadstone.report.chart import Tone
 from loadstone.report.section import (
     Answer,
     Certainty,
-    Column,
     Fact,
     Flame,
     NamedFigure,
@@ -32,6 +31,7 @@ from loadstone.report.section import (
     Section,
     Statement,
     Table,
+    TableColumn,
 )
 from loadstone.report.sections.left import with_left
 from loadstone.report.sections.overview import overview
@@ -262,8 +262,8 @@ def _guard(row: MetricComparison, outcome: GuardOutcome, compared: Compared) -> 
 
 
 def _metrics(rows: tuple[MetricComparison, ...]) -> Table:
-    heads = (Column(name, is_number=True) for name in ("A", "B", "B / A", "95 %"))
-    columns = (Column("metric"), *heads, Column("B is"))
+    heads = (TableColumn(name, is_number=True) for name in ("A", "B", "B / A", "95 %"))
+    columns = (TableColumn("metric"), *heads, TableColumn("B is"))
     return Table("Metrics", columns, tuple(map(_row, rows)), is_primary=True)
 
 
@@ -295,11 +295,11 @@ def _tree(frame: FrameTime) -> dict[str, Any]:
 
 
 def _functions(found: Where) -> Table:
-    heads = (Column(name, is_number=True) for name in ("A, ms", "B, ms", "B - A, ms"))
+    heads = (TableColumn(name, is_number=True) for name in ("A, ms", "B, ms", "B - A, ms"))
     rows = [found.whole, *found.functions[:MOST]]
     return Table(
         "Time of a worker per request, by function",
-        (Column("function"), *heads),
+        (TableColumn("function"), *heads),
         tuple(
             Row((one.name, f"{one.a_ms:.2f}", f"{one.b_ms:.2f}", f"{one.difference_ms:+.2f}"))
             for one in rows
@@ -309,11 +309,11 @@ def _functions(found: Where) -> Table:
 
 
 def _sql(found: Where) -> Table:
-    heads = (Column(name, is_number=True) for name in ("A", "B", "B - A"))
+    heads = (TableColumn(name, is_number=True) for name in ("A", "B", "B - A"))
     differ = [one for one in found.statements if abs(one.difference) >= LEAST_STATEMENTS]
     return Table(
         "SQL statements of a request, by shape",
-        (Column("statement"), *heads),
+        (TableColumn("statement"), *heads),
         tuple(
             Row((one.text, f"{one.a:.1f}", f"{one.b:.1f}", f"{one.difference:+.1f}"))
             for one in differ[:MOST]
@@ -331,7 +331,7 @@ def _settings(compared: Compared) -> Table:
         Row((one.name, *(value or figures.MISSING for value in one.values)))
         for one in compared.settings
     )
-    return Table("Settings that differ", tuple(map(Column, heads)), tuple(rows))
+    return Table("Settings that differ", tuple(map(TableColumn, heads)), tuple(rows))
 
 
 def _data(compared: Compared) -> dict[str, Any]:

@@ -11,12 +11,12 @@ from loadstone.report.chart import Band, Chart, ChartSeries, MarkedSpan, Tone, w
 from loadstone.report.section import (
     Answer,
     Certainty,
-    Column,
     Fact,
     NamedFigure,
     Row,
     Section,
     Table,
+    TableColumn,
     Transcript,
 )
 from loadstone.search.model import Capacity
@@ -307,7 +307,7 @@ def _tables(state: LiveState) -> Iterator[Table]:
 
 def _hosts(hosts: Sequence[HostPoint]) -> Table:
     numbers = ("offered /s", "completed /s", "failed", "in flight", "CPU, cores", "late p99 ms")
-    columns = (Column("host"), *(Column(name, is_number=True) for name in numbers))
+    columns = (TableColumn("host"), *(TableColumn(name, is_number=True) for name in numbers))
     rows = tuple(
         Row(
             (
@@ -342,13 +342,13 @@ def _points(title: str, points: Sequence[Point]) -> Table:
         )
         for one in reversed(points)
     )
-    return Table(title, tuple(Column(name, is_number=True) for name in columns), rows)
+    return Table(title, tuple(TableColumn(name, is_number=True) for name in columns), rows)
 
 
 def _n_so_far(found: Sequence[Capacity]) -> Iterator[Table]:
     if len(found) < LEAST_STEPS:
         return
-    heads = (Column("N /s", is_number=True), Column("interval"))
+    heads = (TableColumn("N /s", is_number=True), TableColumn("interval"))
     rows = tuple(Row((figures.n(one), figures.interval(one))) for one in reversed(found[-ROWS:]))
     yield Table("N so far, the last first", heads, rows)
 

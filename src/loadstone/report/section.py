@@ -135,7 +135,7 @@ def text_of(cell: Cell) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class TableColumn:
     """The head of a column."""
 
     name: str
@@ -162,7 +162,7 @@ class Table:
     """Rows under named columns."""
 
     title: str
-    columns: tuple[Column, ...]
+    columns: tuple[TableColumn, ...]
     rows: tuple[Row, ...]
     caption: str = ""
     is_primary: bool = False  # part of the summary

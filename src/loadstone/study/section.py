@@ -11,12 +11,12 @@ from loadstone.report.chart import Chart, ChartSeries, Tone, Xy
 from loadstone.report.section import (
     Answer,
     Certainty,
-    Column,
     Report,
     Row,
     Section,
     Statement,
     Table,
+    TableColumn,
 )
 from loadstone.report.sections.left import with_left
 from loadstone.report.sections.tables import columns
@@ -155,9 +155,13 @@ def _compared(
     if not found:
         return
     has_report = any(one.run_ids for one in found)
-    heads_ = (Column("compared"), Column("where"), Column("ratio", is_number=True))
-    more = (Column("interval", is_number=True), Column("of", is_number=True), Column("answer"))
-    last = (Column("report"),) if has_report else ()
+    heads_ = (TableColumn("compared"), TableColumn("where"), TableColumn("ratio", is_number=True))
+    more = (
+        TableColumn("interval", is_number=True),
+        TableColumn("of", is_number=True),
+        TableColumn("answer"),
+    )
+    last = (TableColumn("report"),) if has_report else ()
     yield Table(
         "Compared",
         (*heads_, *more, *last),
@@ -260,8 +264,8 @@ def _runs(
         shown = tuple(figures.n(as_capacity(one)) if one else figures.MISSING for one in values)
         note = "; ".join(outcome.failures(study, study.steps))
         found.append(Row((str(outcome.turn.repeat), *shown, command), note))
-    numbers = (Column(name, is_number=True) for name in ("repeat", *steps))
-    return Table("Runs", (*numbers, Column("report")), tuple(found))
+    numbers = (TableColumn(name, is_number=True) for name in ("repeat", *steps))
+    return Table("Runs", (*numbers, TableColumn("report")), tuple(found))
 
 
 def _data(

@@ -12,7 +12,6 @@ from loadstone.report.chart import Chart, ChartSeries
 from loadstone.report.section import (
     Answer,
     Certainty,
-    Column,
     Fact,
     NamedFigure,
     NextStep,
@@ -21,6 +20,7 @@ from loadstone.report.section import (
     Section,
     Statement,
     Table,
+    TableColumn,
     Transcript,
 )
 from loadstone.report.sections.overview import overview
@@ -357,7 +357,12 @@ def _tables(shown: Shown) -> Iterator[Table]:
 
 
 def _advised(shown: Shown) -> Table:
-    columns = (Column("file"), Column("line"), Column("carries", is_number=True), Column("change"))
+    columns = (
+        TableColumn("file"),
+        TableColumn("line"),
+        TableColumn("carries", is_number=True),
+        TableColumn("change"),
+    )
     rows = []
     for share in _shares(shown.tuned):
         setting = shown.space.setting(*share.change)
@@ -372,8 +377,12 @@ def _advised(shown: Shown) -> Table:
 
 def _ablation(tuned: Tuned) -> Table:
     columns = (
-        *(Column("put back alone"), Column("carries", is_number=True)),
-        *(Column("95 %", is_number=True), Column("p (Holm)", is_number=True), Column("so")),
+        *(TableColumn("put back alone"), TableColumn("carries", is_number=True)),
+        *(
+            TableColumn("95 %", is_number=True),
+            TableColumn("p (Holm)", is_number=True),
+            TableColumn("so"),
+        ),
     )
     rows = []
     for one in tuned.ablation:
@@ -387,8 +396,8 @@ def _ablation(tuned: Tuned) -> Table:
 
 def _trades(shown: Shown) -> Table:
     columns = (
-        *(Column("trade"), Column("brings", is_number=True)),
-        *(Column("95 %, all together", is_number=True), Column("what it costs")),
+        *(TableColumn("trade"), TableColumn("brings", is_number=True)),
+        *(TableColumn("95 %, all together", is_number=True), TableColumn("what it costs")),
     )
     rows = []
     for one in shown.tuned.trades:
@@ -409,8 +418,12 @@ def _trade(one: Trade) -> tuple[str, str]:
 
 def _trials(tuned: Tuned) -> Table:
     columns = (
-        *(Column("combination"), Column("seen", is_number=True), Column("pairs", is_number=True)),
-        *(Column("rounds", is_number=True), Column("from")),
+        *(
+            TableColumn("combination"),
+            TableColumn("seen", is_number=True),
+            TableColumn("pairs", is_number=True),
+        ),
+        *(TableColumn("rounds", is_number=True), TableColumn("from")),
     )
     rows = []
     for one in _ranked(tuned.trials):

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from loadstone.report import figures
-from loadstone.report.section import Cell, Column, IntervalCell, Row, Section, Table, ToneCell
+from loadstone.report.section import Cell, IntervalCell, Row, Section, Table, TableColumn, ToneCell
 
 
 def overview(sections: Sequence[Section]) -> Table:
@@ -13,13 +13,13 @@ def overview(sections: Sequence[Section]) -> Table:
     [head] = answers if is_shared else {("result", "")}
     labels = dict.fromkeys(f.label for one in sections for f in one.facts if f.is_column)
     has_interval = any(one.answer.interval for one in sections)
-    interval = (Column("interval", is_number=True),) if has_interval else ()
+    interval = (TableColumn("interval", is_number=True),) if has_interval else ()
     columns = (
-        Column("measurement"),
-        Column(*head, is_number=True),
+        TableColumn("measurement"),
+        TableColumn(*head, is_number=True),
         *interval,
-        *(Column(label, is_number=False) for label in labels),
-        Column("valid"),
+        *(TableColumn(label, is_number=False) for label in labels),
+        TableColumn("valid"),
     )
     rows = tuple(
         Row(

@@ -11,7 +11,7 @@ import numpy as np
 from loadstone.report import figures
 from loadstone.report.chart import Chart, ChartSeries, Tone, Xy
 from loadstone.report.hooks import charts
-from loadstone.report.section import Column, Row, Table, Transcript
+from loadstone.report.section import Row, Table, TableColumn, Transcript
 from loadstone.report.sections.charts import MOST_POINTS
 from loadstone.report.sections.tables import trigger
 from loadstone.result.model import Measurement
@@ -137,7 +137,7 @@ def drawn(anchor: str, title: str, one: dict[str, Any]) -> Printed:
 
 def _table(title: str, heads: Sequence[str], rows: Iterable[Sequence[str]], about: str) -> Table:
     cells = tuple(Row(tuple(row)) for row in rows)
-    return Table(title, tuple(map(Column, heads)), cells, about)
+    return Table(title, tuple(map(TableColumn, heads)), cells, about)
 
 
 def _is_table(data: dict[str, Any]) -> bool:

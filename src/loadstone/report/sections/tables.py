@@ -12,7 +12,7 @@ from loadstone.plan.hooks import HookRun
 from loadstone.report import figures, streak, trial_figures
 from loadstone.report.chart import Tone
 from loadstone.report.generator import cores_of
-from loadstone.report.section import Column, Row, Table, ToneCell
+from loadstone.report.section import Row, Table, TableColumn, ToneCell
 from loadstone.result.model import Measurement
 from loadstone.result.task_workload import Settings
 
@@ -25,9 +25,9 @@ TONES: dict[TrialState, Tone] = {
 HEADS = ("min", "median", "90%ile", "95%ile", "99%ile", "max", "avg", "success", "count")
 
 
-def columns(*heads: str, numbers: Sequence[str] = ()) -> tuple[Column, ...]:
+def columns(*heads: str, numbers: Sequence[str] = ()) -> tuple[TableColumn, ...]:
     """Return columns of texts, then of numbers."""
-    return (*map(Column, heads), *(Column(head, is_number=True) for head in numbers))
+    return (*map(TableColumn, heads), *(TableColumn(head, is_number=True) for head in numbers))
 
 
 def tone_of(trial: Trial) -> Tone:
@@ -68,14 +68,14 @@ def trials(measurement: Measurement) -> Table:
     return Table(
         "Trials",
         (
-            Column("#", is_number=True),
-            Column("verdict"),
-            Column("offered", "/s", is_number=True),
-            Column("completed", "/s", is_number=True),
-            *(Column(name, unit, is_number=True) for name, unit in times_),
-            Column("load", "s", is_number=True),
-            Column("requests", is_number=True),
-            Column("errors", is_number=True),
+            TableColumn("#", is_number=True),
+            TableColumn("verdict"),
+            TableColumn("offered", "/s", is_number=True),
+            TableColumn("completed", "/s", is_number=True),
+            *(TableColumn(name, unit, is_number=True) for name, unit in times_),
+            TableColumn("load", "s", is_number=True),
+            TableColumn("requests", is_number=True),
+            TableColumn("errors", is_number=True),
         ),
         tuple(rows),
     )
@@ -100,12 +100,12 @@ def generator(measurement: Measurement) -> Table | None:
     )
     if not rows:
         return None
-    lags = (Column(f"lag {name}", "ms", is_number=True) for name in ("p50", "p99", "max"))
+    lags = (TableColumn(f"lag {name}", "ms", is_number=True) for name in ("p50", "p99", "max"))
     threads = max(health.threads for _, health in known)
-    cpu = Column(f"CPU of {cores_of(threads)}", is_number=True)
+    cpu = TableColumn(f"CPU of {cores_of(threads)}", is_number=True)
     return Table(
         "Load generator",
-        (Column("#", is_number=True), *lags, cpu, Column("was it the limit?")),
+        (TableColumn("#", is_number=True), *lags, cpu, TableColumn("was it the limit?")),
         rows,
         "The lag is how long after its due time a request was sent.",
     )
@@ -169,7 +169,7 @@ def failures(stats: Stats | None) -> Table | None:
     if stats is None or not stats.failures:
         return None
     rows = tuple(Row((f"{one.count:,}", one.message)) for one in stats.failures)
-    heads = (Column("count", is_number=True), Column("cause, with one full message"))
+    heads = (TableColumn("count", is_number=True), TableColumn("cause, with one full message"))
     return Table(f"Failures: {stats.failed:,} of {stats.total.count:,}", heads, rows)
 
 

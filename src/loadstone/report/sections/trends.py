@@ -10,12 +10,12 @@ from loadstone.report.history import CapacityTrend, TrendChange
 from loadstone.report.section import (
     Answer,
     Certainty,
-    Column,
     Fact,
     Report,
     Row,
     Section,
     Table,
+    TableColumn,
 )
 from loadstone.report.sections import statements, workload
 from loadstone.report.sections.overview import overview
@@ -53,11 +53,11 @@ def _capacity(anchor: str, trend: CapacityTrend) -> Section:
         for number, run in enumerate(trend.runs, 1)
     )
     heads = (
-        Column("#", is_number=True),
-        Column("run"),
-        Column("N", "per second", is_number=True),
-        Column("interval", is_number=True),
-        Column("change", is_number=True),
+        TableColumn("#", is_number=True),
+        TableColumn("run"),
+        TableColumn("N", "per second", is_number=True),
+        TableColumn("interval", is_number=True),
+        TableColumn("change", is_number=True),
     )
     return Section(
         id=anchor,
@@ -86,7 +86,7 @@ def _capacity(anchor: str, trend: CapacityTrend) -> Section:
 
 def _workload(anchor: str, trend: Trend) -> Section:
     last = trend.runs[-1]
-    heads = (*columns("run", numbers=HEADS), Column("SLA"))
+    heads = (*columns("run", numbers=HEADS), TableColumn("SLA"))
     rows = tuple(
         Row((run.run_id, *cells(run), held(is_held=run.pass_sla, words=("held", "failed"))))
         for run in trend.runs
