@@ -13,7 +13,7 @@ from loadstone.compare.answer import ComparisonAnswer
 from loadstone.errors import InvalidInput
 from loadstone.study.cell import config_of
 from loadstone.study.figure import of_turn
-from loadstone.study.model import Comparison
+from loadstone.study.model import LevelComparison
 from loadstone.study.order import turns
 from loadstone.study.read import StudySource
 from loadstone.study.table import Difference
@@ -51,7 +51,12 @@ def test_each_figure_of_each_fault_is_a_row():
 
 def test_less_downtime_is_better_and_not_faster():
     one = Difference(
-        Comparison("workers", "1", "2"), DOWNTIME, (), Interval(0.5, 0.4, 0.6, 3), 0.01, "pairs"
+        LevelComparison("workers", "1", "2"),
+        DOWNTIME,
+        (),
+        Interval(0.5, 0.4, 0.6, 3),
+        0.01,
+        "pairs",
     )
     known = replace(one, p_holm=0.01, answer=ComparisonAnswer.FASTER)
     assert conclusion(known, study()) == "better, p = 0.01"

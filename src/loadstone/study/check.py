@@ -18,9 +18,9 @@ from loadstone.rally.task.tree import Path, Tree
 from loadstone.study.measurement import Reader, require_searchable, require_service
 from loadstone.study.model import (
     Cell,
-    Comparison,
     Factor,
     Level,
+    LevelComparison,
     Measurement,
     Pairs,
     Published,
@@ -312,7 +312,7 @@ class _StudyReader:
 
     def _comparisons(
         self, all_factors: tuple[Factor, ...], factors: tuple[Factor, ...]
-    ) -> Iterator[Comparison]:
+    ) -> Iterator[LevelComparison]:
         present = {(factor.name, level.name) for factor in factors for level in factor.levels}
         for i, comparison in enumerate(self.shape.compare):
             base, other = (_word(level) for level in comparison.levels)
@@ -325,7 +325,7 @@ class _StudyReader:
                 continue
             # The quick form may lack one of the levels.
             if all(known) and {(comparison.factor, base), (comparison.factor, other)} <= present:
-                yield Comparison(comparison.factor, base, other)
+                yield LevelComparison(comparison.factor, base, other)
 
     def _published(
         self, all_factors: tuple[Factor, ...], measurement: Measurement

@@ -13,7 +13,7 @@ from loadstone.lab.keystone import settings
 from loadstone.plan.load import ClosedLoad
 from loadstone.result.model import Tags
 from loadstone.study.cell import searched_of
-from loadstone.study.model import Cell, Comparison, SearchMeasurement, Study
+from loadstone.study.model import Cell, LevelComparison, SearchMeasurement, Study
 from loadstone.target.choice import OwnLab
 
 ERROR_RATE = 0.025  # chance of any false "faster" or "slower" among the cells in turns of a study
@@ -30,7 +30,7 @@ class CellPair:
     """Two cells that differ in the compared factor only."""
 
     number: int  # in the study's journal, after its last turn
-    comparison: Comparison
+    comparison: LevelComparison
     base: Cell
     other: Cell
 

@@ -171,7 +171,7 @@ Measurement = SearchMeasurement | StepsMeasurement | Tasks | FaultMeasurement
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class LevelComparison:
     """Two levels of a factor to compare; the ratio is other / base."""
 
     factor: str
@@ -210,7 +210,7 @@ class Study:
     repeats: int
     pause_s: float  # between two measurements
     measurement: Measurement
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[LevelComparison, ...]
     published: tuple[Published, ...]
     quick: str | None  # description of the quick form; None: this is the full study
     names_limits: bool = False  # whether a column names the limit

@@ -18,9 +18,9 @@ from loadstone.study.figure import Costs, Estimate, TurnFigure, of_turn, unstead
 from loadstone.study.journal import ThroughputRatio
 from loadstone.study.model import (
     Cell,
-    Comparison,
     FaultMeasurement,
     Figure,
+    LevelComparison,
     Pairs,
     Published,
     Study,
@@ -113,7 +113,7 @@ class TableRow:
 class Difference:
     """The ratio of two levels, other / base, with all other factors equal."""
 
-    comparison: Comparison
+    comparison: LevelComparison
     step: str | None
     others: Pairs  # levels of the other factors; for several combinations, the common ones
     ratio: Interval  # for one pair, from the scatter within both measurements if known
@@ -322,7 +322,7 @@ def reference_ratio(lines: Sequence[TableRow]) -> tuple[TableRow, TableRow, Inte
 
 def settings_that_differ(
     study: Study, outcomes: Sequence[TurnOutcome]
-) -> tuple[tuple[Comparison, tuple[SettingDifference, ...]], ...]:
+) -> tuple[tuple[LevelComparison, tuple[SettingDifference, ...]], ...]:
     """Return the settings that differ in the first complete pair of runs of each comparison."""
     found = []
     for one in study.comparisons:
@@ -341,7 +341,7 @@ def settings_that_differ(
 
 def _differences(
     study: Study,
-    comparison: Comparison,
+    comparison: LevelComparison,
     step: str | None,
     outcomes: Sequence[TurnOutcome],
     in_turns: Sequence[RatioOutcome],
@@ -379,7 +379,7 @@ def _differences(
             yield _over_configurations(comparison, step, each)
 
 
-def _of_turns(comparison: Comparison, others: Pairs, found: ThroughputRatio) -> Difference:
+def _of_turns(comparison: LevelComparison, others: Pairs, found: ThroughputRatio) -> Difference:
     row = found.throughput
     # Below four pairs, as where the load time was used up, there is no interval.
     low, high = (row.low, row.high) if isfinite(row.high) else (None, None)
@@ -400,7 +400,7 @@ class _Configuration:
 
 
 def _over_configurations(
-    comparison: Comparison, step: str | None, each: Sequence[_Configuration]
+    comparison: LevelComparison, step: str | None, each: Sequence[_Configuration]
 ) -> Difference:
     shared = tuple(p for p in each[0].others if all(p in one.others for one in each))
     logs = [log(one.ratio.mean) for one in each]
@@ -424,7 +424,7 @@ def _widened(found: Interval, of: Sequence[Interval] | Sequence[Estimate]) -> In
 
 
 def _difference(
-    comparison: Comparison,
+    comparison: LevelComparison,
     step: str | None,
     others: Pairs,
     logs: list[float],
@@ -457,7 +457,7 @@ class _Pair:
 
 
 def _paired(
-    study: Study, comparison: Comparison, step: str | None, outcomes: Sequence[TurnOutcome]
+    study: Study, comparison: LevelComparison, step: str | None, outcomes: Sequence[TurnOutcome]
 ) -> dict[Pairs, list[_Pair]]:
     """Return other / base of each repeat on one lab host, by the levels of the other factors."""
     values: dict[tuple[str, Pairs, int, str], tuple[Estimate, bool]] = {}
