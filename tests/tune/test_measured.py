@@ -18,7 +18,7 @@ from loadstone.run.backend import REAL
 from loadstone.store import location
 from loadstone.store.store import Store
 from loadstone.system.redaction import Redaction
-from loadstone.tune.budget import FIRST_PAIRS, Costs
+from loadstone.tune.budget import FIRST_PAIRS, ComparisonDurations
 from loadstone.tune.evidence import Evidence, pooled
 from loadstone.tune.journal import BegunTuning, Load, TuningJournal
 from loadstone.tune.measured import LONGER, RealMeasure, evidence_of
@@ -137,6 +137,6 @@ def test_a_gain_of_a_single_pair_has_no_interval(tmp_path: Path) -> None:
     [brings] = [one.rows[0].cells for one in section.tables if one.title.startswith("Trades")]
     assert brings[1:3] == ("1.105", figures.MISSING)
     assert json.dumps(as_data(report), allow_nan=False)
-    costs = Costs(asked.terms)
+    costs = ComparisonDurations(asked.terms)
     costs.learn_scatter(evidence)
     assert costs.first_pairs == FIRST_PAIRS

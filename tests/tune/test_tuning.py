@@ -9,7 +9,7 @@ import pytest
 from binomial import most_failures
 
 from loadstone.errors import EnvironmentUnusable
-from loadstone.tune.budget import Costs, least_s
+from loadstone.tune.budget import ComparisonDurations, least_s
 from loadstone.tune.model import Comparison, ComparisonOutcome, Terms, Tuned, TuningPhase
 from loadstone.tune.space import ChangeEffort, Kind, Pairs, Setting, Space
 from loadstone.tune.tuning import tune
@@ -158,7 +158,7 @@ def test_the_least_budget_has_time_for_a_proof_of_two_settings() -> None:
 
 
 def test_costs_are_those_of_the_comparisons_that_were_made() -> None:
-    costs = Costs(Terms(HOUR_S, start_s=1.0, pair_s=1.0))
+    costs = ComparisonDurations(Terms(HOUR_S, start_s=1.0, pair_s=1.0))
     costs.add(machine(Truth()).measure(Comparison(TuningPhase.CHECK, (), (), 6)), 6)
     assert costs.of(10) == pytest.approx(START_S + 10 * PAIR_S)
 

@@ -383,7 +383,7 @@ def _show_dry_run(begun: "BegunTuning", to: TextIO | None) -> None:
     """Print the space, and what one of its comparisons would send."""
     from loadstone.compare.measure import run_config
     from loadstone.report import figures
-    from loadstone.tune.budget import Costs, combinations
+    from loadstone.tune.budget import ComparisonDurations, combinations
     from loadstone.tune.measured import DEFAULT_BESIDE_ITSELF, config_of
     from loadstone.workload.preview import preview
 
@@ -392,7 +392,7 @@ def _show_dry_run(begun: "BegunTuning", to: TextIO | None) -> None:
     show_dry_run((preview(run, (config.sides[1].target,)),), to)
     if not is_stdout_free(to):
         return
-    costs, space = Costs(begun.terms), begun.space
+    costs, space = ComparisonDurations(begun.terms), begun.space
     for one in (*space.settings, *(space.trades if begun.with_trades else ())):
         choices = space.choices(one, space.values(()))
         levels = ", ".join("the default" if level is None else level for level in choices)

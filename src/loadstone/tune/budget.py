@@ -29,7 +29,7 @@ EXPECTED = 0.5
 
 
 @dataclass(slots=True)
-class Costs:
+class ComparisonDurations:
     """Seconds of a comparison, learned from those that were made."""
 
     terms: Terms
@@ -93,7 +93,7 @@ class Costs:
 
 def least_s(terms: Terms) -> float:
     """Return the shortest budget that can prove a gain of one setting."""
-    costs = Costs(terms)
+    costs = ComparisonDurations(terms)
     search_s = FEWEST_TRIED * costs.of(FIRST_PAIRS)
     # The check is a part of the search's share.
     return max(
@@ -102,7 +102,7 @@ def least_s(terms: Terms) -> float:
     )
 
 
-def combinations(costs: Costs, seconds: float) -> int:
+def combinations(costs: ComparisonDurations, seconds: float) -> int:
     """Return how many combinations a race has time for."""
     for count in range(MOST_TRIED, FEWEST_TRIED, -1):
         if _race_s(costs, count) <= seconds:
@@ -110,7 +110,7 @@ def combinations(costs: Costs, seconds: float) -> int:
     return FEWEST_TRIED
 
 
-def _race_s(costs: Costs, count: int) -> float:
+def _race_s(costs: ComparisonDurations, count: int) -> float:
     total = 0.0
     for number in range(MOST_ROUNDS):
         total += count * costs.of(costs.pairs_of_round(number + 1))
@@ -118,7 +118,7 @@ def _race_s(costs: Costs, count: int) -> float:
     return total
 
 
-def proof_pairs(costs: Costs, seconds: float, seen: Evidence, alpha: float) -> int:
+def proof_pairs(costs: ComparisonDurations, seconds: float, seen: Evidence, alpha: float) -> int:
     """Return the pairs of a proof; fewer than FEWEST_PROOF if there is no time for it.
 
     As many as it takes to find half of the gain that was seen, with 80 % power.

@@ -18,7 +18,7 @@ from math import ceil, hypot, inf
 from loadstone.analysis import holm
 from loadstone.errors import EnvironmentUnusable
 from loadstone.tune import budget
-from loadstone.tune.budget import Costs
+from loadstone.tune.budget import ComparisonDurations
 from loadstone.tune.evidence import Evidence, pooled
 from loadstone.tune.model import (
     Comparison,
@@ -87,13 +87,13 @@ class _Tuning:
     terms: Terms
     measure: Measure
     say: Say
-    costs: Costs = field(init=False)
+    costs: ComparisonDurations = field(init=False)
     proposals: Proposals = field(init=False)
     entered: int = field(default=0, init=False)  # combinations in the race
     cut_short: list[str] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
-        self.costs = Costs(self.terms)
+        self.costs = ComparisonDurations(self.terms)
 
     def run(self, suggested: Sequence[tuple[Pairs, str]]) -> Tuned:
         check = self._check()
