@@ -11,7 +11,7 @@ from loadstone.cli.stored import JSON, is_stdout_free, write_json
 
 
 @dataclass(frozen=True, slots=True)
-class Default:
+class ShownDefault:
     """A value, the option or table that it sets, and where it comes from."""
 
     name: str
@@ -35,7 +35,7 @@ def config(ctx: click.Context, to: TextIO | None) -> None:
     root = ctx.find_root().command
     if isinstance(root, click.Group):
         defaults.require_known(found, root)
-    rows = [Default(one.name, _text(one.value), str(one.source)) for one in found]
+    rows = [ShownDefault(one.name, _text(one.value), str(one.source)) for one in found]
     rows += _of_environment()
     if to is not None:
         files = [str(path) for path in defaults.files()]
@@ -55,10 +55,10 @@ def _text(value: object) -> str:
     return ", ".join(str(part) for part in value) if isinstance(value, list) else str(value)
 
 
-def _of_environment() -> list[Default]:
+def _of_environment() -> list[ShownDefault]:
     """Return the variables of Loadstone; values of secrets are masked."""
     from loadstone.system.redaction import masked
 
     names = sorted(name for name in os.environ if name.startswith(f"{defaults.PREFIX}_"))
     values = masked({name: os.environ[name] for name in names})
-    return [Default(name, str(values[name]), "environment") for name in names]
+    return [ShownDefault(name, str(values[name]), "environment") for name in names]
