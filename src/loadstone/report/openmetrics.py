@@ -79,7 +79,7 @@ HELP = {
 
 
 @dataclass(frozen=True, slots=True)
-class Distribution:
+class SummaryValues:
     """Values of a summary metric, in seconds."""
 
     quantiles: tuple[tuple[str, float], ...]
@@ -87,7 +87,7 @@ class Distribution:
     mean_s: float
 
 
-Point = tuple[str, Labels, float | Distribution | None]
+Point = tuple[str, Labels, float | SummaryValues | None]
 
 
 def render(run: Run) -> str:
@@ -98,7 +98,7 @@ def render(run: Run) -> str:
     metrics: dict[str, Metric] = {}
     for name, labels, value in _points(run):
         if name not in metrics:
-            kind = "summary" if isinstance(value, Distribution) else "gauge"
+            kind = "summary" if isinstance(value, SummaryValues) else "gauge"
             unit = next((unit for unit in UNITS if name.endswith(f"_{unit}")), "")
             metrics[name] = Metric(PREFIX + name, HELP[name], kind, unit)
         for suffix, own_labels, number in _samples(value):
@@ -114,9 +114,9 @@ def render(run: Run) -> str:
     return text.decode()
 
 
-def _samples(value: float | Distribution | None) -> Iterator[tuple[str, Labels, float]]:
+def _samples(value: float | SummaryValues | None) -> Iterator[tuple[str, Labels, float]]:
     match value:
-        case Distribution():
+        case SummaryValues():
             if value.count:
                 for quantile, time_s in value.quantiles:
                     if math.isfinite(time_s):  # trials of older versions have no minimum
@@ -249,7 +249,7 @@ def _lag(prefix: str, lag_ms: tuple[float, float, float]) -> Iterator[Point]:
         yield f"{prefix}_generator_send_lag_seconds", {"stat": stat}, value_ms / 1000
 
 
-def _distribution(row: Durations) -> Distribution:
+def _distribution(row: Durations) -> SummaryValues:
     quantiles = (
         ("0.0", row.min_s),
         ("0.5", row.median_s),
@@ -258,7 +258,7 @@ def _distribution(row: Durations) -> Distribution:
         ("0.99", row.p99_s),
         ("1.0", row.max_s),
     )
-    return Distribution(quantiles, row.ok, row.mean_s)
+    return SummaryValues(quantiles, row.ok, row.mean_s)
 
 
 def _epoch(moment: str | None) -> float | None:
