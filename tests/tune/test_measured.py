@@ -19,7 +19,7 @@ from loadstone.store import location
 from loadstone.store.store import Store
 from loadstone.system.redaction import Redaction
 from loadstone.tune.budget import FIRST_PAIRS, ComparisonDurations
-from loadstone.tune.evidence import Evidence, pooled
+from loadstone.tune.evidence import GainEvidence, pooled
 from loadstone.tune.journal import BegunTuning, Load, TuningJournal
 from loadstone.tune.measured import LONGER, RealMeasure, evidence_of
 from loadstone.tune.model import (
@@ -59,8 +59,8 @@ def begun() -> BegunTuning:
 def test_without_a_proof_no_gain_is_printed(tmp_path: Path) -> None:
     """Not even a gain of 1, which was measured nowhere."""
     journal = TuningJournal(tmp_path / "ID/comparisons.jsonl", begun())
-    winner = TriedCombination((("cache", "memcached"),), "search", Evidence(0.1, 0.01, 4))
-    tuned = Tuned(ComparisonOutcome(Evidence(0.0, 0.01, 6)), (winner,), winner)
+    winner = TriedCombination((("cache", "memcached"),), "search", GainEvidence(0.1, 0.01, 4))
+    tuned = Tuned(ComparisonOutcome(GainEvidence(0.0, 0.01, 6)), (winner,), winner)
     [section] = report_of(Shown(tuned, journal)).sections
     assert (section.answer.text, section.answer.unit, section.answer.value) == (
         "not found",
@@ -81,7 +81,7 @@ def test_more_time_is_given_for_good_to_a_slow_service_only(
     asked = []
     answers = [
         ComparisonOutcome(None, "failed"),
-        *[ComparisonOutcome(Evidence(0.1, 0.01, 4), load_s=load_s)] * 2,
+        *[ComparisonOutcome(GainEvidence(0.1, 0.01, 4), load_s=load_s)] * 2,
     ]
 
     def compared(_: RealMeasure, __: Comparison, longer: float) -> ComparisonOutcome:
@@ -101,7 +101,7 @@ def test_few_pairs_scatter_as_much_as_they_do() -> None:
     """The first round of a search may have two or three."""
     ratios = [1.03, 0.99, 1.06, 1.01, 0.98, 1.04]
 
-    def seen(some: list[float]) -> Evidence:
+    def seen(some: list[float]) -> GainEvidence:
         [row] = compare({THROUGHPUT: [(100.0, 100.0 * one) for one in some]}, Criteria(len(some)))
         return evidence_of(row)
 
@@ -117,7 +117,7 @@ def test_few_pairs_scatter_as_much_as_they_do() -> None:
 
 def test_a_gain_of_a_single_pair_has_no_interval(tmp_path: Path) -> None:
     """The load time of a slow service may end before there are more."""
-    evidence = Evidence(0.1, nan, 1)
+    evidence = GainEvidence(0.1, nan, 1)
     changes = (("cache", "memcached"),)
     proof = Proof(changes, ComparisonOutcome(evidence), evidence.interval(0.025))
     trade = Trade(("hash-rounds", "4"), evidence, evidence.interval(0.05))

@@ -6,7 +6,7 @@ from statistics import fmean, stdev
 import numpy as np
 
 from loadstone.tune.effects import Effects
-from loadstone.tune.evidence import Evidence
+from loadstone.tune.evidence import GainEvidence
 from loadstone.tune.model import Comparison, ComparisonOutcome, Terms
 from loadstone.tune.propose import Proposals
 from loadstone.tune.space import ChangeEffort, Kind, Setting, Space
@@ -28,7 +28,7 @@ DEFAULT = (("web", "apache"), ("cache", "none"), ("pool", "5"))
 
 
 def _seen(gain):
-    return Evidence(gain, 0.01, 4)
+    return GainEvidence(gain, 0.01, 4)
 
 
 def _all(proposals):
@@ -156,7 +156,7 @@ def test_what_is_proven_is_near_the_best_with_a_quarter_of_the_time_that_all_wou
             truth = speed(comparison.b) - speed(comparison.a)
             values = random.normal(truth, 0.02, comparison.pairs)
             load_s = 19.0 * comparison.pairs
-            evidence = Evidence(fmean(values), stdev(values), comparison.pairs)
+            evidence = GainEvidence(fmean(values), stdev(values), comparison.pairs)
             return ComparisonOutcome(evidence, took_s=15.0 + load_s, load_s=load_s)
 
         terms = Terms(1200.0, seed, start_s=15.0, pair_s=19.0)

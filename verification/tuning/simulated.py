@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.table import Table
 
 from loadstone.compare.turns import rate
-from loadstone.tune.evidence import Evidence
+from loadstone.tune.evidence import GainEvidence
 from loadstone.tune.model import Comparison, ComparisonOutcome, Terms, Tuned
 from loadstone.tune.space import ChangeEffort, Kind, Pairs, Setting, Space
 from loadstone.tune.tuning import tune
@@ -99,7 +99,7 @@ class Machine:
             requests_s = time_s[number * per_trial :][:per_trial]
             a, b = rate(*in_turns(requests_s, AT_ONCE, b_takes, self.noise, self.random), AT_ONCE)
             values.append(log(b / a))
-        evidence = Evidence(fmean(values), stdev(values), comparison.pairs)
+        evidence = GainEvidence(fmean(values), stdev(values), comparison.pairs)
         load_s = comparison.pairs * PAIR_S
         return ComparisonOutcome(evidence, took_s=START_S + load_s, load_s=load_s)
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from math import ceil, isfinite, log
 
 from loadstone.compare.sequential import pairs_needed
-from loadstone.tune.evidence import Evidence
+from loadstone.tune.evidence import GainEvidence
 from loadstone.tune.model import ComparisonOutcome, Terms
 
 CHECK_PAIRS = 6  # of the default with itself
@@ -45,7 +45,7 @@ class ComparisonDurations:
             self._starts_s.append(outcome.took_s - outcome.load_s)
             self._loads_s.append((outcome.load_s, pairs))
 
-    def learn_scatter(self, check: Evidence) -> None:
+    def learn_scatter(self, check: GainEvidence) -> None:
         """Plan the first rounds: pairs that scatter little tell enough when there are few."""
         if not isfinite(check.deviation):
             return
@@ -118,7 +118,9 @@ def _race_s(costs: ComparisonDurations, count: int) -> float:
     return total
 
 
-def proof_pairs(costs: ComparisonDurations, seconds: float, seen: Evidence, alpha: float) -> int:
+def proof_pairs(
+    costs: ComparisonDurations, seconds: float, seen: GainEvidence, alpha: float
+) -> int:
     """Return the pairs of a proof; fewer than FEWEST_PROOF if there is no time for it.
 
     As many as it takes to find half of the gain that was seen, with 80 % power.

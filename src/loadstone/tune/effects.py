@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from loadstone.tune.evidence import Evidence
+from loadstone.tune.evidence import GainEvidence
 from loadstone.tune.space import Pairs, Space
 
 Floats = npt.NDArray[np.floating[Any]]
@@ -41,7 +41,7 @@ class Effects:
     """The model: learns from measured combinations, and predicts the gains of others."""
 
     space: Space
-    _seen: dict[Pairs, Evidence | None] = field(default_factory=dict, init=False)
+    _seen: dict[Pairs, GainEvidence | None] = field(default_factory=dict, init=False)
     # Of each setting's levels; 0: not changed.
     _codes: list[dict[str | None, int]] = field(init=False)
     _alike: list[Floats] = field(init=False)  # covariance of the effects of each setting's levels
@@ -54,7 +54,7 @@ class Effects:
             self._codes.append({level: number for number, level in enumerate(changed, 1)})
             self._alike.append(_alike(changed, usual.get(one.name)))
 
-    def add(self, changes: Pairs, evidence: Evidence | None) -> None:
+    def add(self, changes: Pairs, evidence: GainEvidence | None) -> None:
         """Keep all that is known of a combination; None: it failed."""
         self._seen[changes] = evidence
 

@@ -10,7 +10,7 @@ FEWEST = 2  # pairs for an interval
 
 
 @dataclass(frozen=True, slots=True)
-class Interval:
+class GainInterval:
     """A gain and its interval, as ratios: 1.1 is 10 % better."""
 
     gain: float
@@ -24,19 +24,19 @@ class Interval:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class GainEvidence:
     """Mean and standard deviation of the pairs' log ratios; above 0 is better."""
 
     mean: float
     deviation: float  # NaN: not known
     pairs: int
 
-    def interval(self, alpha: float) -> Interval:
+    def interval(self, alpha: float) -> GainInterval:
         """Return the interval of Student's t, which misses the true gain with chance `alpha`."""
         if self.pairs < FEWEST or not isfinite(self.deviation):
-            return Interval(exp(self.mean), 0.0, inf)
+            return GainInterval(exp(self.mean), 0.0, inf)
         half = student.quantile(1 - alpha / 2, self.pairs - 1) * self.error
-        return Interval(exp(self.mean), exp(self.mean - half), _exp(self.mean + half))
+        return GainInterval(exp(self.mean), exp(self.mean - half), _exp(self.mean + half))
 
     @property
     def error(self) -> float:
@@ -54,7 +54,7 @@ class Evidence:
         return both / 2 if self.mean > 0 else 1 - both / 2
 
 
-def pooled(found: Iterable[Evidence]) -> Evidence:
+def pooled(found: Iterable[GainEvidence]) -> GainEvidence:
     """Return the evidence of all these pairs together."""
     known = [one for one in found if one.pairs]
     count = sum(one.pairs for one in known)
@@ -62,7 +62,7 @@ def pooled(found: Iterable[Evidence]) -> Evidence:
     between = sum(one.pairs * (one.mean - mean) ** 2 for one in known)
     # A single pair does not scatter around its own mean.
     within = sum((one.pairs - 1) * one.deviation**2 for one in known if one.pairs > 1)
-    return Evidence(mean, sqrt((between + within) / (count - 1)) if count > 1 else nan, count)
+    return GainEvidence(mean, sqrt((between + within) / (count - 1)) if count > 1 else nan, count)
 
 
 def _exp(logarithm: float) -> float:

@@ -32,7 +32,7 @@ from loadstone.target.choice import OwnLab, TargetChoice
 from loadstone.target.target import Target
 from loadstone.tune.budget import CHECK_PAIRS, N_S
 from loadstone.tune.commands import CommandSwitch, switching
-from loadstone.tune.evidence import Evidence
+from loadstone.tune.evidence import GainEvidence
 from loadstone.tune.journal import BegunTuning, TuningJournal
 from loadstone.tune.model import Comparison, ComparisonOutcome, Found, Objective, TuningPhase
 from loadstone.tune.space import Pairs, words
@@ -265,10 +265,10 @@ def _side(begun: BegunTuning, letter: str, changes: Pairs) -> Side:
     return Side(words(changes), OwnLab(name, chosen, is_purged=True))
 
 
-def evidence_of(row: MetricComparison) -> Evidence:
+def evidence_of(row: MetricComparison) -> GainEvidence:
     """Return the evidence that B is better than A in a metric."""
     sign = 1.0 if row.metric.is_higher_better else -1.0
-    return Evidence(sign * log(row.ratio), row.deviation, row.pairs)
+    return GainEvidence(sign * log(row.ratio), row.deviation, row.pairs)
 
 
 @dataclass(slots=True)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from loadstone.tune.evidence import Evidence, Interval
+from loadstone.tune.evidence import GainEvidence, GainInterval
 from loadstone.tune.space import Pairs
 
 
@@ -51,7 +51,7 @@ class Found:
 class ComparisonOutcome:
     """What came of a comparison: evidence that B is better than A, or why there is none."""
 
-    evidence: Evidence | None
+    evidence: GainEvidence | None
     failure: str = ""  # one line
     took_s: float = 0.0  # with starting both services
     load_s: float = 0.0  # of the pairs alone
@@ -87,7 +87,7 @@ class TriedCombination:
 
     changes: Pairs
     origin: str  # who proposed it: "audit KS-01", "search"
-    evidence: Evidence | None = None
+    evidence: GainEvidence | None = None
     failure: str = ""
     rounds: int = 1  # of the race that it was in
     failed_runs: tuple[str, ...] = ()  # in the store; what was measured until it failed
@@ -98,7 +98,7 @@ class Share:
     """What one changed setting carries: the winner beside the winner without it."""
 
     change: tuple[str, str]
-    evidence: Evidence | None
+    evidence: GainEvidence | None
     p: float | None  # adjusted by Holm's method; None: not measured
     failure: str = ""  # why it was not measured
     is_needed: bool = False  # without it the service did not start
@@ -126,7 +126,7 @@ class Proof:
 
     changes: Pairs
     outcome: ComparisonOutcome
-    interval: Interval | None  # None: it failed
+    interval: GainInterval | None  # None: it failed
 
     @property
     def shows_gain(self) -> bool:
@@ -139,8 +139,8 @@ class Trade:
     """What a trade is worth beside the stated combination. It is never a gain."""
 
     change: tuple[str, str]
-    evidence: Evidence | None
-    interval: Interval | None
+    evidence: GainEvidence | None
+    interval: GainInterval | None
     failure: str = ""
 
 

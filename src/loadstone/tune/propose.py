@@ -9,7 +9,7 @@ from random import Random
 import numpy as np
 
 from loadstone.tune.effects import Effects, Floats
-from loadstone.tune.evidence import Evidence
+from loadstone.tune.evidence import GainEvidence
 from loadstone.tune.space import Pairs, Space
 
 MOST_LISTED = 2000  # combinations of a space that are all considered
@@ -45,7 +45,7 @@ class Proposals:
         self._random = Random(self.seed)  # noqa: S311 (no secret)
         self._effects = Effects(self.space)
 
-    def add(self, changes: Pairs, evidence: Evidence | None) -> None:
+    def add(self, changes: Pairs, evidence: GainEvidence | None) -> None:
         """Learn all that is known of a combination; None: it failed."""
         self._effects.add(changes, evidence)
 

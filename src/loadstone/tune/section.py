@@ -26,7 +26,7 @@ from loadstone.report.section import (
 from loadstone.report.sections.overview import overview
 from loadstone.tune import advice
 from loadstone.tune.budget import N_S
-from loadstone.tune.evidence import Evidence, Interval
+from loadstone.tune.evidence import GainEvidence, GainInterval
 from loadstone.tune.journal import TuningJournal
 from loadstone.tune.measured import METRICS
 from loadstone.tune.model import ComparisonOutcome, Proof, Share, Trade, TriedCombination, Tuned
@@ -153,7 +153,7 @@ def _sentence(shown: Shown) -> str:
     return f"{NO_GAIN} in {shown.metric}: {why}"
 
 
-def _times(shown: Shown, found: Interval) -> str:
+def _times(shown: Shown, found: GainInterval) -> str:
     """Return the gain in words; what is better when it is lower has the inverse ratio."""
     ratio, low, high = found.gain, found.low, found.high
     if not METRICS[shown.journal.begun.objective].is_higher_better:
@@ -166,7 +166,7 @@ def _times(shown: Shown, found: Interval) -> str:
     )
 
 
-def _within(found: Interval | None) -> str:
+def _within(found: GainInterval | None) -> str:
     if found is None or not math.isfinite(found.high):
         return figures.MISSING
     return f"{found.low:.3f} to {found.high:.3f}"
@@ -440,14 +440,14 @@ def _ranked(trials: tuple[TriedCombination, ...]) -> list[TriedCombination]:
     return sorted(trials, key=lambda one: -one.evidence.mean if one.evidence else math.inf)
 
 
-def _ratio(evidence: Evidence | None, alpha: float) -> tuple[str, str]:
+def _ratio(evidence: GainEvidence | None, alpha: float) -> tuple[str, str]:
     if evidence is None:
         return figures.MISSING, figures.MISSING
     found = evidence.interval(alpha)
     return f"{found.gain:.3f}", _within(found)
 
 
-def _drawn(trials: tuple[TriedCombination, ...]) -> list[tuple[str, Evidence]]:
+def _drawn(trials: tuple[TriedCombination, ...]) -> list[tuple[str, GainEvidence]]:
     ranked = ((words(one.changes), one.evidence) for one in _ranked(trials))
     return [(name, one) for name, one in ranked if one and math.isfinite(one.interval(ALPHA).high)]
 
@@ -544,7 +544,7 @@ def _change(change: tuple[str, str]) -> dict[str, Any]:
     return {"setting": change[0], "value": change[1]}
 
 
-def _evidence_data(evidence: Evidence | None) -> dict[str, Any]:
+def _evidence_data(evidence: GainEvidence | None) -> dict[str, Any]:
     if evidence is None:
         return {"ratio": None, "deviation": None, "pairs": 0}
     known = evidence.deviation if math.isfinite(evidence.deviation) else None

@@ -19,7 +19,7 @@ from loadstone.analysis import holm
 from loadstone.errors import EnvironmentUnusable
 from loadstone.tune import budget
 from loadstone.tune.budget import ComparisonDurations
-from loadstone.tune.evidence import Evidence, pooled
+from loadstone.tune.evidence import GainEvidence, pooled
 from loadstone.tune.model import (
     Comparison,
     ComparisonOutcome,
@@ -64,7 +64,7 @@ class _Racer:
     """A combination in the race."""
 
     proposal: Proposal
-    evidence: Evidence | None = None
+    evidence: GainEvidence | None = None
     failure: str = ""
     rounds: int = 0
     failed_runs: tuple[str, ...] = ()
@@ -230,7 +230,7 @@ class _Tuning:
         return self.costs.left_s - trades_s - self.costs.capacities_s
 
     def _proof(
-        self, phase: TuningPhase, changes: Pairs, seen: Evidence, left_s: float
+        self, phase: TuningPhase, changes: Pairs, seen: GainEvidence, left_s: float
     ) -> Proof | None:
         pairs = budget.proof_pairs(self.costs, left_s, seen, PROOF_ALPHA)
         if pairs < budget.FEWEST_PROOF:
@@ -332,7 +332,7 @@ def _kept(racers: Sequence[_Racer]) -> list[_Racer]:
     return sorted(better, key=_seen, reverse=True)[: ceil(len(racers) * budget.KEPT)]
 
 
-def _may_win(evidence: Evidence) -> bool:
+def _may_win(evidence: GainEvidence) -> bool:
     return evidence.mean > 0 and evidence.interval(DROP_ALPHA).high > 1
 
 
@@ -362,7 +362,7 @@ def _plainest(racers: Sequence[_Racer]) -> _Racer | None:
     return min(near, key=lambda one: (len(one.proposal.changes), -_seen(one)))
 
 
-def _is_near(one: Evidence | None, best: Evidence | None) -> bool:
+def _is_near(one: GainEvidence | None, best: GainEvidence | None) -> bool:
     if one is None or best is None:
         return False
     return one.mean > 0 and best.mean - one.mean <= hypot(one.error, best.error)
