@@ -24,7 +24,7 @@ from loadstone.lab.keystone.schema import Schema, sync
 from loadstone.lab.keystone.service import Keystone
 from loadstone.lab.keystone.settings import (
     DatabaseBackend,
-    Federation,
+    FederationProvider,
     IdentityBackend,
     Implementation,
     LabSettings,
@@ -140,7 +140,7 @@ def parts(blueprint: Blueprint) -> tuple[Part, ...]:
     )
     directories, directory_options = _directory(blueprint)
     relying: RelyingParty | None = None
-    if settings.federation is not Federation.NONE:
+    if settings.federation is not FederationProvider.NONE:
         found, relying, federation_options = federation(folder, blueprint.ports)
         directories = (*directories, *found, relying)
         directory_options = (*directory_options, *federation_options)

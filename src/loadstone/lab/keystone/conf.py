@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from loadstone.lab.keystone.settings import Federation, LabSettings, Option
+from loadstone.lab.keystone.settings import FederationProvider, LabSettings, Option
 
 PROTOCOL = "openid"  # of federated users
 # Keystone's default. A token holds the methods as places in this list.
@@ -26,7 +26,7 @@ def options(folder: Path, settings: LabSettings) -> tuple[Option, ...]:
     ]
     if settings.hash_rounds is not None:
         chosen.append(("identity", "password_hash_rounds", str(settings.hash_rounds)))
-    if settings.federation is not Federation.NONE:  # Keystone's own methods are not enough
+    if settings.federation is not FederationProvider.NONE:  # Keystone's own methods are not enough
         chosen.append(("auth", "methods", ",".join((*METHODS, PROTOCOL))))
     return tuple(chosen)
 

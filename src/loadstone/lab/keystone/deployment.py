@@ -15,7 +15,7 @@ from loadstone.lab.keystone.manage import REGION
 from loadstone.lab.keystone.settings import (
     Compute,
     DatabaseBackend,
-    Federation,
+    FederationProvider,
     IdentityBackend,
     Implementation,
     Service,
@@ -104,7 +104,7 @@ class Deployment:
     @property
     def has_federation(self) -> bool:
         """Whether users of an identity provider beside it may log in."""
-        return self.state.setting("federation") not in (None, Federation.NONE)
+        return self.state.setting("federation") not in (None, FederationProvider.NONE)
 
     @property
     def is_in_rust(self) -> bool:

@@ -115,7 +115,7 @@ class IdentityBackend(StrEnum):
     LDAP = "ldap"
 
 
-class Federation(StrEnum):
+class FederationProvider(StrEnum):
     """The identity provider whose users may log in."""
 
     NONE = "none"
@@ -203,7 +203,7 @@ class LabSettings:
     storage: str = DISK  # disk, tmpfs or a folder
     token: TokenProvider = TokenProvider.FERNET
     identity: IdentityBackend = IdentityBackend.SQL
-    federation: Federation = Federation.NONE
+    federation: FederationProvider = FederationProvider.NONE
     cache: Cache = Cache.LOCAL
     memcached_servers: int = 1  # keys are distributed among them
     hash_rounds: int | None = None
@@ -243,7 +243,7 @@ class LabSettings:
         self._require_what_haproxy_needs()
         self._require_what_tokens_need()
         self._require_what_the_population_needs()
-        if self.federation is not Federation.NONE and self.web is not Web.APACHE:
+        if self.federation is not FederationProvider.NONE and self.web is not Web.APACHE:
             raise InvalidInput(
                 f"federation={self.federation} needs web=apache: mod_auth_openidc is its module"
             )
@@ -647,7 +647,7 @@ _READERS: dict[str, Callable[[str, str], object]] = {
     "storage": _storage,
     "token": _level(TokenProvider),
     "identity": _level(IdentityBackend),
-    "federation": _level(Federation),
+    "federation": _level(FederationProvider),
     "cache": _level(Cache),
     "memcached-servers": _whole(1, MOST_MEMCACHED),
     # bcrypt's limits.
