@@ -33,7 +33,7 @@ from loadstone.tune.model import (
     TuningPhase,
 )
 from loadstone.tune.section import Shown, report_of
-from loadstone.tune.space import ChangeEffort, Kind, Setting, Space
+from loadstone.tune.space import ChangeEffort, Setting, SettingKind, Space
 
 
 class Silent(Display):
@@ -127,7 +127,7 @@ def test_a_gain_of_a_single_pair_has_no_interval(tmp_path: Path) -> None:
         proof=proof,
         trades=(trade,),
     )
-    setting = Setting("hash-rounds", ("4",), Kind.TRADE, ChangeEffort.DATA, "", "")
+    setting = Setting("hash-rounds", ("4",), SettingKind.TRADE, ChangeEffort.DATA, "", "")
     asked = begun()
     asked = replace(asked, space=replace(asked.space, trades=(setting,)))
     report = report_of(Shown(tuned, TuningJournal(tmp_path / "ID/comparisons.jsonl", asked)))

@@ -9,12 +9,12 @@ from loadstone.tune.effects import Effects
 from loadstone.tune.evidence import GainEvidence
 from loadstone.tune.model import Comparison, ComparisonOutcome, Terms
 from loadstone.tune.propose import Proposals
-from loadstone.tune.space import ChangeEffort, Kind, Setting, Space
+from loadstone.tune.space import ChangeEffort, Setting, SettingKind, Space
 from loadstone.tune.tuning import tune
 
 
 def _setting(name, levels, when=()):
-    return Setting(name, levels, Kind.GAIN, ChangeEffort.RESTART, "", "", when)
+    return Setting(name, levels, SettingKind.GAIN, ChangeEffort.RESTART, "", "", when)
 
 
 def _space(*settings, default=()):

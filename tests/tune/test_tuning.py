@@ -11,7 +11,7 @@ from binomial import most_failures
 from loadstone.errors import EnvironmentUnusable
 from loadstone.tune.budget import ComparisonDurations, least_s
 from loadstone.tune.model import Comparison, ComparisonOutcome, Terms, Tuned, TuningPhase
-from loadstone.tune.space import ChangeEffort, Kind, Pairs, Setting, Space
+from loadstone.tune.space import ChangeEffort, Pairs, Setting, SettingKind, Space
 from loadstone.tune.tuning import tune
 from verification.tuning.simulated import (
     MACHINES,
@@ -91,7 +91,7 @@ def test_what_the_lab_refuses_without_a_setting_is_not_measured() -> None:
     """Only uWSGI has a listen queue; the space does not say so."""
     web, queue = ("web", "uwsgi"), ("listen", "1024")
     settings = [
-        Setting(name, levels, Kind.GAIN, ChangeEffort.RESTART, "", "")
+        Setting(name, levels, SettingKind.GAIN, ChangeEffort.RESTART, "", "")
         for name, levels in (("web", ("gunicorn", "uwsgi")), ("listen", ("1024",)))
     ]
     space = Space("test", tuple(settings), (), (("web", "gunicorn"),))
@@ -201,7 +201,7 @@ def test_a_default_that_cannot_be_measured_ends_it() -> None:
 def test_a_trade_is_no_part_of_the_search_and_of_the_gain() -> None:
     name, level = "conf.simulated.hash", "1"
     space = space_of(2, levels=2)
-    trade = Setting(name, (level,), Kind.TRADE, ChangeEffort.DATA, "weaker", "")
+    trade = Setting(name, (level,), SettingKind.TRADE, ChangeEffort.DATA, "weaker", "")
     space = replace(space, trades=(trade,), default=(*space.default, (name, "0")))
     terms = Terms(HOUR_S, with_trades=True, start_s=START_S, pair_s=PAIR_S)
     found = run(Truth({(name, level): 0.7}), terms=terms, space=space)

@@ -31,7 +31,7 @@ from rich.console import Console
 from rich.table import Table
 
 from loadstone.lab.ports import Ports
-from loadstone.tune.space import ChangeEffort, Kind, Pairs, Setting, Space
+from loadstone.tune.space import ChangeEffort, Pairs, Setting, SettingKind, Space
 from verification.tuning import switch
 from verification.tuning.simulated import Truth, drawn
 
@@ -66,7 +66,7 @@ class Answer:
 def space() -> Space:
     """Return the space of all tunings; the default has level 0 of each setting."""
     settings = tuple(
-        Setting(name, tuple(map(str, range(count))), Kind.GAIN, ChangeEffort.RESTART, "", "")
+        Setting(name, tuple(map(str, range(count))), SettingKind.GAIN, ChangeEffort.RESTART, "", "")
         for name, count in LEVELS.items()
     )
     return Space("real", settings, (), tuple((name, "0") for name in LEVELS), is_of_lab=False)

@@ -23,7 +23,7 @@ from rich.table import Table
 from loadstone.compare.turns import rate
 from loadstone.tune.evidence import GainEvidence
 from loadstone.tune.model import Comparison, ComparisonOutcome, Terms, Tuned
-from loadstone.tune.space import ChangeEffort, Kind, Pairs, Setting, Space
+from loadstone.tune.space import ChangeEffort, Pairs, Setting, SettingKind, Space
 from loadstone.tune.tuning import tune
 from verification.comparison.turns import (
     AT_ONCE,
@@ -50,7 +50,9 @@ def space_of(settings: int, levels: int = 3) -> Space:
     possible = tuple(str(level) for level in range(levels))
     return Space(
         "simulated",
-        tuple(Setting(one, possible, Kind.GAIN, ChangeEffort.RESTART, "", "") for one in names),
+        tuple(
+            Setting(one, possible, SettingKind.GAIN, ChangeEffort.RESTART, "", "") for one in names
+        ),
         (),
         tuple((one, "0") for one in names),
     )

@@ -32,7 +32,7 @@ _VARIABLE = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _TAKEN = re.compile(r"PATH|HOME|SHELL|ENV|BASH_ENV|IFS|LD_.*|PYTHON.*|OS_.*|LOADSTONE_.*")
 
 
-class Kind(StrEnum):
+class SettingKind(StrEnum):
     """Whether a setting costs something that load does not show."""
 
     GAIN = "gain"
@@ -53,7 +53,7 @@ class Setting:
 
     name: str  # a key of `lab up --with`, or a variable of a command
     levels: tuple[str, ...]
-    kind: Kind
+    kind: SettingKind
     change: ChangeEffort
     price: str  # what it costs: memory, risk; empty: nothing that is known
     source: str
@@ -176,7 +176,7 @@ class _SettingFile(_Strict):
     levels: tuple[_Scalar, ...] = Field(default=(), max_length=MOST_LEVELS)
     range: _Range | None = None
     when: dict[str, tuple[_Scalar, ...]] = Field(default_factory=dict)
-    kind: Kind = Kind.GAIN
+    kind: SettingKind = SettingKind.GAIN
     change: ChangeEffort = ChangeEffort.RESTART
     price: str = ""
     source: str = ""
@@ -244,7 +244,7 @@ class _SpaceReader:
         free = [one for one in found if one.name not in names]
         if is_builtin:
             free = [one for one in free if self._differs(one)]
-        gains = tuple(one for one in free if one.kind is Kind.GAIN)
+        gains = tuple(one for one in free if one.kind is SettingKind.GAIN)
         if not gains:
             why = "all its settings are kept" if found and names else "it has no setting"
             raise InvalidInput(
@@ -252,7 +252,7 @@ class _SpaceReader:
             )
         for one in free:
             self._require_choice(one)
-        trades = tuple(one for one in free if one.kind is Kind.TRADE)
+        trades = tuple(one for one in free if one.kind is SettingKind.TRADE)
         space = Space(read.title or self.place, gains, trades, default, self.is_of_lab)
         for one in gains:
             self._require_possible(space, one)
@@ -325,7 +325,7 @@ class _SpaceReader:
         return bool(set(setting.levels) - {self.default.get(setting.name)})
 
     def _require_choice(self, setting: Setting) -> None:
-        if setting.kind is Kind.GAIN and len(setting.levels) < 2:
+        if setting.kind is SettingKind.GAIN and len(setting.levels) < 2:
             raise self._fail(
                 setting.name,
                 f"has one level, {setting.levels[0]}; give two or more, the default's among them",
@@ -335,7 +335,7 @@ class _SpaceReader:
 
     def _require_order(self, settings: list[Setting]) -> None:
         """Refuse a condition on a setting that is unknown or chosen later, and a name twice."""
-        places: dict[tuple[str, Kind], int] = {}
+        places: dict[tuple[str, SettingKind], int] = {}
         for number, one in enumerate(settings):
             if (one.name, one.kind) in places:
                 raise self._fail(one.name, "stands twice")
@@ -349,7 +349,7 @@ class _SpaceReader:
                         f"its condition needs {name}, which is no setting of the space; add it, or "
                         f"give its value as --with {name}=VALUE",
                     )
-                if number < places.get((name, Kind.GAIN), -1):
+                if number < places.get((name, SettingKind.GAIN), -1):
                     raise self._fail(one.name, f"its condition needs {name}, which must come first")
 
     def _require_possible(self, space: Space, setting: Setting) -> None:

@@ -51,7 +51,7 @@ SHORTFALLS = {
 }
 
 
-class Kind(Protocol):
+class MeasurementKind(Protocol):
     """What a kind of measurement has to say; a module for each."""
 
     def answer(self, measurement: Measurement, /) -> Answer:
@@ -70,7 +70,7 @@ class Kind(Protocol):
         """Yield the figures by name."""
 
 
-KINDS: dict[Policy, Kind] = {
+KINDS: dict[Policy, MeasurementKind] = {
     "search": search,
     "prediction": predicted,
     "fixed": workload,
