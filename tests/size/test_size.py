@@ -19,7 +19,7 @@ from loadstone.monitor.identity_requests import IdentityRequests, KindCount, Req
 from loadstone.monitor.roles import Role
 from loadstone.result.model import Measurement, Run
 from loadstone.size.demand import demands
-from loadstone.size.sizing import Load, Sizing, size
+from loadstone.size.sizing import ScenarioLoad, Sizing, size
 from loadstone.store.store import Store
 
 RESULT, _ = keystone()
@@ -102,7 +102,7 @@ def boots(*requests: tuple[int, int]) -> Run:
 
 def sized(runs: Sequence[Run], logins: float, validations: float) -> Sizing:
     found = demands((ISSUE, VALIDATE), sorted(runs, key=lambda one: one.started_at, reverse=True))
-    loads = [Load(found[0], logins), Load(found[1], validations)]
+    loads = [ScenarioLoad(found[0], logins), ScenarioLoad(found[1], validations)]
     return size(loads, cores_per_node=8, utilisation=0.6)
 
 

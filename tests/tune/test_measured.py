@@ -20,7 +20,7 @@ from loadstone.store.store import Store
 from loadstone.system.redaction import Redaction
 from loadstone.tune.budget import FIRST_PAIRS, ComparisonDurations
 from loadstone.tune.evidence import GainEvidence, pooled
-from loadstone.tune.journal import BegunTuning, Load, TuningJournal
+from loadstone.tune.journal import BegunTuning, ComparisonLoad, TuningJournal
 from loadstone.tune.measured import LONGER, RealMeasure, evidence_of
 from loadstone.tune.model import (
     Comparison,
@@ -52,7 +52,7 @@ COMPARISON = Comparison(TuningPhase.CHECK, (), (), 4)
 
 def begun() -> BegunTuning:
     space = Space("none", (), (), LabSettings().pairs())
-    load = Load("issue", (), 0, 8, 3.0)
+    load = ComparisonLoad("issue", (), 0, 8, 3.0)
     return BegunTuning("lab", space, (), (), load, Objective.N, 3600, 1, False, "", "", pair_s=4.0)
 
 

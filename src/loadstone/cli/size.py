@@ -86,7 +86,7 @@ def size(
     from loadstone.size.boots import Boots, boot_cost, is_boot
     from loadstone.size.demand import demands
     from loadstone.size.section import report_of
-    from loadstone.size.sizing import Load
+    from loadstone.size.sizing import ScenarioLoad
     from loadstone.size.sizing import size as sized
 
     rates, boots = _rates(logins, validations, mix), None
@@ -102,7 +102,7 @@ def size(
                 rates[key] = rates.get(key, 0.0) + count * boots.rate_rps
         names = [SCENARIOS[key].name for key in rates]
         found = demands(names, _runs(store, options["runs"], options["lab"], names.__contains__))
-    loads = [Load(one, rate) for one, rate in zip(found, rates.values(), strict=True)]
+    loads = [ScenarioLoad(one, rate) for one, rate in zip(found, rates.values(), strict=True)]
     sizing = sized(loads, options["cores_per_node"], options["utilisation"] / 100, boots)
     report = report_of(sizing)
     if write_formats(report, to):

@@ -221,7 +221,7 @@ def tune(ctx: click.Context, **options: Unpack[TuneOptions]) -> None:
 def _begun(options: TuneOptions) -> "BegunTuning":
     """Return the tuning that the options ask for; InvalidInput if it cannot prove anything."""
     from loadstone.compare.measure import ALONE_S
-    from loadstone.tune.journal import BegunTuning, Load
+    from loadstone.tune.journal import BegunTuning, ComparisonLoad
     from loadstone.tune.measured import DEFAULT_BESIDE_ITSELF, config_of
     from loadstone.tune.model import Objective
     from loadstone.tune.suggest import suggestions
@@ -236,7 +236,7 @@ def _begun(options: TuneOptions) -> "BegunTuning":
         space=space,
         kept=kept,
         suggested=suggestions(space, os.cpu_count() or 1) if commands is None else (),
-        load=Load(
+        load=ComparisonLoad(
             options["scenario"],
             options["given"],
             options["users"],

@@ -27,7 +27,7 @@ FLEET = "fleet"  # fact: the hosts that sent the load
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class ScenarioLoad:
     """A scenario's demand and its rate."""
 
     demand: Demand
@@ -47,7 +47,7 @@ class ConnectionsNeeded:
 class Sizing:
     """Resources that a load needs at a utilisation."""
 
-    loads: tuple[Load, ...]
+    loads: tuple[ScenarioLoad, ...]
     utilisation: float
     cores: tuple[tuple[Role, DemandEstimate], ...]  # by role
     workers: DemandEstimate  # processes with one thread
@@ -64,7 +64,7 @@ class Sizing:
 
 
 def size(
-    loads: Sequence[Load],
+    loads: Sequence[ScenarioLoad],
     cores_per_node: int | None,
     utilisation: float,
     boots: Boots | None = None,
@@ -125,7 +125,7 @@ def round_up(estimate: DemandEstimate) -> tuple[int, int | None, int | None]:
     return up(estimate.value), None if low is None else up(low), None if high is None else up(high)
 
 
-def _total(loads: Sequence[Load], role: Role) -> DemandEstimate | None:
+def _total(loads: Sequence[ScenarioLoad], role: Role) -> DemandEstimate | None:
     """Return the busy cores of a role under all loads."""
     parts = [
         estimate.times(load.rate_rps)
@@ -146,7 +146,9 @@ def _sum(parts: Iterable[DemandEstimate]) -> DemandEstimate:
     return DemandEstimate(value, max(0.0, value - hypot(*lows)), value + hypot(*highs))
 
 
-def _workers(loads: Sequence[Load], cores: DemandEstimate, utilisation: float) -> DemandEstimate:
+def _workers(
+    loads: Sequence[ScenarioLoad], cores: DemandEstimate, utilisation: float
+) -> DemandEstimate:
     """Return the number of occupied workers, at least one for each busy core."""
     busy = _sum(one.demand.service_s.times(one.rate_rps) for one in loads)
     held = busy.times(1 / utilisation)
@@ -154,7 +156,7 @@ def _workers(loads: Sequence[Load], cores: DemandEstimate, utilisation: float) -
 
 
 def _database(
-    loads: Sequence[Load], facts: Mapping[str, str], workers: int, utilisation: float
+    loads: Sequence[ScenarioLoad], facts: Mapping[str, str], workers: int, utilisation: float
 ) -> ConnectionsNeeded | None:
     # As in the audit: one connection per thread plus one, up to the limit of the pool.
     if not any(load.demand.of(Role.DATABASE) for load in loads):
@@ -186,7 +188,7 @@ def _rate(parts: Sequence[tuple[float, float | None]]) -> float | None:
     return sum(rate * cost for rate, cost in known) if len(known) == len(parts) else None
 
 
-def _full_at(loads: Sequence[Load], cores: int, *, has_generator: bool) -> DemandEstimate:
+def _full_at(loads: Sequence[ScenarioLoad], cores: int, *, has_generator: bool) -> DemandEstimate:
     """Return the multiple of the load that uses all processors of the measured machine."""
     roles = (*ROLES, Role.GENERATOR) if has_generator else ROLES
     totals = [total for role in roles if (total := _total(loads, role))]
@@ -199,7 +201,7 @@ def _full_at(loads: Sequence[Load], cores: int, *, has_generator: bool) -> Deman
 
 
 def _assumptions(
-    loads: Sequence[Load], facts: Mapping[str, str], utilisation: float
+    loads: Sequence[ScenarioLoad], facts: Mapping[str, str], utilisation: float
 ) -> Iterable[str]:
     processor = _of_machine(facts, "processor", "the processor of the measured machine")
     yield f"A core is one of those measured ({processor}); another processor costs other times."
@@ -224,7 +226,7 @@ def _assumptions(
         yield f"The scenarios were measured with different settings: {one.name} {values}."
 
 
-def _not_counted(loads: Sequence[Load]) -> Iterable[str]:
+def _not_counted(loads: Sequence[ScenarioLoad]) -> Iterable[str]:
     """Say which scenarios have no cost in a role in which others have one."""
     for role in ROLES:
         known = [load for load in loads if load.demand.of(role) is not None]

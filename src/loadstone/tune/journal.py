@@ -29,7 +29,7 @@ CLOUD_START_S = 10.0  # to connect to a cloud and create users, until it was mea
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class ComparisonLoad:
     """What is sent in each comparison."""
 
     scenario: str
@@ -47,7 +47,7 @@ class BegunTuning:
     space: Space  # with all settings of the default
     kept: Pairs
     suggested: tuple[tuple[Pairs, str], ...]
-    load: Load
+    load: ComparisonLoad
     objective: Objective
     budget_s: float
     seed: int
