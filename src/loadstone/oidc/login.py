@@ -33,7 +33,7 @@ class LoginWay:
 
 
 @dataclass(frozen=True, slots=True)
-class Login:
+class CompletedLogin:
     """A completed login."""
 
     tokens: Tokens
@@ -56,7 +56,7 @@ def authorization(provider: Provider, state: str, nonce: str, challenge: str) ->
     return f"{path}{'&' if '?' in path else '?'}{urlencode(query)}"
 
 
-def log_in(provider: Provider, user: OidcUser) -> Login:
+def log_in(provider: Provider, user: OidcUser) -> CompletedLogin:
     """Log a user in as a browser does; EnvironmentUnusable says why that is not possible."""
     return _Browser(provider, user).log_in()
 
@@ -70,7 +70,7 @@ class _Browser:
     # Name and path of a cookie -> value.
     cookies: dict[tuple[str, str], str] = field(default_factory=dict)
 
-    def log_in(self) -> Login:
+    def log_in(self) -> CompletedLogin:
         path = authorization(self.provider, self.state, new_state(), self.key.challenge)
         statuses: list[int] = []
         answer = self._get(path)
@@ -89,7 +89,7 @@ class _Browser:
             bool(form.hidden),
             after,
         )
-        return Login(self._exchange(code), way)
+        return CompletedLogin(self._exchange(code), way)
 
     def _form(self, answer: HttpAnswer) -> Form:
         page = read_page(answer.text)
