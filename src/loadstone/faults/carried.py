@@ -14,7 +14,7 @@ from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.faults import pending
 from loadstone.faults.journal import Owner, UndoJournal
 from loadstone.faults.model import FaultCommands, FaultRecord, Planned
-from loadstone.faults.observer import Faults, Injector, Mark
+from loadstone.faults.observer import FaultListener, Faults, Injector
 from loadstone.faults.sentence import Fault, Verb, read
 from loadstone.plan.hooks import FaultInjection, Hook
 from loadstone.system.clock import SYSTEM, Clock
@@ -63,7 +63,7 @@ class FaultRunner:
         with undoing(self._journal, Owner.this(self.run_id), say):
             yield replace(self.target, failure=lambda: None)
 
-    def observer(self, planned: Sequence[Planned], say: Say, mark: Mark) -> Faults:
+    def observer(self, planned: Sequence[Planned], say: Say, mark: FaultListener) -> Faults:
         """Return the observer that injects the faults of one trial."""
         injector = self._injector(planned[0].fault if planned else None)
         return Faults(injector, planned, say, mark, self.clock)

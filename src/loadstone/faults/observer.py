@@ -26,7 +26,7 @@ Say = Callable[[str], None]
 AFTER_S = 15.0  # load after a rolling change; later effects are not attributed to it
 
 
-class Mark(Protocol):
+class FaultListener(Protocol):
     """Called when a fault begins and when it is undone, from any thread."""
 
     def __call__(self, sentence: str, *, is_in_force: bool) -> None:
@@ -65,7 +65,7 @@ class Faults(TrialObserver):
     injector: Injector
     planned: Sequence[Planned]
     say: Say
-    mark: Mark
+    mark: FaultListener
     clock: Clock = SYSTEM
     _threads: list[Thread] = field(default_factory=list, init=False)
     _records: list[FaultRecord] = field(default_factory=list, init=False)
