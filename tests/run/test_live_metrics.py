@@ -17,7 +17,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from loadstone.errors import EnvironmentUnusable
 from loadstone.live import metrics, state
-from loadstone.live.metrics import Metrics
+from loadstone.live.metrics import MetricsEndpoint
 from loadstone.live.site import LOOPBACK, ListenAddress
 from loadstone.live.state import NO_PROGRESS, HostPoint, LiveState, LoadState
 from loadstone.plan.load import OpenLoad
@@ -132,7 +132,7 @@ def test_prometheus_accepts_names_and_types():
 
 
 def test_only_get_of_metrics_is_answered():
-    with Metrics(LOOPBACK, is_open=False) as served:
+    with MetricsEndpoint(LOOPBACK, is_open=False) as served:
         served.show(ended())
         assert "completed_iterations_total" in scraped(served.url)
         for wrong in (served.url + "/x", served.url.removesuffix("/metrics")):
@@ -144,10 +144,10 @@ def test_only_get_of_metrics_is_answered():
 
 
 def test_a_port_that_is_taken_is_one_line():
-    with Metrics(LOOPBACK, is_open=False) as served:
+    with MetricsEndpoint(LOOPBACK, is_open=False) as served:
         port = int(re.search(r":(\d+)/", served.url)[1])
         with pytest.raises(EnvironmentUnusable, match=f"--metrics 127.0.0.1:{port}: cannot listen"):
-            Metrics(ListenAddress("127.0.0.1", port), is_open=False)
+            MetricsEndpoint(ListenAddress("127.0.0.1", port), is_open=False)
 
 
 def test_an_address_of_all_machines_needs_a_permission(tmp_path):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from loadstone.live.feed import Feed
-    from loadstone.live.metrics import Metrics
+    from loadstone.live.metrics import MetricsEndpoint
     from loadstone.live.page import LivePage, Reports
     from loadstone.live.push import Destination, MetricsPush
     from loadstone.live.site import ListenAddress
@@ -228,17 +228,17 @@ def watching(
             feed.end()
 
 
-def _metrics(where: "ListenAddress", *, is_permitted: bool) -> "Metrics":
+def _metrics(where: "ListenAddress", *, is_permitted: bool) -> "MetricsEndpoint":
     """Serve metrics, and print their address."""
     from loadstone.errors import InvalidInput
-    from loadstone.live.metrics import Metrics
+    from loadstone.live.metrics import MetricsEndpoint
 
     if not where.is_loopback and not is_permitted:
         raise InvalidInput(
             f"{where}: other machines reach this address and could read the metrics; if that is "
             f"meant, add {BEYOND_METRICS}"
         )
-    metrics = Metrics(where, is_open=not where.is_loopback)
+    metrics = MetricsEndpoint(where, is_open=not where.is_loopback)
     click.echo(f"metrics: {metrics.url}", err=True)
     return metrics
 

@@ -36,7 +36,7 @@ LAG_BOUNDS_NS = tuple((1 << bits) - 1 for bits in range(13, 34))  # 8 us to 8.6 
 LEAST_LAST_SCRAPE_S, MOST_LAST_SCRAPE_S = 1.0, 30.0
 
 
-class Metrics(Viewer, Routes):
+class MetricsEndpoint(Viewer, Routes):
     """Serves the metrics of a command. A scrape renders the state by reference, in its thread."""
 
     needs_latencies = True
