@@ -25,7 +25,7 @@ from loadstone.oidc.scenarios import (
     STATE_BACK,
     USER_NAME,
     VERIFIER,
-    Need,
+    OidcNeed,
     OidcScenario,
     ProviderWay,
 )
@@ -62,10 +62,10 @@ class PreparedOidc:
         """Return the engine's plan for this load; issues the tokens that it uses up."""
         needs = self.scenario.needs
         columns = dict(self.columns)
-        if Need.ACCESS_TOKENS in needs:
+        if OidcNeed.ACCESS_TOKENS in needs:
             columns |= _access_columns(self.provider, load, limits, self.say)
         chains: dict[str, tuple[str, ...]] = {}
-        if Need.SESSIONS in needs:
+        if OidcNeed.SESSIONS in needs:
             wanted = min(limits.max_connections, MOST_SESSIONS)
             if isinstance(load, ClosedLoad):
                 wanted = load.workers
@@ -84,15 +84,15 @@ class PreparedOidc:
             placement=placement,
             mix=self.mix,
             chains=chains,
-            cookies=Need.LOGIN in needs,
+            cookies=OidcNeed.LOGIN in needs,
         )
 
 
 def try_once(scenario: OidcScenario, provider: Provider) -> ProviderWay:
     """Send what each operation of a scenario sends; an error says why it cannot be measured."""
-    if Need.SECRET in scenario.needs:
+    if OidcNeed.SECRET in scenario.needs:
         provider.require_secret(scenario.name)
-    if Need.USERS in scenario.needs:
+    if OidcNeed.USERS in scenario.needs:
         provider.require_users(scenario.name)
     way = ProviderWay()
     for part in scenario.parts or (scenario,):

@@ -38,7 +38,7 @@ NONCE, STATE = Column("nonce"), Column("state")
 ACCESS_TOKEN, ACCESS_TOKEN_FORM = Column("access_token"), Column("access_token_form")
 
 
-class Need(StrEnum):
+class OidcNeed(StrEnum):
     """What a scenario needs before its load."""
 
     SECRET = "the client's secret"  # noqa: S105 (no secret)
@@ -67,7 +67,7 @@ class OidcScenario:
     title: str
     request: str
     build: Build = field(repr=False)
-    needs: frozenset[Need] = frozenset()
+    needs: frozenset[OidcNeed] = frozenset()
     parts: tuple["OidcScenario", ...] = ()  # of a mix
     weights: tuple[float, ...] = ()
 
@@ -299,7 +299,7 @@ def _logout(provider: Provider, way: ProviderWay) -> Steps:
 
 
 _LOGIN_REQUEST = "login page, name and password, code, tokens"
-_OF_USERS = frozenset({Need.USERS, Need.LOGIN})
+_OF_USERS = frozenset({OidcNeed.USERS, OidcNeed.LOGIN})
 SCENARIOS: Mapping[str, OidcScenario] = {
     one.name: one
     for one in (
@@ -311,14 +311,14 @@ SCENARIOS: Mapping[str, OidcScenario] = {
             "client credentials grant",
             "POST token endpoint (grant_type=client_credentials)",
             _client_credentials,
-            frozenset({Need.SECRET}),
+            frozenset({OidcNeed.SECRET}),
         ),
         OidcScenario(
             "oidc-password",
             "password grant",
             "POST token endpoint (grant_type=password)",
             _password,
-            frozenset({Need.USERS}),
+            frozenset({OidcNeed.USERS}),
         ),
         OidcScenario(
             "oidc-login",
@@ -332,21 +332,21 @@ SCENARIOS: Mapping[str, OidcScenario] = {
             "refresh of tokens",
             "POST token endpoint (grant_type=refresh_token), each refresh token once",
             _refresh,
-            frozenset({Need.USERS, Need.SESSIONS}),
+            frozenset({OidcNeed.USERS, OidcNeed.SESSIONS}),
         ),
         OidcScenario(
             "oidc-introspect",
             "token introspection",
             "POST introspection endpoint (an access token, which must be active)",
             _introspect,
-            frozenset({Need.SECRET, Need.ACCESS_TOKENS}),
+            frozenset({OidcNeed.SECRET, OidcNeed.ACCESS_TOKENS}),
         ),
         OidcScenario(
             "oidc-userinfo",
             "userinfo",
             "GET userinfo endpoint (with an access token of a user)",
             _userinfo,
-            frozenset({Need.USERS, Need.ACCESS_TOKENS}),
+            frozenset({OidcNeed.USERS, OidcNeed.ACCESS_TOKENS}),
         ),
         OidcScenario(
             "oidc-logout",

@@ -11,7 +11,7 @@ from loadstone.keystone.contexts.workload import Actors
 from loadstone.oidc.client import VARIABLE
 from loadstone.oidc.prepare import LEAST_SESSIONS, prepare
 from loadstone.oidc.provider import Provider
-from loadstone.oidc.scenarios import Need, OidcScenario, named
+from loadstone.oidc.scenarios import OidcNeed, OidcScenario, named
 from loadstone.oidc.target import OidcIssuer
 from loadstone.oidc.users import OPTION
 from loadstone.plan.model import Limits, Placement
@@ -104,7 +104,7 @@ class OidcSearched:
     @property
     def first_connections(self) -> int:
         """As many as sessions, each of which costs a login before every trial."""
-        return LEAST_SESSIONS if Need.SESSIONS in self.scenario.needs else FIRST_CONNECTIONS
+        return LEAST_SESSIONS if OidcNeed.SESSIONS in self.scenario.needs else FIRST_CONNECTIONS
 
     def generator(
         self, limits: Limits, placement: Placement, options: RequestOptions = USUAL_OPTIONS
@@ -126,9 +126,9 @@ def of_provider(name: str | None, target: OidcIssuer) -> OidcSearched:
 
 def require_given(scenario: OidcScenario, target: OidcIssuer, who: str) -> None:
     """Refuse a scenario whose users or secret are not given; `who` begins the message."""
-    if Need.USERS in scenario.needs and not target.users:
+    if OidcNeed.USERS in scenario.needs and not target.users:
         raise InvalidInput(f"{who}: needs users that can log in; give a file with {OPTION}")
-    if Need.SECRET in scenario.needs and target.client.secret is None:
+    if OidcNeed.SECRET in scenario.needs and target.client.secret is None:
         raise InvalidInput(
             f"{who}: needs the client's secret: --client-secret-file FILE, or {VARIABLE}"
         )
