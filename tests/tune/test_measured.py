@@ -25,11 +25,11 @@ from loadstone.tune.measured import LONGER, RealMeasure, evidence_of
 from loadstone.tune.model import (
     Comparison,
     ComparisonOutcome,
-    Objective,
     Proof,
     Trade,
     TriedCombination,
     Tuned,
+    TuningObjective,
     TuningPhase,
 )
 from loadstone.tune.section import Shown, report_of
@@ -53,7 +53,9 @@ COMPARISON = Comparison(TuningPhase.CHECK, (), (), 4)
 def begun() -> BegunTuning:
     space = Space("none", (), (), LabSettings().pairs())
     load = ComparisonLoad("issue", (), 0, 8, 3.0)
-    return BegunTuning("lab", space, (), (), load, Objective.N, 3600, 1, False, "", "", pair_s=4.0)
+    return BegunTuning(
+        "lab", space, (), (), load, TuningObjective.N, 3600, 1, False, "", "", pair_s=4.0
+    )
 
 
 def test_without_a_proof_no_gain_is_printed(tmp_path: Path) -> None:

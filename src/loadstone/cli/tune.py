@@ -223,7 +223,7 @@ def _begun(options: TuneOptions) -> "BegunTuning":
     from loadstone.compare.measure import ALONE_S
     from loadstone.tune.journal import BegunTuning, ComparisonLoad
     from loadstone.tune.measured import DEFAULT_BESIDE_ITSELF, config_of
-    from loadstone.tune.model import Objective
+    from loadstone.tune.model import TuningObjective
     from loadstone.tune.suggest import suggestions
 
     commands = _commands(options)
@@ -243,7 +243,7 @@ def _begun(options: TuneOptions) -> "BegunTuning":
             options["concurrency"],
             options["seconds"],
         ),
-        objective=Objective(options["objective"]),
+        objective=TuningObjective(options["objective"]),
         budget_s=options["budget_s"],
         seed=options["seed"],
         with_trades=options["with_trades"],

@@ -19,7 +19,14 @@ from loadstone.store.codec import dumps, loads
 from loadstone.store.location import StoreLocation
 from loadstone.system import files, locks
 from loadstone.tune.commands import ChangeCommands
-from loadstone.tune.model import Comparison, ComparisonOutcome, Measure, Objective, Terms, Tuned
+from loadstone.tune.model import (
+    Comparison,
+    ComparisonOutcome,
+    Measure,
+    Terms,
+    Tuned,
+    TuningObjective,
+)
 from loadstone.tune.space import Pairs, Space
 
 FOLDER = "tunings"
@@ -48,7 +55,7 @@ class BegunTuning:
     kept: Pairs
     suggested: tuple[tuple[Pairs, str], ...]
     load: ComparisonLoad
-    objective: Objective
+    objective: TuningObjective
     budget_s: float
     seed: int
     with_trades: bool

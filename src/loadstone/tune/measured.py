@@ -34,7 +34,7 @@ from loadstone.tune.budget import CHECK_PAIRS, N_S
 from loadstone.tune.commands import CommandSwitch, switching
 from loadstone.tune.evidence import GainEvidence
 from loadstone.tune.journal import BegunTuning, TuningJournal
-from loadstone.tune.model import Comparison, ComparisonOutcome, Found, Objective, TuningPhase
+from loadstone.tune.model import Comparison, ComparisonOutcome, Found, TuningObjective, TuningPhase
 from loadstone.tune.space import Pairs, words
 from loadstone.workload.capacity import SearchTerms, search_group
 from loadstone.workload.model import RunConfig
@@ -44,10 +44,10 @@ LONGER = 3.0  # times the seconds of a trial, for a comparison that failed
 TUNING, PHASE = "tuning", "tuning phase"  # parameters of both runs of a comparison
 SIDES = ("the default", "the change")
 DEFAULT_BESIDE_ITSELF = Comparison(TuningPhase.CHECK, (), (), CHECK_PAIRS)
-METRICS: dict[Objective, Metric] = {
-    Objective.N: THROUGHPUT,
-    Objective.CPU: CPU,
-    Objective.P99: P99,
+METRICS: dict[TuningObjective, Metric] = {
+    TuningObjective.N: THROUGHPUT,
+    TuningObjective.CPU: CPU,
+    TuningObjective.P99: P99,
 }
 
 

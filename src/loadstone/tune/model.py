@@ -20,7 +20,7 @@ class TuningPhase(StrEnum):
     CAPACITY = "capacity"  # N of the default and of what is stated
 
 
-class Objective(StrEnum):
+class TuningObjective(StrEnum):
     """What is to become better."""
 
     N = "N"
