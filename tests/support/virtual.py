@@ -29,8 +29,8 @@ from loadstone.cloud import Access, from_clouds_yaml, from_environment
 from loadstone.cloud.cloud import Cloud
 from loadstone.keystone.resources import User
 from loadstone.run.backend import Backend
+from loadstone.system.say import Say
 from loadstone.target.choice import NamedTarget, OwnLab, ReferenceService, TargetChoice
-from loadstone.target.connect import Say
 from loadstone.target.target import Target
 
 FIRST_PORT = 5000

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from loadstone.cli.choose import Command
+from loadstone.system.say import Say
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -243,7 +244,7 @@ def _metrics(where: "ListenAddress", *, is_permitted: bool) -> "MetricsEndpoint"
     return metrics
 
 
-def _pushes(given: "dict[str, Any]", say: "Callable[[str], None]") -> "Iterator[MetricsPush]":
+def _pushes(given: "dict[str, Any]", say: Say) -> "Iterator[MetricsPush]":
     """Yield what pushes metrics, as the options ask."""
     if to := _destination(given, "--otlp"):
         from loadstone.live.otlp import Collector

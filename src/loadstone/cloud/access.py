@@ -5,7 +5,7 @@ import os
 import socket
 import ssl
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Self
@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from loadstone.cloud.cloud import Cloud, Endpoint
 from loadstone.cloud.permission import require_loopback
 from loadstone.errors import EnvironmentUnusable, InvalidInput
+from loadstone.system.say import Say
 
 if TYPE_CHECKING:
     from keystoneauth1.exceptions import ClientException, HttpError
@@ -141,9 +142,7 @@ class Access:
         self.close()
 
 
-def connect(
-    cloud: Cloud, say: Callable[[str], None] = lambda _: None, *, beyond_loopback: bool = False
-) -> Access:
+def connect(cloud: Cloud, say: Say = lambda _: None, *, beyond_loopback: bool = False) -> Access:
     """Discover the v3 API and authenticate; EnvironmentUnusable says in one line why that failed.
 
     `say` is called every few seconds while a response is pending, also in later calls.

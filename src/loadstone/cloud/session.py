@@ -3,7 +3,6 @@
 import logging
 import threading
 import time
-from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self
 from urllib.parse import urljoin, urlsplit
@@ -20,8 +19,8 @@ from loadstone.cloud.body import BodyTooLong, CappedBody
 from loadstone.cloud.cloud import Cloud
 from loadstone.cloud.loopback import POOLS
 from loadstone.errors import EnvironmentUnusable
+from loadstone.system.say import Say
 
-Say = Callable[[str], None]
 CONNECT_TIMEOUT_S = 10.0
 # From the request to the last byte of the response, long enough for an overloaded Keystone.
 ANSWER_TIMEOUT_S = 60.0

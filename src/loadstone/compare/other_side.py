@@ -1,18 +1,17 @@
 """Tells each side of a comparison in turns which processes belong to the other side."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
 from loadstone.monitor.service import Members
 from loadstone.monitor.sources.processes import OtherSide
+from loadstone.system.say import Say
 from loadstone.target.target import Target
 
 
 @contextmanager
-def knowing_each_other(
-    a: Target, b: Target, say: Callable[[str], None]
-) -> Iterator[tuple[Target, Target]]:
+def knowing_each_other(a: Target, b: Target, say: Say) -> Iterator[tuple[Target, Target]]:
     """Yield two targets that count each other's CPU time apart from that of other programs.
 
     Where both are served by the same processes, the cost of one side's requests is unknown, so

@@ -18,9 +18,9 @@ from loadstone.faults.observer import FaultListener, Faults, Injector
 from loadstone.faults.sentence import Fault, Verb, read
 from loadstone.plan.hooks import FaultInjection, Hook
 from loadstone.system.clock import SYSTEM, Clock
+from loadstone.system.say import Say
 from loadstone.target.target import Target
 
-Say = Callable[[str], None]
 HELD_S = 3600.0  # longer than any measurement
 POLL_S = 0.1  # between two looks whether a fault is in force
 NOTICED_S = 12.0  # three failed checks of the lab's haproxy, 2 s apart, with a slow one between

@@ -20,10 +20,10 @@ from loadstone.faults.journal import Owner, Undo, UndoJournal, UndoStep
 from loadstone.faults.model import Action, FaultCommands, FaultRecord, ServiceCommands
 from loadstone.faults.sentence import Fault, Verb
 from loadstone.faults.undo import FAULT, end_marked, undo_steps
-from loadstone.lab.parts.part import Say
 from loadstone.system import yaml_file
 from loadstone.system.clock import SYSTEM, Clock
 from loadstone.system.redaction import is_secret_option, masked
+from loadstone.system.say import Say
 
 HOSTS = "hosts"
 ENVIRONMENT = "environment"

@@ -26,11 +26,11 @@ from loadstone.faults.undo import FAULT, undo_steps
 from loadstone.lab import composition, processes, state
 from loadstone.lab.keystone import manage, settings
 from loadstone.lab.keystone.settings import TokenProvider
-from loadstone.lab.parts.part import Say
 from loadstone.lab.ports import HOST, choose, is_free
 from loadstone.lab.processes import Command
 from loadstone.lab.state import Record
 from loadstone.system.clock import SYSTEM, Clock
+from loadstone.system.say import Say
 
 ANSWER_S = 5.0  # of memcached
 PROXY = (sys.executable, "-P", "-m", "loadstone.faults.proxy")

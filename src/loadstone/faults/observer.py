@@ -1,6 +1,6 @@
 """Injects the faults of a trial at their times, and computes their effects."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from threading import Condition, Event, Thread
@@ -21,8 +21,8 @@ from loadstone.faults.sentence import ROLLING, Fault, read
 from loadstone.result.observer import TrialObserver
 from loadstone.search.model import TrialRequest
 from loadstone.system.clock import SYSTEM, Clock
+from loadstone.system.say import Say
 
-Say = Callable[[str], None]
 AFTER_S = 15.0  # load after a rolling change; later effects are not attributed to it
 
 

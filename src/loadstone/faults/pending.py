@@ -23,6 +23,7 @@ from loadstone.faults.journal import (
 from loadstone.faults.model import FaultCommands
 from loadstone.oidc.target import OidcIssuer
 from loadstone.result.model import LAB, LAB_HOST, Run
+from loadstone.system.say import Say
 from loadstone.target.choice import (
     NamedTarget,
     OwnLab,
@@ -34,7 +35,6 @@ from loadstone.target.choice import (
 from loadstone.target.measured import measured_target
 from loadstone.target.target import Target
 
-Say = Callable[[str], None]
 UNDO = "loadstone fault --undo"
 
 

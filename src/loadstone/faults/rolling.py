@@ -16,10 +16,10 @@ from loadstone.lab.keystone.blueprint import Blueprint
 from loadstone.lab.keystone.database import data_folder, rename_data
 from loadstone.lab.keystone.settings import DatabaseBackend, LabSettings, Option
 from loadstone.lab.keystone.web import Web
-from loadstone.lab.parts.part import Say
 from loadstone.lab.processes import Command
 from loadstone.lab.state import Record
 from loadstone.system import locks
+from loadstone.system.say import Say
 
 # Web servers whose processes show their environment in the command line.
 UPGRADED = (Web.UWSGI, Web.NGINX_UWSGI, Web.GUNICORN, Web.GRANIAN)

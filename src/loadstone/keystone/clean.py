@@ -24,6 +24,7 @@ from loadstone.keystone.resources import (
 )
 from loadstone.keystone.servers import Servers
 from loadstone.system.concurrently import each
+from loadstone.system.say import Say
 
 _WORKERS = 8
 _INHABITANTS = (
@@ -39,8 +40,6 @@ _ELSEWHERE: dict[ResourceKind, Callable[[Identity], "Servers | Networks"]] = {
 # A service may return long lists in parts ([DEFAULT] list_limit); read at most this many.
 _ROUNDS = 1000
 _NAMED = 20  # resources still present; the journal lists all of them
-
-Say = Callable[[str], None]
 
 
 class ResourceApi(Protocol):

@@ -1,6 +1,6 @@
 """A prepared scenario: its requests, and the user and token of each iteration."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Self
 
@@ -20,8 +20,7 @@ from loadstone.keystone.scenarios.model import Need, Scenario
 from loadstone.plan.load import Load
 from loadstone.plan.model import Limits, Placement, Plan
 from loadstone.plan.script import Pause
-
-Say = Callable[[str], None]
+from loadstone.system.say import Say
 
 
 @dataclass(frozen=True, slots=True)

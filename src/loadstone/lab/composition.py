@@ -7,9 +7,10 @@ from pathlib import Path
 
 from loadstone.errors import EnvironmentUnusable
 from loadstone.lab import logs, processes, programs, state
-from loadstone.lab.parts.part import Part, Say
+from loadstone.lab.parts.part import Part
 from loadstone.lab.processes import Process
 from loadstone.lab.state import DeploymentState, Record
+from loadstone.system.say import Say
 
 HEALTH_S = 120.0  # a worker loads in 3 s of CPU; the rest allows for a busy machine
 POLL_S = 0.1

@@ -4,7 +4,7 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +22,7 @@ from loadstone.lab.shutdown import shut_down
 from loadstone.lab.state import DeploymentPhase, DeploymentState
 from loadstone.system import locks, paths
 from loadstone.system.redaction import MASK, is_secret_option, masked
+from loadstone.system.say import Say
 
 __all__ = ["Deployment", "LabSettings", "down", "every", "find", "is_known", "requested", "up"]
 
@@ -32,9 +33,7 @@ _SPECIAL_OF_DATA = re.compile(r"[?$\n]")  # in a URL of SQLAlchemy, or a value o
 WAIT_S = 60.0
 
 
-def up(
-    name: str, settings: LabSettings, say: Callable[[str], None], *, owned: bool = False
-) -> Deployment:
+def up(name: str, settings: LabSettings, say: Say, *, owned: bool = False) -> Deployment:
     """Start a deployment, or return the running one; an `owned` one ends with this process."""
     folder = folder_of(name)
     _require_plain(folder, _SPECIAL, "set LOADSTONE_HOME to another folder")
@@ -179,7 +178,7 @@ def loss(measured: Deployment) -> str | None:
     return Deployment(measured.folder, known).failure()
 
 
-def every(say: Callable[[str], None] = lambda _: None) -> tuple[Deployment, ...]:
+def every(say: Say = lambda _: None) -> tuple[Deployment, ...]:
     """Return all deployments by name, running or not; report those that cannot be read."""
     found = []
     for name in _names():
@@ -198,7 +197,7 @@ def _guarded(
     folder: Path,
     settings: LabSettings,
     before: DeploymentState | None,
-    say: Callable[[str], None],
+    say: Say,
     *,
     owned: bool,
 ) -> Deployment:
@@ -231,7 +230,7 @@ def _start(
     run: str,
     settings: LabSettings,
     before: DeploymentState | None,
-    say: Callable[[str], None],
+    say: Say,
 ) -> Deployment:
     # Here, because measurements look for labs and start none: this imports all parts.
     from loadstone.lab.keystone import compose

@@ -19,10 +19,11 @@ from typing import NoReturn
 
 from loadstone.errors import EnvironmentUnusable
 from loadstone.lab import diskspace
-from loadstone.lab.parts.part import Facts, Part, Say
+from loadstone.lab.parts.part import Facts, Part
 from loadstone.lab.processes import MARK
 from loadstone.system import files, locks
 from loadstone.system.redaction import is_secret
+from loadstone.system.say import Say
 
 MARKER = "loadstone.json"  # the packages that were requested and are installed, and where
 LOG_LINES = 4

@@ -25,6 +25,7 @@ from loadstone.monitor.sampler import MOST_FAILURES, Missing
 from loadstone.monitor.service import ServiceProcess
 from loadstone.monitor.sources.open import open_sources
 from loadstone.result.model import OF_LAB_HOST, Measurement
+from loadstone.system.say import Say
 
 if TYPE_CHECKING:
     from loadstone.monitor.source import Source
@@ -205,9 +206,7 @@ class LabHost:
                 self._end(self._owned, purge=True)
             _release(self)
 
-    def _start(
-        self, name: str, pairs: Pairs, say: Callable[[str], None], *, owned: bool, purged: bool
-    ) -> None:
+    def _start(self, name: str, pairs: Pairs, say: Say, *, owned: bool, purged: bool) -> None:
         if purged and deployment.is_here(name):
             deployment.down(name, purge=True)
         chosen = deployment.requested(name, pairs)
@@ -237,7 +236,7 @@ class LabHost:
 class _Job:
     """A long operation in a thread."""
 
-    def __init__(self, work: Callable[[Callable[[str], None]], object]) -> None:
+    def __init__(self, work: Callable[[Say], object]) -> None:
         self._lines: list[str] = []
         self._sent_lines = 0  # how many of the lines `progress` has returned
         self._failure: LoadstoneError | None = None
@@ -260,7 +259,7 @@ class _Job:
     def _say(self, line: str) -> None:
         self._lines.append(line)
 
-    def _carry_out(self, work: Callable[[Callable[[str], None]], object]) -> None:
+    def _carry_out(self, work: Callable[[Say], object]) -> None:
         try:
             work(self._say)
         except LoadstoneError as failed:

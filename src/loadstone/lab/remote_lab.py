@@ -5,7 +5,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -21,6 +21,7 @@ from loadstone.lab.deployment import elsewhere
 from loadstone.lab.lab_host import LEASE_S, LabHost, LabHostFacts, Pairs, RemoteDeployment
 from loadstone.monitor.metrics import Reading
 from loadstone.system import files
+from loadstone.system.say import Say
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from loadstone.lab.keystone.deployment import DeploymentSummary
     from loadstone.result.model import Measurement
 
-Say = Callable[[str], None]
 
 ANSWER_S = 10.0
 EXPLAIN_S = 60.0

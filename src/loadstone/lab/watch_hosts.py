@@ -1,6 +1,6 @@
 """Hosts of a fleet that are only watched: workers with the role `watch`."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +15,7 @@ from loadstone.monitor.sampler import Monitor
 from loadstone.monitor.source import Unreadable
 from loadstone.monitor.sources.machine import PROC, read_files
 from loadstone.monitor.sources.ssh import RoleCpu, host_readings
+from loadstone.system.say import Say
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -83,9 +84,7 @@ class WatchedHost:
 
 
 @contextmanager
-def watched_hosts(
-    fleet: FleetAddress, monitors: Sequence[Monitor], say: Callable[[str], None]
-) -> Iterator[None]:
+def watched_hosts(fleet: FleetAddress, monitors: Sequence[Monitor], say: Say) -> Iterator[None]:
     """Add the watched hosts of a fleet to the monitors, until the end.
 
     A fleet of which only some workers send load is shared with other measurements. Its watched
@@ -102,9 +101,7 @@ def watched_hosts(
         yield
 
 
-def _started(
-    dask: "Client", worker: client.FleetWorker, say: Callable[[str], None]
-) -> WatchedHost | None:
+def _started(dask: "Client", worker: client.FleetWorker, say: Say) -> WatchedHost | None:
     """Return a host's monitors; None, and a line that says why: it cannot be watched."""
     try:
         reader = client.start_actor(dask, worker, HostReader, worker.host).member()

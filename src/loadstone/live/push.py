@@ -8,7 +8,7 @@ sending again: the next push has all that a failed one had.
 import os
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
@@ -22,6 +22,7 @@ import requests
 from loadstone.errors import InvalidInput
 from loadstone.live.feed import Viewer
 from loadstone.live.state import LiveState
+from loadstone.system.say import Say
 
 EVERY_S = 10.0
 INTERVAL = "OTEL_METRIC_EXPORT_INTERVAL"  # OpenTelemetry's own variable, in milliseconds
@@ -108,7 +109,7 @@ class MetricsPush(Viewer):
 
     needs_latencies = True
 
-    def __init__(self, receiver: Receiver, say: Callable[[str], None]) -> None:
+    def __init__(self, receiver: Receiver, say: Say) -> None:
         self._receiver = receiver
         self._say = say
         self._state = LiveState(0.0, 0.0)  # counters exist from the start, at 0

@@ -3,10 +3,12 @@
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
+
+from loadstone.system.say import Say
 
 QUIET_S = 5.0  # without load, to measure the idle rate of requests
 FLUSH_S = 0.3  # log lines may be written later than the responses
@@ -130,7 +132,7 @@ class AccessLogs:
     idle_rps: Mapping[RequestKind, float] = field(default_factory=dict)
 
     @classmethod
-    def opened(cls, paths: Sequence[Path], say: Callable[[str], None]) -> "AccessLogs":
+    def opened(cls, paths: Sequence[Path], say: Say) -> "AccessLogs":
         """Open the logs and measure the idle request rates for QUIET_S seconds."""
         say(f"counting for {QUIET_S:.0f} s what asks Keystone without load")
         began_s = time.time()

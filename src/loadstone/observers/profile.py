@@ -20,6 +20,7 @@ from loadstone.monitor.roles import Role, role_of
 from loadstone.monitor.service import Members
 from loadstone.result.observer import TrialObserver
 from loadstone.search.model import TrialRequest
+from loadstone.system.say import Say
 
 RATE_HZ = 50
 MOST_WORKERS = 4  # each has its own profiler, which takes 5 to 10 % of a core
@@ -66,7 +67,7 @@ class WorkerProfile(TrialObserver):
 
     members: Members
     keep: Callable[[int, str], str]  # stores folded stacks of a trial; returns the file's name
-    say: Callable[[str], None]
+    say: Say
     purpose: str | None = None  # of the trials that are profiled; None: all
     _folder: "tempfile.TemporaryDirectory[str] | None" = field(default=None, init=False)
     _profilers: list[_Profiler] = field(default_factory=list, init=False)

@@ -14,6 +14,7 @@ from loadstone.engine.samples import Samples
 from loadstone.monitor.metrics import Metrics
 from loadstone.result.observer import TrialObserver
 from loadstone.search.model import TrialRequest
+from loadstone.system.say import Say
 
 SHORTEST_S = 0.5  # the kernel counts CPU time in hundredths of a second
 LONG_ITERATION = 0.02  # of the load's duration
@@ -26,7 +27,7 @@ class ResourceWatch(TrialObserver):
 
     watch: Watch
     keep: Callable[[int, Metrics], str]  # stores the readings of a trial; returns the file's name
-    say: Callable[[str], None]
+    say: Say
     _watched: Watched | None = field(default=None, init=False)
 
     def on_trial_begin(self, request: TrialRequest) -> None:  # noqa: ARG002

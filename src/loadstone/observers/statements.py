@@ -7,7 +7,6 @@ is switched off is in the undo journal, so it is after a kill, too.
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -28,11 +27,13 @@ from loadstone.monitor.sources.address import read_address
 from loadstone.monitor.sources.postgres import connect
 from loadstone.result.observer import TrialObserver
 from loadstone.search.model import TrialRequest
+from loadstone.system.say import Say
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from psycopg import Connection
 
-Say = Callable[[str], None]
 PATIENCE_S = 5.0
 
 

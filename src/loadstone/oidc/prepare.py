@@ -33,8 +33,8 @@ from loadstone.oidc.users import OidcUser
 from loadstone.plan.load import ClosedLoad, Load
 from loadstone.plan.model import Limits, Placement, Plan
 from loadstone.plan.script import Steps, WeightedScript, columns_of
+from loadstone.system.say import Say
 
-Say = Callable[[str], None]
 # Refreshes in flight need a refresh token each; the rest of a rotation waits in between.
 LEAST_SESSIONS = 64
 MOST_SESSIONS = 1024

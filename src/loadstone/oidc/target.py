@@ -1,7 +1,7 @@
 """A provider as the user chose it, and how it is connected to."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,7 +19,6 @@ from loadstone.oidc.users import OPTION as USERS_OPTION
 from loadstone.oidc.users import OidcUser, read_users
 from loadstone.plan.model import Tls
 
-Say = Callable[[str], None]
 CA_VARIABLE = "SSL_CERT_FILE"  # the engine reads it, too
 
 

@@ -13,8 +13,8 @@ from loadstone.report.data import as_data
 from loadstone.report.sections.run import report_of
 from loadstone.result.model import Run
 from loadstone.store import bundle
-from loadstone.store.bundle import Say
 from loadstone.store.store import Store
+from loadstone.system.say import Say
 
 
 def import_file(store: Store, path: Path, say: Say = lambda _line: None) -> tuple[str, ...]:

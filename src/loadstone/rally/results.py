@@ -22,11 +22,11 @@ from loadstone.rally.result_samples import SampleTable
 from loadstone.rally.task.spec import masked_settings
 from loadstone.result.model import Environment, Measurement, Run
 from loadstone.result.task_workload import TaskWorkload
-from loadstone.store.bundle import Say
 from loadstone.store.codec import BAD_DATA
 from loadstone.store.import_limits import MOST_JSON_BYTES, duration_s, moment_s, read_json
 from loadstone.store.store import Store
 from loadstone.system.redaction import masked, secrets_in
+from loadstone.system.say import Say
 
 MOST_CAUSES = 100
 OTHER_CAUSES = "other causes"

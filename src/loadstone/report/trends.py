@@ -10,6 +10,7 @@ from loadstone.report.history import TrendChange, changes, changes_as_data, fact
 from loadstone.result.listing import Performed
 from loadstone.result.model import Run
 from loadstone.result.task_workload import TaskWorkload
+from loadstone.system.say import Say
 
 MEDIAN = "the median duration"
 HEADS = ("min", "median", "90%ile", "95%ile", "max", "avg", "success", "count")
@@ -34,7 +35,7 @@ class Trend:
 def trends(
     history: Sequence[Performed],
     run_of: Callable[[str], Run],
-    say: Callable[[str], None] = lambda _: None,
+    say: Say = lambda _: None,
 ) -> tuple[Trend, ...]:
     """Group workloads by configuration, the one with the latest run first.
 
@@ -66,7 +67,7 @@ def _readable(
     config_id: str,
     runs: list[Performed],
     run_of: Callable[[str], Run],
-    say: Callable[[str], None],
+    say: Say,
 ) -> Trend | None:
     """Return the trend of the runs that can be read; None without any."""
     reader = _RunReader(run_of)

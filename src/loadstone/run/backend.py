@@ -11,14 +11,13 @@ from loadstone.cloud.cloud import Endpoint
 from loadstone.engine import gate
 from loadstone.engine.gate import Engine
 from loadstone.system.clock import Clock
+from loadstone.system.say import Say
 from loadstone.target.choice import TargetChoice
 from loadstone.target.measured import measured_target
 from loadstone.target.target import Target
 
 if TYPE_CHECKING:
     from loadstone.engine.fleet.address import FleetAddress
-
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)

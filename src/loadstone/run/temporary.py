@@ -1,18 +1,17 @@
 """Temporary targets: what a run left in one is gone with it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from loadstone.keystone.clean import forget, remaining
 from loadstone.keystone.journal import JOURNAL
 from loadstone.store.store import Store
+from loadstone.system.say import Say
 from loadstone.target.choice import LabOnHost, OwnLab, ReferenceService, TargetChoice
 
 
 @contextmanager
-def gone_with_target(
-    choice: TargetChoice, run_id: str, store: Store, say: Callable[[str], None]
-) -> Iterator[None]:
+def gone_with_target(choice: TargetChoice, run_id: str, store: Store, say: Say) -> Iterator[None]:
     """Record at the end, when a temporary target is removed, that the run left nothing in it."""
     try:
         yield

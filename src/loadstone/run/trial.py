@@ -19,6 +19,7 @@ from loadstone.plan.trace import Trace
 from loadstone.result.observer import TrialObserver
 from loadstone.search.model import TrialRequest
 from loadstone.system.clock import Clock
+from loadstone.system.say import Say
 from loadstone.target.target import Target
 from loadstone.workload.generator import Load, Loaded, LoadTerms
 from loadstone.workload.model import MeasurementConfig
@@ -38,7 +39,7 @@ class Conditions:
     file: Path  # for the samples, if they are not kept in memory
     observers: Sequence[TrialObserver]
     keep: Keep  # stores the trial
-    say: Callable[[str], None]
+    say: Say
     trace: Trace | None = None  # requests that carry a `traceparent`; None: none
 
 

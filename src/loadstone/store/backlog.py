@@ -1,12 +1,12 @@
 """Runs of this process whose rows could not be written yet."""
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
 
 from loadstone.result.model import Measurement
+from loadstone.system.say import Say
 
 RETRY_S = 30.0  # between two attempts to write, each of which may wait for a lock
 
@@ -23,12 +23,12 @@ class _State:
 class Backlog:
     """What is only in files, and when to try to write it next."""
 
-    say: Callable[[str], None] | None = None  # None: nobody can be told, so errors are raised
+    say: Say | None = None  # None: nobody can be told, so errors are raised
     # The measurements of this process's runs, of which trials need the load.
     measurements: dict[tuple[str, int], Measurement] = field(default_factory=dict)
     _state: _State = field(default_factory=_State)
 
-    def telling(self, say: Callable[[str], None]) -> Self:
+    def telling(self, say: Say) -> Self:
         """Return the same backlog with another way to tell the user."""
         return replace(self, say=say)
 

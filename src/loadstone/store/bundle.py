@@ -18,6 +18,7 @@ from loadstone.store.import_limits import MOST_JSON_BYTES, moment_s, read_json, 
 from loadstone.store.run_id import is_file_name, is_run_id
 from loadstone.store.store import Store
 from loadstone.system import files
+from loadstone.system.say import Say
 
 FORMAT = "loadstone run 3"
 RESULT = "result.json"
@@ -26,9 +27,6 @@ MOST_RATIO = 50  # of unpacked to packed; an export is not compressed again
 MOST_FILES = 100_000
 STATUSES = ("finished", "interrupted", "failed", "aborted")
 _ENCRYPTED = 0x1  # flag of an entry
-
-
-Say = Callable[[str], None]
 
 
 def export(store: Store, name: str, path: Path) -> str:

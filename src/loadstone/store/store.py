@@ -1,7 +1,7 @@
 """The store of results: rows in SQLite or PostgreSQL, and files in runs/<run_id>/."""
 
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from difflib import get_close_matches
@@ -30,6 +30,7 @@ from loadstone.store.schema import measurements, runs, trials
 from loadstone.store.upsert import upsert
 from loadstone.system import files
 from loadstone.system.redaction import Redaction
+from loadstone.system.say import Say
 
 if TYPE_CHECKING:
     from loadstone.engine.parquet import SampleFile
@@ -83,7 +84,7 @@ class Store:
             raise
         return store
 
-    def hiding(self, secrets: Iterable[str], say: Callable[[str], None] | None = None) -> "Store":
+    def hiding(self, secrets: Iterable[str], say: Say | None = None) -> "Store":
         """Return the same store with these secrets redacted in everything that it stores.
 
         With `say`, the store goes on with files while the database cannot be written; `say` gets a

@@ -2,7 +2,7 @@
 
 import os
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing import get_context
@@ -15,6 +15,7 @@ from loadstone.study.journal import StudyJournal, TurnResult
 from loadstone.study.order import Turn, turns
 from loadstone.study.placing import LabSlot, blocks, is_usable, next_turn
 from loadstone.study.turn_process import TurnOrder, serve
+from loadstone.system.say import Say
 
 END_S = 120.0  # time to remove users and deployments after Ctrl-C
 ENDED = "the process that measured it ended"
@@ -36,7 +37,7 @@ class ParallelStudy:
     slots: tuple[LabSlot, ...]
     command: str
     beyond_loopback: bool
-    say: Callable[[str], None]
+    say: Say
     tags: Tags = ()  # of every run
     _running: dict[Connection, _Started] = field(default_factory=dict)
     _has_measured: set[str] = field(default_factory=set)  # hosts

@@ -7,7 +7,7 @@ chapter 4: blocking).
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from loadstone.engine import gate
@@ -21,8 +21,7 @@ from loadstone.lab.lab_host import LabHostFacts
 from loadstone.lab.remote_lab import LabPlace
 from loadstone.study.model import FaultMeasurement, Study
 from loadstone.study.order import Turn
-
-Say = Callable[[str], None]
+from loadstone.system.say import Say
 
 
 @dataclass(frozen=True, slots=True)

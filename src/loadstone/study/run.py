@@ -24,6 +24,7 @@ from loadstone.study.model import Study
 from loadstone.study.order import Turn, turns
 from loadstone.study.outcomes import forget_deleted
 from loadstone.system.clock import SYSTEM
+from loadstone.system.say import Say
 
 Measure = Callable[[Turn], Run]
 Compare = Callable[[CellPair], ThroughputRatio]
@@ -93,7 +94,7 @@ def _run_on_lab_hosts(
     return True
 
 
-def _say_without_turns(study: Study, say: Callable[[str], None]) -> None:
+def _say_without_turns(study: Study, say: Say) -> None:
     """Say that a fleet's loads do not take turns."""
     if cell_pairs(study):
         say(FLEET)
@@ -136,7 +137,7 @@ def _run_here(
 def carry_out(
     journal: StudyJournal,
     measure: Measure,
-    say: Callable[[str], None],
+    say: Say,
     pause: Callable[[float], None] = SYSTEM.sleep,
     clock: Callable[[], float] = SYSTEM.monotonic_s,
     compare: Compare | None = None,
@@ -183,7 +184,7 @@ def carry_out(
                 journal.add(_compared(pair, compare, say))
 
 
-def _compared(pair: CellPair, compare: Compare, say: Callable[[str], None]) -> TurnResult:
+def _compared(pair: CellPair, compare: Compare, say: Say) -> TurnResult:
     try:
         found = compare(pair)
     except LoadstoneError as failed:
@@ -197,7 +198,7 @@ class _Turns:
     study: Study
     order: tuple[Turn, ...]
     measure: Measure
-    say: Callable[[str], None]
+    say: Say
     pause: Callable[[float], None]
 
     def left_s(self, done: Sequence[Turn], left: Sequence[Turn], spent_s: float) -> float:

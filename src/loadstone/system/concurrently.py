@@ -6,9 +6,10 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
+from loadstone.system.say import Say
+
 PROGRESS_S = 5.0  # interval between progress messages
 
-Say = Callable[[str], None]
 T = TypeVar("T")
 R = TypeVar("R")
 

@@ -1,6 +1,6 @@
 """Connects to the chosen target, without reserving or watching it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -25,14 +25,13 @@ from loadstone.oidc import target as oidc
 from loadstone.oidc.client import Client
 from loadstone.oidc.target import OidcIssuer
 from loadstone.result.model import LAB
+from loadstone.system.say import Say
 from loadstone.target.choice import NamedTarget, OwnLab, WebService, cloud_of, place_of
 from loadstone.target.target import Explain, Target
 
 if TYPE_CHECKING:
     from loadstone.lab.deployment import Deployment
     from loadstone.lab.remote_lab import LabPlace
-
-Say = Callable[[str], None]
 
 
 @contextmanager

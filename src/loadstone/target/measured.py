@@ -1,6 +1,6 @@
 """Targets for a measurement: connected, reserved, watched."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -15,6 +15,7 @@ from loadstone.monitor.identity_requests import AccessLogs
 from loadstone.monitor.sources.open import open_source, open_sources
 from loadstone.oidc.target import OidcIssuer
 from loadstone.result.model import LAB, LAB_HOST
+from loadstone.system.say import Say
 from loadstone.target.choice import (
     LabOnHost,
     NamedTarget,
@@ -44,8 +45,6 @@ if TYPE_CHECKING:
     from loadstone.lab.deployment import Deployment
     from loadstone.lab.lab_host import RemoteDeployment
     from loadstone.lab.remote_lab import ConnectedHost
-
-Say = Callable[[str], None]
 
 
 @contextmanager

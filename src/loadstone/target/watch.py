@@ -1,6 +1,6 @@
 """Reads resources of a target and its machine while it is measured."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -13,12 +13,11 @@ from loadstone.monitor.sampler import Monitor
 from loadstone.monitor.service import Members
 from loadstone.monitor.source import Source
 from loadstone.monitor.sources.open import open_sources
+from loadstone.system.say import Say
 from loadstone.target.local_service import members_at
 
 if TYPE_CHECKING:
     from loadstone.lab.deployment import Deployment
-
-Say = Callable[[str], None]
 
 
 @contextmanager

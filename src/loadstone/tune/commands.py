@@ -18,14 +18,13 @@ from loadstone.faults.journal import Owner, Undo, UndoJournal
 from loadstone.faults.pending import chosen_target
 from loadstone.system.clock import Clock
 from loadstone.system.redaction import masked
+from loadstone.system.say import Say
 from loadstone.target.choice import NamedTarget
 from loadstone.target.target import Target
 from loadstone.tune.space import Pairs, words
 
 ANSWERS_WITHIN_S = 60.0  # after a command, with its programs starting
 ASKS_EVERY_S = 0.2
-
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)

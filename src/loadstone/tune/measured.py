@@ -25,9 +25,10 @@ from loadstone.lab.keystone import settings
 from loadstone.plan.load import ClosedLoad
 from loadstone.result.model import Run
 from loadstone.result.observer import Display
-from loadstone.run.backend import Backend, Say
+from loadstone.run.backend import Backend
 from loadstone.run.flow import run
 from loadstone.store.store import Store
+from loadstone.system.say import Say
 from loadstone.target.choice import OwnLab, TargetChoice
 from loadstone.target.target import Target
 from loadstone.tune.budget import CHECK_PAIRS, N_S

@@ -10,13 +10,14 @@ stated comes from pairs that the choice has not seen.
 """
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from math import ceil, hypot, inf
 
 from loadstone.analysis import holm
 from loadstone.errors import EnvironmentUnusable
+from loadstone.system.say import Say
 from loadstone.tune import budget
 from loadstone.tune.budget import ComparisonDurations
 from loadstone.tune.evidence import GainEvidence, pooled
@@ -34,8 +35,6 @@ from loadstone.tune.model import (
 )
 from loadstone.tune.propose import Proposal, Proposals
 from loadstone.tune.space import Pairs, Space, words
-
-Say = Callable[[str], None]
 
 ALPHA = 0.05  # chance that a stated interval misses the true gain
 # There may be two proofs, and which one is stated depends on what they show. Each has half of the

@@ -18,8 +18,9 @@ from loadstone.plan.load import BandLoad, ClosedLoad
 from loadstone.rally.functions.actor import rows, settings
 from loadstone.rally.functions.catalogue import SERVICES, SWEEPS, Sweep
 from loadstone.search.model import TrialRequest
+from loadstone.system.say import Say
 from loadstone.target.target import Target
-from loadstone.workload.generator import GeneratorPreview, Load, Loaded, LoadTerms, Say
+from loadstone.workload.generator import GeneratorPreview, Load, Loaded, LoadTerms
 
 SWEEPERS = 8  # users whose leftovers are removed in parallel
 SWEEP_RPS, SWEEP_S = 100.0, 3600.0  # limits: users started per second, and seconds

@@ -18,9 +18,8 @@ from loadstone.keystone.contexts.workload import Actors
 from loadstone.plan.model import Limits
 from loadstone.plan.trace import Trace
 from loadstone.search.model import TrialRequest
+from loadstone.system.say import Say
 from loadstone.target.target import Target
-
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)

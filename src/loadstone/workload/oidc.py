@@ -17,6 +17,7 @@ from loadstone.oidc.users import OPTION
 from loadstone.plan.model import Limits, Placement
 from loadstone.search.model import TrialRequest
 from loadstone.search.settings import FIRST_CONNECTIONS
+from loadstone.system.say import Say
 from loadstone.target.target import Target
 from loadstone.workload.generator import (
     GeneratorPreview,
@@ -24,7 +25,6 @@ from loadstone.workload.generator import (
     Loaded,
     LoadGenerator,
     LoadTerms,
-    Say,
 )
 from loadstone.workload.requests import limits_of_trial, send
 from loadstone.workload.searchable import USUAL_OPTIONS, RequestOptions

@@ -20,8 +20,9 @@ from loadstone.plan.script import Step, Text
 from loadstone.plan.trace import HEADER
 from loadstone.rally.scenarios import with_look_ups
 from loadstone.search.model import TrialRequest
+from loadstone.system.say import Say
 from loadstone.target.target import Target
-from loadstone.workload.generator import GeneratorPreview, Load, Loaded, LoadTerms, Say
+from loadstone.workload.generator import GeneratorPreview, Load, Loaded, LoadTerms
 
 
 @dataclass(frozen=True, slots=True)

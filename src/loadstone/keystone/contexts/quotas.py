@@ -1,10 +1,11 @@
 """Quotas of other services for the run's projects, if the cloud has these services."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from loadstone.cloud import Access
 from loadstone.cloud.access import unusable
 from loadstone.errors import EnvironmentUnusable
+from loadstone.system.say import Say
 
 # Rally's client -> type in the catalog, path for a project, key of the body. Quotas are not reset:
 # they have no effect once the project is deleted.
@@ -21,7 +22,7 @@ def set_quotas(
     access: Access,
     projects: Sequence[str],
     limits: Mapping[str, Mapping[str, int]],
-    say: Callable[[str], None],
+    say: Say,
 ) -> None:
     """Set each service's limits for each project; services that the cloud lacks are reported."""
     for client, quotas in limits.items():

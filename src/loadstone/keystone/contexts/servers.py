@@ -1,7 +1,7 @@
 """Boots servers in the projects of a run before its load."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
@@ -15,8 +15,8 @@ from loadstone.keystone.journal import Journal
 from loadstone.keystone.resources import ANY, ResourceKind, Token, User, counted, resource_name
 from loadstone.keystone.servers import Servers
 from loadstone.system.concurrently import each
+from loadstone.system.say import Say
 
-Say = Callable[[str], None]
 _WORKERS = 4
 _POLL_S = 0.5
 _PATIENCE_S = 300.0  # Rally's limit for a server to be active

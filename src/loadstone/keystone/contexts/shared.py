@@ -16,8 +16,8 @@ from loadstone.keystone.resources import (
 )
 from loadstone.keystone.scenarios.model import GROUPS, TREE_PROJECTS, Need
 from loadstone.system.concurrently import each
+from loadstone.system.say import Say
 
-Say = Callable[[str], None]
 _ROLES = 10  # each granted to every tenth group
 _IMPLIED = "member"
 _BRANCHES = 10  # projects directly below each project

@@ -1,7 +1,7 @@
 """Creates users for the load in a domain of the run's own, and removes them at the end."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -26,8 +26,8 @@ from loadstone.keystone.resources import (
 )
 from loadstone.system.concurrently import each
 from loadstone.system.interrupts import Interrupts
+from loadstone.system.say import Say
 
-Say = Callable[[str], None]
 # A changed password revokes the user's earlier tokens. Fernet tokens count whole seconds and MySQL
 # rounds up, so a token issued right after the change can be revoked as well.
 _REVOKED_S = 2.0

@@ -1,6 +1,6 @@
 """Prepares what a task's workload needs before its load, and removes it afterwards."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -36,8 +36,8 @@ from loadstone.keystone.resources import (
     of_iterations,
 )
 from loadstone.keystone.scenarios.model import Scenario
+from loadstone.system.say import Say
 
-Say = Callable[[str], None]
 # Number of rows for random users: several per user, and at least this many.
 _DRAWS_PER_USER, _FEWEST_DRAWS = 4, 1024
 # Rally's default is 20; at Keystone's hash cost more calls at once only wait in its queue.

@@ -7,10 +7,11 @@ from loadstone.lab import state
 from loadstone.lab.keystone import conf
 from loadstone.lab.keystone.settings import Option
 from loadstone.lab.parts import slapd
-from loadstone.lab.parts.part import Part, Say
+from loadstone.lab.parts.part import Part
 from loadstone.lab.parts.server import Site
 from loadstone.lab.parts.slapd import Slapd
 from loadstone.lab.ports import HOST, Ports
+from loadstone.system.say import Say
 
 DOMAIN = "directory"  # also the name of the project in which its users have a role
 USERS = tuple(f"user-{number}" for number in range(100))

@@ -14,12 +14,13 @@ from loadstone.lab.keystone.conf import PROTOCOL
 from loadstone.lab.keystone.manage import FederatedUsers
 from loadstone.lab.keystone.settings import Option
 from loadstone.lab.parts.apache import MODULES, Apache
-from loadstone.lab.parts.part import Facts, Part, Say
+from loadstone.lab.parts.part import Facts, Part
 from loadstone.lab.parts.server import Site
 from loadstone.lab.ports import HOST, Ports
 from loadstone.lab.programs import Program
 from loadstone.lab.provider import credentials
 from loadstone.lab.provider.node import NodePackages, NodeProvider
+from loadstone.system.say import Say
 
 PORT = "provider"
 IDENTITY_PROVIDER = "lab"

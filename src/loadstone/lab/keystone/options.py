@@ -11,8 +11,9 @@ from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.lab import processes
 from loadstone.lab.keystone.manage import INSIDE, CommandContext
 from loadstone.lab.keystone.settings import Option
-from loadstone.lab.parts.part import Part, Say
+from loadstone.lab.parts.part import Part
 from loadstone.system import files
+from loadstone.system.say import Say
 
 # In the environment: settings that this release has accepted, so that each is checked once.
 ACCEPTED = "accepted-settings.json"

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from loadstone.lab.keystone.manage import INSIDE
 from loadstone.lab.parts.application import LOADED, Application
-from loadstone.lab.parts.part import Part, Say
+from loadstone.lab.parts.part import Part
+from loadstone.system.say import Say
 
 MODULE = "flask_reference"
 

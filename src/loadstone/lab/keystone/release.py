@@ -18,9 +18,10 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 from loadstone.errors import EnvironmentUnusable, InvalidInput
-from loadstone.lab.parts.part import Part, Say
+from loadstone.lab.parts.part import Part
 from loadstone.system import locks
 from loadstone.system.paths import expanded
+from loadstone.system.say import Say
 
 VERSION = re.compile(r"\d+\.\d+\.\d+(\.?[a-z0-9]+)?")
 OLDEST = 13  # the last with UUID tokens, on Python 3.6

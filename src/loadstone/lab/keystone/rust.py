@@ -9,12 +9,13 @@ from pathlib import Path
 
 from loadstone.lab import processes, state
 from loadstone.lab.keystone import conf
-from loadstone.lab.parts.part import Facts, Part, Say
+from loadstone.lab.parts.part import Facts, Part
 from loadstone.lab.parts.server import Server, Site, answers
 from loadstone.lab.ports import HOST, Ports
 from loadstone.lab.processes import Command, Process
 from loadstone.lab.programs import Program
 from loadstone.system import paths
+from loadstone.system.say import Say
 
 VARIABLE = "LOADSTONE_KEYSTONE_RUST"
 BUILT_BY = (

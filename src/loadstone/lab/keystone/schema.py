@@ -13,8 +13,9 @@ from loadstone.lab import composition, diskspace, processes, state
 from loadstone.lab.keystone import conf, manage
 from loadstone.lab.keystone.manage import CommandContext, Preparation
 from loadstone.lab.parts.database import Database
-from loadstone.lab.parts.part import Part, Say
+from loadstone.lab.parts.part import Part
 from loadstone.system import locks
+from loadstone.system.say import Say
 
 COMPLETE = "complete"
 

@@ -23,8 +23,9 @@ from loadstone.lab.keystone.manage import (
 )
 from loadstone.lab.keystone.settings import IdentityBackend, LabSettings, Option, TokenProvider
 from loadstone.lab.parts.application import LOADED, Application
-from loadstone.lab.parts.part import Facts, Part, Say
+from loadstone.lab.parts.part import Facts, Part
 from loadstone.lab.server_certificates import CLIENT
+from loadstone.system.say import Say
 
 APPLICATION = "keystone_app"
 _WITHOUT_USERS = ("projects", "groups")  # of a population that may have no users

@@ -4,12 +4,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from loadstone.lab.parts.application import ApplicationServer
-from loadstone.lab.parts.part import Facts, Say
+from loadstone.lab.parts.part import Facts
 from loadstone.lab.parts.server import answers
 from loadstone.lab.ports import HOST
 from loadstone.lab.processes import Process
 from loadstone.lab.programs import Program, unprivileged
 from loadstone.lab.server_certificates import ServerCertificates
+from loadstone.system.say import Say
 
 APACHE = Program("apache2", "apache2")
 MODULES = "/usr/lib/apache2/modules"

@@ -5,12 +5,13 @@ from itertools import count
 from pathlib import Path
 
 from loadstone.lab import processes
-from loadstone.lab.parts.part import Facts, Say
+from loadstone.lab.parts.part import Facts
 from loadstone.lab.parts.server import Server, answers
 from loadstone.lab.ports import HOST
 from loadstone.lab.processes import Command, Process
 from loadstone.lab.programs import Program
 from loadstone.lab.server_certificates import ServerCertificates
+from loadstone.system.say import Say
 
 HAPROXY = Program("haproxy", "haproxy")
 REQUEST = "request"  # first word of log lines about requests

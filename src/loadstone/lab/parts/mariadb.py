@@ -13,11 +13,12 @@ from loadstone.lab.parts.database import (
     monitor_password_file,
     monitor_url,
 )
-from loadstone.lab.parts.part import Facts, Say
+from loadstone.lab.parts.part import Facts
 from loadstone.lab.parts.server import Server
 from loadstone.lab.ports import HOST
 from loadstone.lab.processes import Command, Process
 from loadstone.lab.programs import Program, own_user
+from loadstone.system.say import Say
 
 SERVER = Program("mariadbd", "mariadb-server")
 INSTALL = Program("mariadb-install-db", "mariadb-server")

@@ -4,11 +4,12 @@ import os
 import resource
 from dataclasses import dataclass
 
-from loadstone.lab.parts.part import Facts, Say
+from loadstone.lab.parts.part import Facts
 from loadstone.lab.parts.server import Server, answers
 from loadstone.lab.ports import HOST
 from loadstone.lab.processes import Process
 from loadstone.lab.programs import Program
+from loadstone.system.say import Say
 
 NGINX = Program("nginx", "nginx-light")
 CONNECTIONS = 4096  # those of clients and those to the application server

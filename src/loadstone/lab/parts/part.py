@@ -1,14 +1,13 @@
 """Interface of the parts of a deployment: servers, environments and databases."""
 
 import signal
-from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar
 
 from loadstone.lab.processes import Process
 from loadstone.lab.programs import Program
+from loadstone.system.say import Say
 
-Say = Callable[[str], None]
 Facts = tuple[tuple[str, str], ...]
 
 

@@ -14,11 +14,12 @@ from loadstone.lab.parts.database import (
     monitor_password_file,
     monitor_url,
 )
-from loadstone.lab.parts.part import Facts, Say
+from loadstone.lab.parts.part import Facts
 from loadstone.lab.parts.server import Server
 from loadstone.lab.ports import HOST
 from loadstone.lab.processes import Command, Process
 from loadstone.lab.programs import UNKNOWN, Program, unprivileged
+from loadstone.system.say import Say
 
 FOLDERS = ("/usr/lib/postgresql/*/bin",)  # Debian keeps them off the PATH
 SERVER = Program("postgres", "postgresql", FOLDERS)

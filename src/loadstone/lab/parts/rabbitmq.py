@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from loadstone.lab import state
-from loadstone.lab.parts.part import Say
 from loadstone.lab.parts.server import Server
 from loadstone.lab.ports import HOST
 from loadstone.lab.processes import Process
 from loadstone.lab.programs import Program
+from loadstone.system.say import Say
 
 PACKAGE = "rabbitmq-server"
 # The one on the PATH is Debian's wrapper, which insists on the user rabbitmq.

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from loadstone.lab import processes, state
-from loadstone.lab.parts.part import Facts, Say
+from loadstone.lab.parts.part import Facts
 from loadstone.lab.parts.server import Server
 from loadstone.lab.ports import HOST
 from loadstone.lab.processes import Command, Process
 from loadstone.lab.programs import Program
+from loadstone.system.say import Say
 
 SLAPD = Program("slapd", "slapd")
 SLAPADD = Program("slapadd", "slapd")

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from loadstone.lab.parts.database import Database
-from loadstone.lab.parts.part import Facts, Say
+from loadstone.lab.parts.part import Facts
+from loadstone.system.say import Say
 
 
 @dataclass(frozen=True, slots=True)

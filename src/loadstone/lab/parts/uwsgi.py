@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from loadstone.lab.parts.application import ApplicationServer
-from loadstone.lab.parts.part import Facts, Say
+from loadstone.lab.parts.part import Facts
 from loadstone.lab.processes import Process
 from loadstone.lab.programs import Program
+from loadstone.system.say import Say
 
 VERSION = "2.0.30"
 ACCESS = "-access.log"

@@ -17,7 +17,7 @@ from loadstone.errors import EnvironmentUnusable
 from loadstone.lab import diskspace, processes
 from loadstone.lab.hashing import FACT
 from loadstone.lab.parts.haproxy import HAPROXY
-from loadstone.lab.parts.part import Facts, Part, Say
+from loadstone.lab.parts.part import Facts, Part
 from loadstone.lab.parts.server import Server, Site, answers
 from loadstone.lab.ports import HOST
 from loadstone.lab.processes import Command, Process
@@ -27,6 +27,7 @@ from loadstone.lab.provider.credentials import CLIENT_ID, REDIRECT_URI, USERS
 from loadstone.lab.provider.password_hash import scrypt_in_words
 from loadstone.lab.state import scratch_folder, secret_folder, write_secret
 from loadstone.system import locks, paths
+from loadstone.system.say import Say
 
 VERSION = "2.3.0"
 MODULE = "github.com/ory/hydra/v2"

@@ -12,7 +12,7 @@ from typing import Any
 from loadstone.errors import EnvironmentUnusable
 from loadstone.lab import diskspace, processes
 from loadstone.lab.hashing import FACT
-from loadstone.lab.parts.part import Facts, Part, Say
+from loadstone.lab.parts.part import Facts, Part
 from loadstone.lab.parts.server import Server, Site, answers
 from loadstone.lab.ports import HOST
 from loadstone.lab.processes import Command, Process
@@ -24,6 +24,7 @@ from loadstone.lab.provider.realm import REALM, realm
 from loadstone.lab.state import scratch_folder
 from loadstone.system import locks, paths
 from loadstone.system.redaction import masked
+from loadstone.system.say import Say
 
 VERSION = "26.7.3"
 ARTIFACT = f"org.keycloak:keycloak-quarkus-dist:{VERSION}:zip"

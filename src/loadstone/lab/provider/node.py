@@ -7,7 +7,7 @@ from pathlib import Path
 
 from loadstone.lab import processes
 from loadstone.lab.hashing import FACT
-from loadstone.lab.parts.part import Facts, Part, Say
+from loadstone.lab.parts.part import Facts, Part
 from loadstone.lab.parts.server import Server, answers
 from loadstone.lab.processes import Command, Process
 from loadstone.lab.programs import Program
@@ -15,6 +15,7 @@ from loadstone.lab.provider import credentials
 from loadstone.lab.provider.credentials import CLIENT_ID, REDIRECT_URI, USERS
 from loadstone.lab.provider.password_hash import scrypt_in_words
 from loadstone.system import files, locks, paths
+from loadstone.system.say import Say
 
 VERSION = "9.13.3"
 LEAST_NODE = 20  # 20.20 and 22 were tried; with 18 the package does not start

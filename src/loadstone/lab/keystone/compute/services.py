@@ -11,10 +11,11 @@ from loadstone.lab import processes
 from loadstone.lab.keystone.compute import schemas
 from loadstone.lab.keystone.compute.cloud import CloudLayout
 from loadstone.lab.parts.application import LOADED, Application
-from loadstone.lab.parts.part import Facts, Part, Say
+from loadstone.lab.parts.part import Facts, Part
 from loadstone.lab.parts.server import Server, Site
 from loadstone.lab.parts.uwsgi import Uwsgi
 from loadstone.lab.processes import Command, Process
+from loadstone.system.say import Say
 
 INSIDE = Path(__file__).parent / "inside"
 # All of the same size: the driver is a fake. The task files of OpenStack's reliability tests use
