@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from loadstone.audit import expression
 from loadstone.audit.facts import MissingFact
 from loadstone.diagnosis.finding import Confidence, Severity
 from loadstone.errors import InvalidInput
+from loadstone.system.strict_model import StrictModel
 
 FOLDER = Path(__file__).parent / "rules"
 CORE = "core"
@@ -20,11 +21,7 @@ _HOLE = re.compile(r"\{([^{}]+)\}")
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Applies(_Strict):
+class Applies(StrictModel):
     """The hosts to which a rule applies."""
 
     roles: tuple[str, ...] = ()  # any of them; empty: every host
@@ -32,7 +29,7 @@ class Applies(_Strict):
     otherwise: str = "does not apply"  # the reason of the skip where `when` is false
 
 
-class SettingChange(_Strict):
+class SettingChange(StrictModel):
     """One setting that the fix changes."""
 
     where: Literal["keystone", "uwsgi", "sysctl"]
@@ -41,7 +38,7 @@ class SettingChange(_Strict):
     value: str  # may have holes, like the message
 
 
-class Fix(_Strict):
+class Fix(StrictModel):
     """What to do about a finding."""
 
     text: str
@@ -50,7 +47,7 @@ class Fix(_Strict):
     settings: tuple[SettingChange, ...] = ()
 
 
-class RuleProof(_Strict):
+class RuleProof(StrictModel):
     """Settings of the lab (KEY=VALUE, as of `lab up --with`) that show the effect of the fix."""
 
     fault: tuple[str, ...] = Field(min_length=1)  # break the rule
@@ -59,7 +56,7 @@ class RuleProof(_Strict):
     scenario: str = "issue"
 
 
-class Rule(_Strict):
+class Rule(StrictModel):
     """One rule, as its file states it."""
 
     id: str = Field(pattern=r"^[A-Z]+-\d\d$")

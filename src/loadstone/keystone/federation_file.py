@@ -2,20 +2,19 @@
 
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from loadstone.errors import InvalidInput
 from loadstone.keystone.federation import Federation
 from loadstone.oidc.client import REDIRECT_URI, Client, read_secret
 from loadstone.oidc.target import OidcIssuer
 from loadstone.system import yaml_file
+from loadstone.system.strict_model import StrictModel
 
 OPTION = "--federation"
 
 
-class _Form(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
+class _Form(StrictModel):
     identity_provider: str = Field(min_length=1)
     protocol: str = Field(min_length=1)
     project: str = Field(min_length=1)

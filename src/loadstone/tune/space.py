@@ -11,7 +11,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from loadstone.audit.facts import MissingFact, Value
 from loadstone.audit.rule import filled
@@ -20,6 +20,7 @@ from loadstone.lab.keystone import settings as lab_settings
 from loadstone.system import yaml_file
 from loadstone.system.paths import existing
 from loadstone.system.redaction import is_secret_option, is_secret_variable, masked
+from loadstone.system.strict_model import StrictModel
 
 Pairs = tuple[tuple[str, str], ...]  # KEY, VALUE as `lab up --with` takes them
 
@@ -136,11 +137,7 @@ class Space:
         return total
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class _Range(_Strict):
+class _Range(StrictModel):
     low: int
     high: int
     times: int | None = Field(default=None, ge=2)  # each level is so many times the one before
@@ -171,7 +168,7 @@ class _Range(_Strict):
 _Scalar = bool | int | float | str
 
 
-class _SettingFile(_Strict):
+class _SettingFile(StrictModel):
     name: str
     levels: tuple[_Scalar, ...] = Field(default=(), max_length=MOST_LEVELS)
     range: _Range | None = None
@@ -188,7 +185,7 @@ class _SettingFile(_Strict):
         return self
 
 
-class _SpaceFile(_Strict):
+class _SpaceFile(StrictModel):
     title: str = ""
     settings: tuple[_SettingFile, ...] = Field(max_length=MOST_SETTINGS)
 
