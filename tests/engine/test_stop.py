@@ -75,7 +75,8 @@ def test_what_a_stop_cuts_off_is_counted_as_neither_failed_nor_in_flight(serve: 
 
     def watch(progress: Progress) -> bool:
         seen.append(progress)
-        return progress.due < 20
+        # Connections take their time on a busy machine.
+        return progress.due < 20 or progress.sent < 2
 
     limits = Limits(max_connections=2, drain_s=1.0)
     run(serve(silent).plan(OpenLoad(200, 60.0), limits=limits), watch)
