@@ -71,13 +71,7 @@ def test_the_quick_form_leaves_out_what_it_says():
         ("web: apache}\n    ng", "web: apach}\n    ng", "mine.yaml:4: web must be one of uwsgi, "
          "nginx-uwsgi, apache, gunicorn, granian, single, not 'apach'"),
         ("{web: nginx-uwsgi}", "{webs: nginx-uwsgi}",
-         "mine.yaml:5: --with webs: no such key; the keys are release, implementation, workers, "
-         "threads, port, address, web, nodes, balance, maxconn, tls, client-certificates, "
-         "database, storage, token, identity, federation, cache, memcached-servers, hash-rounds,"
-         " listen, db-connections, db-buffer-mb, fernet-keys, revocation-events, expired-tokens,"
-         " users, projects, groups, roles-per-user, unique-passwords, compute, middleware-cache,"
-         " service-tokens, service, scrypt-n, java, heap-mb, java-options, db-pool, hash, "
-         "hash-iterations, realm-users, conf.SECTION.OPTION"),
+         "mine.yaml:5: the lab has no setting 'webs'; did you mean 'web'?"),
         ("[1, 2]\nrep", "[1, off]\nrep", 'mine.yaml:6: "workers" is read as true or false: quote '
          'it, as workers: "off"'),
         ("levels: [apache, nginx]", "levels: [apache, ngin]", 'mine.yaml:11: factor "web" has no '

@@ -230,31 +230,47 @@ def test_a_default_that_does_not_start_ends_it(
     ("text", "message"),
     [
         ("settings: []", "nothing to search: it has no setting of kind gain"),
-        ("settings: [{name: turbo, levels: [1, 2]}]", "--with turbo: no such key"),
-        ("settings: [{name: threads, levels: [1]}]", "threads: has one level, 1; give two or more"),
-        ("settings: [{name: threads, levels: [1, 1]}]", "threads: has one level, 1"),
+        (
+            "settings: [{name: turbo, levels: [1, 2]}]",
+            "the lab has no setting 'turbo'; its settings are",
+        ),
+        ("settings: [{name: threads, levels: [1]}]", "threads has one level, 1; give two or more"),
+        ("settings: [{name: threads, levels: [1, 1]}]", "threads has one level, 1"),
         ("settings: [{name: threads, levels: [1, x]}]", "threads must be a whole number"),
         ("settings: [{name: threads, levels: ['{4 // 0}', 2]}]", "{4 // 0} cannot be computed"),
         (
             "settings: [{name: threads, levels: ['{host.cpus ** 2}', 2]}]",
-            "settings.0.levels: {host.cpus ** 2}: BinOp is not allowed in an expression",
+            "{host.cpus ** 2}: BinOp is not allowed in an expression",
         ),
-        ("settings: [{name: threads}]", "settings.0: give levels or range"),
-        ("settings: [{name: threads, levels: [1, 2], kinds: gain}]", "settings.0.kinds: Extra"),
+        ("settings: [{name: threads}]", 'the space: "settings[0]" needs levels or a range'),
+        (
+            "settings: [{name: threads, levels: [1, 2], kinds: gain}]",
+            'the space has no "settings[0].kinds"; did you mean "kind"?',
+        ),
         ("settings: [{name: threads, range: {low: 4, high: 2, step: 1}}]", "low must be below"),
-        ("settings: [{name: maxconn, levels: [1, 2]}]", "maxconn: maxconn needs nodes=2"),
+        ("settings: [{name: maxconn, levels: [1, 2]}]", "maxconn needs nodes=2"),
         (
             "settings: [{name: threads, levels: [1, 2]}, {name: threads, levels: [1, 4]}]",
-            "threads: stands twice",
+            "threads stands twice",
         ),
         (
             "settings: [{name: listen, levels: [1, 2], when: {web: [uwsgi]}},"
             "{name: web, levels: [uwsgi, gunicorn]}]",
-            "its condition needs web, which must come first",
+            "the condition of listen needs web, which must come first",
         ),
         ("settings: [{name: port, levels: [1, 2]}]", "an address, not a setting"),
-        ("title: nothing", "settings: Field required"),
-        ("- a", "Input should be"),
+        ("title: nothing", 'the space needs "settings"'),
+        ("- a", "the space must be a mapping, not a list"),
+        (
+            "settings:\n  - {name: threads, levels: [1, 2]}\n  - {name: thread, levels: [1, 2]}\n",
+            ":3: ",
+        ),
+        ("settings: [{name: threads, levels: [1, [2]]}]", "must be a text, a number, true or"),
+        (
+            "settings: [{name: threads, levels: [1, 2], kind: gian}]",
+            "must be 'gain' or 'trade', not",
+        ),
+        ("settings: 3", '"settings" must be a list, not 3'),
     ],
 )
 def test_a_space_that_cannot_be_searched_is_refused_in_one_line(
@@ -275,7 +291,8 @@ def test_a_space_that_cannot_be_searched_is_refused_in_one_line(
         (("--space=nowhere.yaml",), 2, "no such file; built in is lab"),
         (("--resume=nothing",), 2, "no tuning 'nothing' has begun"),
         (("--resume=nothing", "--keep=web=uwsgi"), 2, "--keep does not go with --resume"),
-        (("--with=turbo=on",), 2, "--with turbo: no such key"),
+        (("--with=turbo=on",), 2, "the lab has no setting 'turbo'; its settings are"),
+        (("--keep=worker=2",), 2, "the lab has no setting 'worker'; did you mean 'workers'?"),
         (("--with=service=oidc-provider",), 2, "only settings of a Keystone are searched"),
         (("--with=conf.ldap.password=x",), 2, "conf.ldap.password: a secret"),
         (("--scenario=nothing",), 2, "nothing"),

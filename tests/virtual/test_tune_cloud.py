@@ -191,7 +191,7 @@ def test_a_condition_on_an_unknown_variable_is_refused(cloud: Commanded) -> None
     cloud.space.write_text("settings: [{name: WORKERS, levels: [1, 2], when: {CAHCE: [none]}}]")
     ended = cloud.tuned()
     assert ended.code == 2
-    assert "WORKERS: its condition needs CAHCE, which is no setting of the space" in ended.stderr
+    assert "the condition of WORKERS needs CAHCE, which is no setting of the space" in ended.stderr
     assert not cloud.log.exists()
     assert cloud.tuned("--yes-change-this-target", "--dry-run", "--with=CAHCE=none").code == 0
 

@@ -25,7 +25,7 @@ def read(path: Path, option: str = "", *, is_secret: bool = False, may_repeat: b
 
     place = f"{option} {path}" if option else f"{path}"
     try:
-        loader = yaml.SafeLoader(_text(path))
+        loader = yaml.SafeLoader(read_text(path, option))
         try:
             root = loader.get_single_node()
             if root is None:
@@ -36,10 +36,6 @@ def read(path: Path, option: str = "", *, is_secret: bool = False, may_repeat: b
             return loader.construct_document(root)
         finally:
             loader.dispose()
-    except OSError as problem:
-        raise InvalidInput(f"{place}: {problem.strerror}") from None
-    except UnicodeDecodeError:
-        raise InvalidInput(f"{place}: not UTF-8") from None
     except yaml.MarkedYAMLError as wrong:
         line = "" if wrong.problem_mark is None else f":{wrong.problem_mark.line + 1}"
         what = "" if is_secret else f": {wrong.problem}"
@@ -52,6 +48,19 @@ def read(path: Path, option: str = "", *, is_secret: bool = False, may_repeat: b
     except (yaml.YAMLError, ValueError, RecursionError) as wrong:
         what = "" if is_secret else f": {' '.join(str(wrong).split())}"
         raise InvalidInput(f"{place}: not YAML or JSON{what}") from None
+
+
+def read_text(path: Path, option: str = "") -> str:
+    """Return the text of a file; InvalidInput with `option` and the file if it cannot be read."""
+    place = f"{option} {path}" if option else f"{path}"
+    try:
+        return _text(path)
+    except OSError as problem:
+        raise InvalidInput(f"{place}: {problem.strerror}") from None
+    except UnicodeDecodeError:
+        raise InvalidInput(f"{place}: not UTF-8") from None
+    except _TooMuch as wrong:
+        raise InvalidInput(f"{place}: {wrong}") from None
 
 
 def require_finite(path: Path) -> None:

@@ -9,14 +9,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Self
+from typing import Annotated, Self
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
 from loadstone.audit.facts import MissingFact, Value
 from loadstone.audit.rule import filled
 from loadstone.errors import InvalidInput
 from loadstone.lab.keystone import settings as lab_settings
+from loadstone.rally.task import messages
+from loadstone.rally.task.problem import TaskInvalid
+from loadstone.rally.task.tree import Path as Place
+from loadstone.rally.task.tree import Tree, parse
 from loadstone.system import yaml_file
 from loadstone.system.paths import existing
 from loadstone.system.redaction import is_secret_option, is_secret_variable, masked
@@ -146,7 +150,7 @@ class _Range(StrictModel):
     @model_validator(mode="after")
     def _has_levels(self) -> Self:
         if (self.times is None) == (self.step is None):
-            raise ValueError("give step or times")
+            raise ValueError("needs step or times")
         if self.low >= self.high:
             raise ValueError(f"low must be below high, not {self.low} and {self.high}")
         if self.times and self.low < 1:
@@ -165,7 +169,13 @@ class _Range(StrictModel):
         return [str(one) for one in found]
 
 
-_Scalar = bool | int | float | str
+def _require_scalar(level: object) -> object:
+    if not isinstance(level, bool | int | float | str):
+        raise ValueError("must be a text, a number, true or false")
+    return level
+
+
+_Scalar = Annotated[bool | int | float | str, BeforeValidator(_require_scalar)]
 
 
 class _SettingFile(StrictModel):
@@ -181,7 +191,7 @@ class _SettingFile(StrictModel):
     @model_validator(mode="after")
     def _has_levels(self) -> Self:
         if bool(self.levels) == (self.range is not None):
-            raise ValueError("give levels or range")
+            raise ValueError("needs levels or a range")
         return self
 
 
@@ -212,26 +222,26 @@ def find(
             raise InvalidInput(f"--space {name}: no such file; built in is {known}")
         path = found
     place = name if is_builtin else str(path)
-    reader = _SpaceReader(place, dict(default), cpus or os.cpu_count() or 1, is_of_lab)
-    return reader.space(yaml_file.read(path, "--space"), default, kept, is_builtin=is_builtin)
+    tree = parse(yaml_file.read_text(path, "--space"), f"--space {place}")
+    reader = _SpaceReader(place, tree, dict(default), cpus or os.cpu_count() or 1, is_of_lab)
+    return reader.space(default, kept, is_builtin=is_builtin)
 
 
 @dataclass(frozen=True, slots=True)
 class _SpaceReader:
     place: str
+    tree: Tree
     default: dict[str, str]
     cpus: int
     is_of_lab: bool
 
-    def space(self, tree: object, default: Pairs, kept: Pairs, *, is_builtin: bool) -> Space:
+    def space(self, default: Pairs, kept: Pairs, *, is_builtin: bool) -> Space:
         try:
-            read = _SpaceFile.model_validate(tree)
+            read = _SpaceFile.model_validate(self.tree.value)
         except ValidationError as wrong:
-            first = wrong.errors()[0]
-            field = ".".join(str(part) for part in first["loc"])
-            what = first["msg"].removeprefix("Value error, ")
-            where = f" {field}:" if field else ""
-            raise InvalidInput(f"--space {self.place}:{where} {what}") from None
+            raise TaskInvalid(
+                messages.problems(wrong, self.tree, (), "the space", _SpaceFile)
+            ) from None
         names = {name for name, _ in kept}
         found = [self._setting(number, one) for number, one in enumerate(read.settings)]
         self._require_order(found)
@@ -248,32 +258,32 @@ class _SpaceReader:
                 f"--space {self.place}: there is nothing to search: {why} of kind gain"
             )
         for one in free:
-            self._require_choice(one)
+            self._require_choice(one, ("settings", found.index(one)))
         trades = tuple(one for one in free if one.kind is SettingKind.TRADE)
         space = Space(read.title or self.place, gains, trades, default, self.is_of_lab)
         for one in gains:
-            self._require_possible(space, one)
+            self._require_possible(space, one, ("settings", found.index(one)))
         return space
 
-    def _fail(self, name: str, problem: str) -> InvalidInput:
-        return InvalidInput(f"--space {self.place}: {name}: {problem}")
+    def _fail(self, place: Place, problem: str) -> InvalidInput:
+        return TaskInvalid([self.tree.problem(place, problem)])
 
     def _setting(self, number: int, read: _SettingFile) -> Setting:
-        where = f"settings.{number}"
+        where = ("settings", number)
         if not self.is_of_lab:
             self._require_variable(where, read.name)
         if read.name in lab_settings.OF_ITS_OWN:
             raise self._fail(where, f"{read.name} is an address, not a setting to tune")
         if read.name.startswith("conf.") and is_secret_option(read.name):
             raise self._fail(where, f"{read.name} is a secret")
-        written = [self._filled(f"{where}.levels", one) for one in read.levels]
+        written = [self._filled((*where, "levels"), one) for one in read.levels]
         if read.range:
             written = read.range.levels()
-        levels = [self._normal(read.name, one) for one in written]
+        levels = [self._normal(where, read.name, one) for one in written]
         if any(masked(one) != one for one in levels):
             raise self._fail(where, f"a level of {read.name} has a secret in it")
         when = tuple(
-            (name, tuple(self._normal(name, _word(one)) for one in allowed))
+            (name, tuple(self._normal((*where, "when"), name, _word(one)) for one in allowed))
             for name, allowed in read.when.items()
         )
         return Setting(
@@ -286,7 +296,7 @@ class _SpaceReader:
             when,
         )
 
-    def _filled(self, where: str, level: _Scalar) -> str:
+    def _filled(self, where: Place, level: _Scalar) -> str:
         def lookup(name: str) -> Value:
             if name != "host.cpus":
                 raise MissingFact(name, "a space knows the processors only")
@@ -300,19 +310,19 @@ class _SpaceReader:
             raise self._fail(where, f"{level} cannot be computed; {{host.cpus}} is known")
         return text
 
-    def _normal(self, name: str, value: str) -> str:
+    def _normal(self, where: Place, name: str, value: str) -> str:
         """Return a value as the lab writes it; InvalidInput for what it does not know."""
         if not self.is_of_lab:
             return value
         try:
             read = lab_settings.values([(name, value)])
         except InvalidInput as wrong:
-            raise InvalidInput(f"--space {self.place}: {wrong}") from None
+            raise self._fail(where, str(wrong)) from None
         if name.startswith("conf."):
             return value
         return str(read[name.replace("-", "_")])
 
-    def _require_variable(self, where: str, name: str) -> None:
+    def _require_variable(self, where: Place, name: str) -> None:
         try:
             require_variable(name)
         except InvalidInput as wrong:
@@ -321,35 +331,38 @@ class _SpaceReader:
     def _differs(self, setting: Setting) -> bool:
         return bool(set(setting.levels) - {self.default.get(setting.name)})
 
-    def _require_choice(self, setting: Setting) -> None:
+    def _require_choice(self, setting: Setting, where: Place) -> None:
+        name, first = setting.name, setting.levels[0]
         if setting.kind is SettingKind.GAIN and len(setting.levels) < 2:
             raise self._fail(
-                setting.name,
-                f"has one level, {setting.levels[0]}; give two or more, the default's among them",
+                where, f"{name} has one level, {first}; give two or more, the default's among them"
             )
         if not self._differs(setting):
-            raise self._fail(setting.name, f"has one level, the default's ({setting.levels[0]})")
+            raise self._fail(where, f"{name} has one level, the default's ({first})")
 
     def _require_order(self, settings: list[Setting]) -> None:
         """Refuse a condition on a setting that is unknown or chosen later, and a name twice."""
         places: dict[tuple[str, SettingKind], int] = {}
         for number, one in enumerate(settings):
             if (one.name, one.kind) in places:
-                raise self._fail(one.name, "stands twice")
+                raise self._fail(("settings", number), f"{one.name} stands twice")
             places[one.name, one.kind] = number
         known = {*self.default, *(one.name for one in settings)}
         for number, one in enumerate(settings):
             for name, _ in one.when:
                 if not self.is_of_lab and name not in known:
                     raise self._fail(
-                        one.name,
-                        f"its condition needs {name}, which is no setting of the space; add it, or "
-                        f"give its value as --with {name}=VALUE",
+                        ("settings", number, "when"),
+                        f"the condition of {one.name} needs {name}, which is no setting of the "
+                        f"space; add it, or give its value as --with {name}=VALUE",
                     )
                 if number < places.get((name, SettingKind.GAIN), -1):
-                    raise self._fail(one.name, f"its condition needs {name}, which must come first")
+                    raise self._fail(
+                        ("settings", number, "when"),
+                        f"the condition of {one.name} needs {name}, which must come first",
+                    )
 
-    def _require_possible(self, space: Space, setting: Setting) -> None:
+    def _require_possible(self, space: Space, setting: Setting, where: Place) -> None:
         """Refuse a setting without a level that the lab accepts beside the default."""
         if not setting.applies(self.default):
             return
@@ -360,7 +373,7 @@ class _SpaceReader:
         try:
             lab_settings.read([*space.default, (setting.name, levels[0])])
         except InvalidInput as wrong:
-            raise self._fail(setting.name, str(wrong)) from None
+            raise self._fail(where, str(wrong)) from None
 
 
 def require_variable(name: str) -> None:

@@ -5,6 +5,7 @@ import os
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
 from enum import StrEnum
 
 from loadstone.errors import InvalidInput
@@ -543,10 +544,16 @@ def values(pairs: Iterable[tuple[str, str]]) -> dict[str, object]:
         elif key in _READERS:
             found[key.replace("-", "_")] = _READERS[key](key, value)
         else:
-            known = ", ".join([*_READERS, "conf.SECTION.OPTION"])
-            raise InvalidInput(f"--with {key}: no such key; the keys are {known}")
+            raise InvalidInput(f"the lab has no setting {key!r}; {_nearest(key)}")
     options = tuple((section, option, value) for (section, option), value in conf.items())
     return {**found, "conf": options}
+
+
+def _nearest(key: str) -> str:
+    near = get_close_matches(key, _READERS, 1)
+    if near:
+        return f"did you mean {near[0]!r}?"
+    return f"its settings are {', '.join([*_READERS, 'conf.SECTION.OPTION'])}"
 
 
 def split(word: str) -> tuple[str, str]:
@@ -618,7 +625,7 @@ def _storage(key: str, value: str) -> str:
 def _option(key: str) -> tuple[str, str]:
     match = re.fullmatch(r"conf\.([\w-]+)\.(\w+)", key)
     if match is None:
-        raise InvalidInput(f"--with {key}: must be conf.SECTION.OPTION, as conf.token.expiration")
+        raise InvalidInput(f"{key}: must be conf.SECTION.OPTION, as conf.token.expiration")
     if (match[1], match[2]) == ("database", "connection"):
         raise InvalidInput(f"{key} is the lab's own: choose with --with database=")
     return match[1], match[2]
@@ -626,7 +633,7 @@ def _option(key: str) -> tuple[str, str]:
 
 def _line(key: str, value: str) -> str:
     if not value.isprintable():
-        raise InvalidInput(f"--with {key}: the value must be one line")
+        raise InvalidInput(f"{key}: the value must be one line")
     return value
 
 
