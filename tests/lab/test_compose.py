@@ -118,7 +118,7 @@ def test_providers_have_database_servers_as_keystone_has(
     made = composed(tmp_path, *words, "db-connections=50", "storage=tmpfs")
     server = made[kind]
     assert isinstance(server, Postgres | MariaDb)
-    assert server.size.connections == 50
+    assert server.options.connections == 50
     assert Path("/dev/shm") in server.data.parents
     provider = made.get("keycloak") or made["hydra"]
     used = provider.database.url if isinstance(provider, Keycloak) else provider.dsn

@@ -1,11 +1,14 @@
 """Every level of every setting, against the real thing."""
 
+import configparser
 import os
 import signal
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import requests
 from lab_client import (
     assert_serves,
     quietly,
@@ -53,7 +56,15 @@ def test_apache_serves_with_a_cache_in_memory(apache_keystone: Deployment) -> No
 @pytest.mark.parametrize(
     ("words", "facts"),
     [
-        (("web=gunicorn", "workers=2", "cache=off"), {"web server": "gunicorn", "cache": "off"}),
+        (
+            ("web=gunicorn", "workers=2", "cache=off", "allocator=malloc", "gc-threshold=10000"),
+            {
+                "web server": "gunicorn",
+                "cache": "off",
+                "Python's allocator": "malloc",
+                "garbage collection": "after 10000 objects",
+            },
+        ),
         (("web=granian", "workers=1", "threads=2"), {"web server": "granian", "threads": "2"}),
         pytest.param(
             ("web=single",), {"web server": "wsgiref", "workers": "1"}, marks=pytest.mark.verify
@@ -76,9 +87,84 @@ def test_it_serves_and_says_what_it_is(
     started = start(*words)
     assert_serves(started)
     assert_facts(started, facts)
+    for process in processes.marked(started.folder):
+        variables = Path(f"/proc/{process.pid}/environ").read_bytes().split(b"\0")
+        assert (b"PYTHONMALLOC=malloc" in variables) == ("allocator=malloc" in words)
+        assert (b"LOADSTONE_GC_THRESHOLD=10000" in variables) == ("gc-threshold=10000" in words)
     deployment.down(started.name, purge=True)
     assert processes.marked(started.folder) == ()
     assert not started.folder.exists()
+
+
+def answer_of(started: Deployment, statement: str) -> str:
+    """Return what the database answers to a user of Keystone."""
+    conf = configparser.RawConfigParser(strict=False)
+    conf.read(started.folder / "secret" / "keystone.conf")
+    script = (
+        "import sys, sqlalchemy\n"
+        "with sqlalchemy.create_engine(sys.stdin.read()).connect() as connection:\n"
+        f"    print(connection.execute(sqlalchemy.text({statement!r})).scalar())"
+    )
+    return subprocess.run(
+        (started.python, "-c", script),
+        input=conf["database"]["connection"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.strip()
+
+
+@pytest.mark.verify
+@pytest.mark.parametrize(
+    ("database", "wanted", "answers"),
+    [
+        (
+            "mariadb",
+            ("db-flush=second", "db-isolation=read-committed"),
+            {
+                "SELECT @@innodb_flush_log_at_trx_commit": "2",
+                "SELECT @@global.tx_isolation": "READ-COMMITTED",
+            },
+        ),
+        (
+            "postgres",
+            ("db-flush=second", "db-isolation=repeatable-read"),
+            {"SHOW synchronous_commit": "off", "SHOW transaction_isolation": "repeatable read"},
+        ),
+        (
+            "mariadb",
+            (),
+            {
+                "SELECT @@innodb_flush_log_at_trx_commit": "1",
+                "SELECT @@global.tx_isolation": "REPEATABLE-READ",
+            },
+        ),
+        (
+            "postgres",
+            (),
+            {"SHOW synchronous_commit": "on", "SHOW transaction_isolation": "read committed"},
+        ),
+    ],
+)
+def test_the_database_keeps_transactions_as_it_is_told(
+    start: Start, database: str, wanted: tuple[str, ...], answers: dict[str, str]
+) -> None:
+    started = start("workers=1", f"database={database}", *wanted)
+    assert_serves(started)
+    assert {one: answer_of(started, one) for one in answers} == answers
+
+
+@pytest.mark.verify
+@pytest.mark.parametrize(
+    ("level", "header"), [("both", "keep-alive"), ("client", "keep-alive"), ("none", "close")]
+)
+def test_haproxy_keeps_the_connections_that_it_is_told(
+    start: Start, level: str, header: str
+) -> None:
+    started = start("nodes=2", "workers=1", f"keep-alive={level}")
+    assert_serves(started)
+    answer = requests.get(started.url, timeout=30)
+    assert answer.headers.get("Connection", "keep-alive").lower() == header
 
 
 @pytest.mark.verify

@@ -60,7 +60,8 @@ class Started(Exception):
 def rendered(part: Part, monkeypatch: pytest.MonkeyPatch) -> str:
     """Return what configures a part: its file, else the arguments of its process."""
     if isinstance(part, Keystone):
-        return conf.render(part._options())
+        variables = part.application().variables
+        return conf.render(part._options()) + "".join(f"{n}={v}\n" for n, v in variables)
     if isinstance(part, CONFIGURED):
         part.prepare(lambda _: None)
         return part.conf.read_text()
@@ -127,6 +128,9 @@ def test_a_setting_reaches_the_server_as_it_is_advised(
         return
     if name == "tls":
         assert " ssl crt " not in found[Haproxy]
+        return
+    if name == "gc-threshold":
+        assert f"LOADSTONE_GC_THRESHOLD={level}\n" in found[Keystone]
         return
     for line in lines:
         assert line.file != LAB, f"{name} has no line of a configuration file"

@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from loadstone.lab.keystone.cache import BACKENDS
 from loadstone.lab.keystone.settings import Cache, DatabaseBackend
 from loadstone.lab.keystone.web import Web
+from loadstone.lab.parts.database import Flush
+from loadstone.lab.parts.haproxy import KeepAlive
 from loadstone.tune.space import Pairs
 
 KEYSTONE, HAPROXY = "keystone.conf", "haproxy.cfg"
@@ -34,6 +36,8 @@ PLAIN = {
     "token": ConfigLine(KEYSTONE, "provider = VALUE", "token"),
     "balance": ConfigLine(HAPROXY, "balance VALUE"),
     "maxconn": ConfigLine(HAPROXY, "server NAME ADDRESS check maxconn VALUE"),
+    "allocator": ConfigLine("environment of the web server", "PYTHONMALLOC=VALUE"),
+    "gc-threshold": ConfigLine("WSGI file of Keystone", "import gc; gc.set_threshold(VALUE)"),
 }
 
 
@@ -56,8 +60,10 @@ def lines_of(name: str, value: str, values: Mapping[str, str]) -> tuple[ConfigLi
         return _cache(Cache(value))
     if name in ("workers", "threads", "listen"):
         return (_of_web_server(name, value, Web(values.get("web", Web.UWSGI))),)
-    if name in ("db-buffer-mb", "db-connections"):
+    if name.startswith("db-"):
         return (_of_database(name, value, values.get("database", "")),)
+    if name == "keep-alive":
+        return (ConfigLine(HAPROXY, KeepAlive(value).option),)
     line = PLAIN.get(name, ConfigLine(LAB, f"--with {name}=VALUE"))
     return (replace(line, text=line.text.replace("VALUE", value)),)
 
@@ -93,12 +99,22 @@ def _of_web_server(name: str, value: str, web: Web) -> ConfigLine:
 
 
 def _of_database(name: str, value: str, database: str) -> ConfigLine:
-    is_buffer = name == "db-buffer-mb"
+    at_commit = value == Flush.COMMIT
     if database == DatabaseBackend.POSTGRES:
-        text = f"shared_buffers = {value}MB" if is_buffer else f"max_connections = {value}"
-        return ConfigLine("postgresql.conf", text)
-    text = f"innodb_buffer_pool_size = {value}M" if is_buffer else f"max_connections = {value}"
-    return ConfigLine("my.cnf", text, "mysqld")
+        texts = {
+            "db-buffer-mb": f"shared_buffers = {value}MB",
+            "db-connections": f"max_connections = {value}",
+            "db-flush": f"synchronous_commit = {'on' if at_commit else 'off'}",
+            "db-isolation": f"default_transaction_isolation = '{value.replace('-', ' ')}'",
+        }
+        return ConfigLine("postgresql.conf", texts[name])
+    texts = {
+        "db-buffer-mb": f"innodb_buffer_pool_size = {value}M",
+        "db-connections": f"max_connections = {value}",
+        "db-flush": f"innodb_flush_log_at_trx_commit = {1 if at_commit else 2}",
+        "db-isolation": f"transaction_isolation = {value.upper()}",
+    }
+    return ConfigLine("my.cnf", texts[name], "mysqld")
 
 
 def _cache(level: Cache) -> tuple[ConfigLine, ...]:

@@ -34,7 +34,7 @@ from loadstone.lab.keystone.settings import (
 from loadstone.lab.keystone.web import INTERPRETERS, SERVERS
 from loadstone.lab.parts.apache import Apache
 from loadstone.lab.parts.application import Application
-from loadstone.lab.parts.database import USER, Database, DatabaseSize
+from loadstone.lab.parts.database import USER, Database, DatabaseOptions
 from loadstone.lab.parts.haproxy import Haproxy
 from loadstone.lab.parts.part import Part
 from loadstone.lab.parts.server import Site
@@ -267,8 +267,10 @@ def _data(blueprint: Blueprint, place: CommandContext) -> tuple[Schema, Database
 def _database(blueprint: Blueprint, data: Path) -> Database:
     settings = blueprint.settings
     make = DATABASES[settings.database]
-    size = DatabaseSize(settings.db_connections, settings.db_buffer_mb)
-    return make(data, blueprint.folder, blueprint.ports, blueprint.database_password, size)
+    options = DatabaseOptions(
+        settings.db_connections, settings.db_buffer_mb, settings.db_flush, settings.db_isolation
+    )
+    return make(data, blueprint.folder, blueprint.ports, blueprint.database_password, options)
 
 
 def _directory(blueprint: Blueprint) -> tuple[tuple[Part, ...], tuple[Option, ...]]:
@@ -309,6 +311,12 @@ def _web(blueprint: Blueprint, application: Application) -> tuple[Part, ...]:
     servers = (part for node in nodes for part in build(application, node, ports))
     balanced = tuple(node.port for node in nodes)
     balancer = Haproxy(
-        site, balanced, settings.balance, application.health, settings.maxconn, certificates
+        site,
+        balanced,
+        settings.balance,
+        application.health,
+        settings.maxconn,
+        settings.keep_alive,
+        certificates,
     )
     return (*servers, balancer)

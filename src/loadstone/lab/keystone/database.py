@@ -9,7 +9,7 @@ from pathlib import Path
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.lab.keystone import settings
 from loadstone.lab.keystone.settings import DISK, TMPFS, LabSettings
-from loadstone.lab.parts.database import Database, DatabaseSize
+from loadstone.lab.parts.database import Database, DatabaseOptions
 from loadstone.lab.parts.mariadb import MariaDb
 from loadstone.lab.parts.postgres import Postgres
 from loadstone.lab.parts.server import Site
@@ -19,7 +19,7 @@ from loadstone.lab.ports import Ports
 SHARED_MEMORY = Path("/dev/shm")  # noqa: S108  # tmpfs on every Linux
 DATABASE = "database"  # the purpose of its port
 # Data folder, deployment, ports, password, size.
-Build = Callable[[Path, Path, Ports, str, DatabaseSize], Database]
+Build = Callable[[Path, Path, Ports, str, DatabaseOptions], Database]
 
 DATABASES: dict[settings.DatabaseBackend, Build] = {
     settings.DatabaseBackend.SQLITE: lambda data, *_: Sqlite(data),

@@ -21,7 +21,13 @@ from loadstone.lab.keystone.manage import (
     Preparation,
     ServiceAccount,
 )
-from loadstone.lab.keystone.settings import IdentityBackend, LabSettings, Option, TokenProvider
+from loadstone.lab.keystone.settings import (
+    Allocator,
+    IdentityBackend,
+    LabSettings,
+    Option,
+    TokenProvider,
+)
 from loadstone.lab.parts.application import LOADED, Application
 from loadstone.lab.parts.part import Facts, Part
 from loadstone.lab.server_certificates import CLIENT
@@ -69,6 +75,7 @@ class Keystone(Part):
                 ("LOADSTONE_KEYSTONE_OPTIONS", options),
                 ("LOADSTONE_LOADED", LOADED),
                 ("PYTHONWARNINGS", "ignore"),
+                *self._python_variables(),
             ),
             health="/v3",
             logs_requests=bool(self.services),
@@ -115,6 +122,13 @@ class Keystone(Part):
             chosen.unique_passwords,
         )
 
+    def _python_variables(self) -> tuple[tuple[str, str], ...]:
+        threshold = self.settings.gc_threshold
+        return (
+            ("PYTHONMALLOC", str(self.settings.allocator)),
+            *((("LOADSTONE_GC_THRESHOLD", str(threshold)),) if threshold else ()),
+        )
+
     def facts(self) -> Facts:
         """Return the configuration that influences performance."""
         chosen = {(s, o): v for s, o, v in self._options()}
@@ -135,6 +149,15 @@ class Keystone(Part):
                 if count and (self.settings.users or name in _WITHOUT_USERS)
             ),
             *((("fernet keys", str(keys)),) if keys > FEWEST_KEYS else ()),
+            *self._python_facts(),
+        )
+
+    def _python_facts(self) -> Facts:
+        allocator, threshold = self.settings.allocator, self.settings.gc_threshold
+        is_usual = allocator is Allocator.PYMALLOC
+        return (
+            *(() if is_usual else (("Python's allocator", str(allocator)),)),
+            *((("garbage collection", f"after {threshold} objects"),) if threshold else ()),
         )
 
     @property

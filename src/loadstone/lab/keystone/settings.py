@@ -12,7 +12,8 @@ from loadstone.errors import InvalidInput
 from loadstone.lab.keystone.release import OLDEST, VERSION, Release, restored
 from loadstone.lab.keystone.release import read as read_release
 from loadstone.lab.keystone.web import Web
-from loadstone.lab.parts.database import BUFFER_MB, CONNECTIONS
+from loadstone.lab.parts.database import BUFFER_MB, CONNECTIONS, Flush, Isolation
+from loadstone.lab.parts.haproxy import KeepAlive
 from loadstone.lab.ports import HOST
 from loadstone.lab.provider.credentials import USERS
 from loadstone.lab.provider.password_hash import Algorithm
@@ -25,7 +26,10 @@ WIDEST = (
 DISK, TMPFS = "disk", "tmpfs"
 # Address settings, which a second deployment with the same settings does not copy.
 OF_ITS_OWN = ("port", "address")
-_OF_DATABASE = ("database", "storage", "db_connections", "db_buffer_mb")
+_OF_DATABASE = (
+    *("database", "storage", "db_connections", "db_buffer_mb"),
+    *("db_flush", "db_isolation"),
+)
 _OF_POPULATION = ("users", "projects", "groups", "roles_per_user", "unique_passwords")
 # Settings that say nothing about the reference service.
 OF_KEYSTONE = (
@@ -35,6 +39,7 @@ OF_KEYSTONE = (
     "hash_rounds",
     "fernet_keys",
     *("revocation_events", "expired_tokens", "compute", "conf"),
+    *("allocator", "gc_threshold"),
     *_OF_POPULATION,
 )
 # YAML reads on and off as true and false.
@@ -137,6 +142,13 @@ class Balance(StrEnum):
     LEASTCONN = "leastconn"
 
 
+class Allocator(StrEnum):
+    """Where Python gets memory for small objects."""
+
+    PYMALLOC = "pymalloc"  # its own allocator: the default
+    MALLOC = "malloc"  # the C library's
+
+
 class Compute(StrEnum):
     """The compute cloud beside Keystone."""
 
@@ -198,6 +210,7 @@ class LabSettings:
     nodes: int = 1
     balance: Balance = Balance.ROUNDROBIN
     maxconn: int | None = None  # requests at once that haproxy sends to each node
+    keep_alive: KeepAlive = KeepAlive.BOTH  # of haproxy
     tls: Switch = Switch.OFF  # between clients and haproxy, or Apache
     client_certificates: Switch = Switch.OFF  # Apache asks clients for one
     database: DatabaseBackend = DatabaseBackend.SQLITE
@@ -211,6 +224,10 @@ class LabSettings:
     listen: int | None = None  # length of uWSGI's listen queue
     db_connections: int = CONNECTIONS
     db_buffer_mb: int = BUFFER_MB
+    db_flush: Flush = Flush.COMMIT
+    db_isolation: Isolation | None = None  # None: the server's default
+    allocator: Allocator = Allocator.PYMALLOC
+    gc_threshold: int | None = None  # objects until Python collects garbage; None: its default
     fernet_keys: int = 0  # 0: as many as there are
     revocation_events: int = 0
     expired_tokens: int = 0
@@ -324,6 +341,11 @@ class LabSettings:
             raise InvalidInput(
                 f"balance={self.balance} needs nodes=2 or more: one node has no haproxy before it"
             )
+        if self.keep_alive is not KeepAlive.BOTH and self.nodes == 1:
+            raise InvalidInput(
+                f"keep-alive={self.keep_alive} needs nodes=2 or more: one node has no haproxy "
+                "before it"
+            )
 
     def _require_what_tokens_need(self) -> None:
         if self.token is TokenProvider.UUID and not self.is_queens:
@@ -416,6 +438,8 @@ class LabSettings:
         for key, value, usual in (
             ("db-connections", self.db_connections, CONNECTIONS),
             ("db-buffer-mb", self.db_buffer_mb, BUFFER_MB),
+            ("db-flush", self.db_flush, Flush.COMMIT),
+            ("db-isolation", self.db_isolation, None),
         ):
             if value != usual:
                 servers = "postgres" if self.service is Service.HYDRA else "mariadb or postgres"
@@ -648,6 +672,7 @@ _READERS: dict[str, Callable[[str, str], object]] = {
     "nodes": _whole(1, MOST_NODES),
     "balance": _level(Balance),
     "maxconn": _whole(1, 4096),
+    "keep-alive": _level(KeepAlive),
     "tls": _level(Switch),
     "client-certificates": _level(Switch),
     "database": _level(DatabaseBackend),
@@ -663,6 +688,10 @@ _READERS: dict[str, Callable[[str, str], object]] = {
     "db-connections": _whole(10, 10_000),
     # MariaDB's least is 5, PostgreSQL's less.
     "db-buffer-mb": _whole(5, 1_000_000),
+    "db-flush": _level(Flush),
+    "db-isolation": _level(Isolation),
+    "allocator": _level(Allocator),
+    "gc-threshold": _whole(1, 1_000_000),
     "fernet-keys": _whole(0, MOST_KEYS),
     "revocation-events": _whole(0, MOST_EVENTS),
     "expired-tokens": _whole(0, MOST_EVENTS),

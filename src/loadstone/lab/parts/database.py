@@ -1,6 +1,7 @@
 """Interface of all databases."""
 
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from urllib.parse import quote
 
@@ -15,19 +16,37 @@ CONNECTIONS = 400
 BUFFER_MB = 256
 
 
+class Flush(StrEnum):
+    """When the log of transactions is written to the disk."""
+
+    COMMIT = "commit"  # at each commit: the default of MariaDB and PostgreSQL
+    SECOND = "second"  # about once a second
+
+
+class Isolation(StrEnum):
+    """What a transaction sees of others."""
+
+    READ_COMMITTED = "read-committed"  # PostgreSQL's default
+    REPEATABLE_READ = "repeatable-read"  # MariaDB's default
+
+
 @dataclass(frozen=True, slots=True)
-class DatabaseSize:
-    """Size limits of a database server."""
+class DatabaseOptions:
+    """Size limits of a database server, and how it keeps transactions."""
 
     connections: int = CONNECTIONS
     buffer_mb: int = BUFFER_MB
+    flush: Flush = Flush.COMMIT
+    isolation: Isolation | None = None  # None: the server's default
 
     def facts(self) -> Facts:
-        """Return report rows for values that differ from the default size."""
-        usual = DatabaseSize()
+        """Return report rows for values that differ from the default."""
+        usual = DatabaseOptions()
         rows = (
             ("database connections", self.connections, usual.connections),
             ("database buffer MB", self.buffer_mb, usual.buffer_mb),
+            ("database flushes", self.flush, usual.flush),
+            ("database isolation", self.isolation, usual.isolation),
         )
         return tuple((name, str(value)) for name, value, normal in rows if value != normal)
 

@@ -1,6 +1,7 @@
 """haproxy in front of several nodes."""
 
 from dataclasses import dataclass
+from enum import StrEnum
 from itertools import count
 from pathlib import Path
 
@@ -32,6 +33,7 @@ defaults
     timeout connect 5s
     timeout client 60s
     timeout server 60s
+    {keep_alive}
 frontend clients
     bind {host}:{port}{tls}
 {headers}    default_backend nodes
@@ -43,6 +45,25 @@ backend nodes
 """
 
 
+class KeepAlive(StrEnum):
+    """Which connections of haproxy stay open after a request."""
+
+    BOTH = "both"  # those of clients and those to nodes: haproxy's default
+    CLIENT = "client"
+    NONE = "none"
+
+    @property
+    def option(self) -> str:
+        """The line of haproxy's configuration."""
+        match self:
+            case KeepAlive.BOTH:
+                return "option http-keep-alive"
+            case KeepAlive.CLIENT:
+                return "option http-server-close"
+            case KeepAlive.NONE:
+                return "option httpclose"
+
+
 @dataclass(frozen=True, slots=True)
 class Haproxy(Server):
     """The load balancer for clients. A node that fails its health check gets no requests."""
@@ -51,6 +72,7 @@ class Haproxy(Server):
     balance: str
     health: str
     maxconn: int | None = None  # of each node; None: no limit
+    keep_alive: KeepAlive = KeepAlive.BOTH
     certificates: ServerCertificates | None = None  # None: it serves without TLS
     kind = "haproxy"
     programs = (HAPROXY,)
@@ -73,6 +95,7 @@ class Haproxy(Server):
             port=self.site.port,
             tls=tls,
             headers=OVER_TLS if tls else "",
+            keep_alive=self.keep_alive.option,
             balance=self.balance,
             health=self.health,
             servers=servers,
@@ -112,5 +135,6 @@ class Haproxy(Server):
         return (
             ("nodes", str(len(self.nodes))),
             ("balancer", f"haproxy {version} ({self.balance})"),
+            *(() if self.keep_alive is KeepAlive.BOTH else (("keep-alive", self.keep_alive),)),
             *((("TLS", "ended by haproxy"),) if self.certificates is not None else ()),
         )

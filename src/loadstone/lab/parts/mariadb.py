@@ -9,7 +9,8 @@ from loadstone.lab.parts.database import (
     MONITOR,
     USER,
     Database,
-    DatabaseSize,
+    DatabaseOptions,
+    Flush,
     monitor_password_file,
     monitor_url,
 )
@@ -22,6 +23,7 @@ from loadstone.system.say import Say
 
 SERVER = Program("mariadbd", "mariadb-server")
 INSTALL = Program("mariadb-install-db", "mariadb-server")
+FLUSHES = {Flush.COMMIT: 1, Flush.SECOND: 2}
 # The server runs this file before it accepts connections, so no client is needed to set a password.
 INIT = f"""\
 CREATE OR REPLACE USER {USER}@'{HOST}' IDENTIFIED BY '{{password}}';
@@ -40,7 +42,7 @@ class MariaDb(Server, Database):
 
     data: Path
     password: str = field(repr=False)
-    size: DatabaseSize = field(default_factory=DatabaseSize)
+    options: DatabaseOptions = field(default_factory=DatabaseOptions)
     kind = "mariadb"
     schemas: ClassVar[tuple[str, ...]] = (USER,)
     charset: ClassVar[str] = "utf8mb4"
@@ -76,12 +78,15 @@ class MariaDb(Server, Database):
 
     def start(self) -> Process:
         """Start the server. Its socket has a short name because paths of sockets are limited."""
+        isolation = self.options.isolation.upper() if self.options.isolation else ""
         arguments = (
             *(SERVER.path(), "--no-defaults", f"--user={own_user()}"),
             *(f"--datadir={self._tables}", "--socket=mariadb.sock", "--pid-file=mariadb.pid"),
             *(f"--port={self.site.port}", f"--bind-address={HOST}", "--skip-name-resolve"),
-            f"--max-connections={self.size.connections}",
-            f"--innodb-buffer-pool-size={self.size.buffer_mb}M",
+            f"--max-connections={self.options.connections}",
+            f"--innodb-buffer-pool-size={self.options.buffer_mb}M",
+            f"--innodb-flush-log-at-trx-commit={FLUSHES[self.options.flush]}",
+            *((f"--transaction-isolation={isolation}",) if isolation else ()),
             f"--init-file={self._init}",
         )
         return self.run(arguments)
@@ -92,7 +97,7 @@ class MariaDb(Server, Database):
 
     def facts(self) -> Facts:
         """Return the version, and the size if it is not the default."""
-        return (("database", f"MariaDB {SERVER.version('--version')}"), *self.size.facts())
+        return (("database", f"MariaDB {SERVER.version('--version')}"), *self.options.facts())
 
     def _install(self) -> None:
         self.data.mkdir(parents=True, exist_ok=True)

@@ -10,7 +10,8 @@ from loadstone.lab.parts.database import (
     MONITOR,
     USER,
     Database,
-    DatabaseSize,
+    DatabaseOptions,
+    Flush,
     monitor_password_file,
     monitor_url,
 )
@@ -46,7 +47,7 @@ class Postgres(Server, Database):
 
     data: Path
     password: str = field(repr=False)
-    size: DatabaseSize = field(default_factory=DatabaseSize)
+    options: DatabaseOptions = field(default_factory=DatabaseOptions)
     kind = "postgres"
     stop_signal = signal.SIGINT  # fast: connections are closed, nothing is lost
     programs = (SERVER, INITDB)
@@ -91,17 +92,21 @@ class Postgres(Server, Database):
 
     def start(self) -> Process:
         """Start the server without a Unix socket. It refuses to run as root."""
-        options = {
+        chosen = {
             "listen_addresses": HOST,
             "unix_socket_directories": "",
-            "max_connections": str(self.size.connections),
-            "shared_buffers": f"{self.size.buffer_mb}MB",
+            "max_connections": str(self.options.connections),
+            "shared_buffers": f"{self.options.buffer_mb}MB",
             "track_wal_io_timing": "on",  # two clock readings per fsync
+            "synchronous_commit": "on" if self.options.flush is Flush.COMMIT else "off",
         }
+        if self.options.isolation is not None:
+            isolation = self.options.isolation.replace("-", " ")
+            chosen["default_transaction_isolation"] = isolation
         if has_statements():
-            options["shared_preload_libraries"] = STATEMENTS
-        chosen = (word for key, value in options.items() for word in ("-c", f"{key}={value}"))
-        arguments = (SERVER.path(), "-D", str(self._tables), "-p", str(self.site.port), *chosen)
+            chosen["shared_preload_libraries"] = STATEMENTS
+        words = (word for key, value in chosen.items() for word in ("-c", f"{key}={value}"))
+        arguments = (SERVER.path(), "-D", str(self._tables), "-p", str(self.site.port), *words)
         return self.run(unprivileged(arguments))
 
     def healthy(self) -> bool:
@@ -118,7 +123,7 @@ class Postgres(Server, Database):
 
     def facts(self) -> Facts:
         """Return the version, and the size if it is not the default."""
-        return (("database", f"PostgreSQL {SERVER.version('--version')}"), *self.size.facts())
+        return (("database", f"PostgreSQL {SERVER.version('--version')}"), *self.options.facts())
 
     def _data_version(self) -> str | None:
         try:

@@ -21,7 +21,7 @@ from loadstone.lab.keystone.compute.services import (
 from loadstone.lab.keystone.database import storage_folder
 from loadstone.lab.keystone.schema import Schema
 from loadstone.lab.keystone.settings import Compute, LabSettings, MiddlewareCache
-from loadstone.lab.parts.database import DatabaseSize
+from loadstone.lab.parts.database import DatabaseOptions
 from loadstone.lab.parts.memcached import Memcached
 from loadstone.lab.parts.part import Facts, Part
 from loadstone.lab.parts.rabbitmq import PortMapper, RabbitMq
@@ -38,7 +38,7 @@ TITLE = f"nova-{VERSIONS['nova']}"
 TABLES = f"{TITLE}-tables"  # the same with any message bus
 PINNED = Path(__file__).parent / "packages.txt"
 SIZE_MB = 900  # 560 of packages, and the archives that the installer unpacks
-DATABASE_SIZE = DatabaseSize(connections=500, buffer_mb=64)
+DATABASE_SIZE = DatabaseOptions(connections=500, buffer_mb=64)
 
 
 @dataclass(frozen=True, slots=True)

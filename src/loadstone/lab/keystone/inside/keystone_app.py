@@ -4,6 +4,7 @@ The server's command line is replaced by one that names our configuration, so th
 /etc/keystone on this machine is read.
 """
 
+import gc
 import os
 import sys
 
@@ -13,6 +14,8 @@ from keystone.server import (  # type: ignore[import-not-found]  # noqa: E402  #
     wsgi,
 )
 
+if os.environ.get("LOADSTONE_GC_THRESHOLD"):
+    gc.set_threshold(int(os.environ["LOADSTONE_GC_THRESHOLD"]))
 # keystone.wsgi.api does the same; older releases have no such module.
 application = wsgi.initialize_public_application()
 # Goes to the web server's log, where the lab counts the loaded processes.
