@@ -38,9 +38,13 @@ def test_files_are_beside_the_file_and_their_secrets_are_known(tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("project: load\n", "", "federation.yaml: project: Field required"),
-        ("protocol:", "protokol:", "federation.yaml: protocol: Field required"),
-        ("client_id: loadstone", "client_id: loadstone\ncolour: red", "colour: Extra inputs"),
+        ("project: load\n", "", "federation.yaml: project is missing"),
+        ("protocol:", "protokol:", "federation.yaml: protocol is missing"),
+        (
+            "client_id: loadstone",
+            "client_id: loadstone\ncolour: red",
+            "colour is not known; the fields are identity_provider, protocol",
+        ),
         ("secret.txt", "none.txt", "federation.yaml: client_secret_file .*none.txt: No such file"),
         ("users.csv", "none.csv", "federation.yaml: users_file .*none.csv: No such file"),
         ("http://127.0.0.1:8080/realms/cloud", "idp.example", "federation.yaml: issuer: "),

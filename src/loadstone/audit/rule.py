@@ -13,7 +13,7 @@ from loadstone.audit import expression
 from loadstone.audit.facts import MissingFact
 from loadstone.diagnosis.finding import Confidence, Severity
 from loadstone.errors import InvalidInput
-from loadstone.system.strict_model import StrictModel
+from loadstone.system.strict_model import StrictModel, mistake
 
 FOLDER = Path(__file__).parent / "rules"
 CORE = "core"
@@ -147,9 +147,7 @@ def read(path: Path) -> Rule:
     try:
         return Rule.model_validate(yaml.load(path.read_text(), _LOADER))  # noqa: S506  # a safe loader
     except ValidationError as wrong:
-        first = wrong.errors()[0]
-        field = ".".join(str(part) for part in first["loc"])
-        raise InvalidInput(f"{path}: {field}: {first['msg']}") from None
+        raise InvalidInput(f"{path}: {mistake(Rule, wrong)}") from None
     except (yaml.YAMLError, InvalidInput) as wrong:
         raise InvalidInput(f"{path}: {' '.join(str(wrong).split())}") from None
 

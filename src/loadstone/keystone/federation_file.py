@@ -9,7 +9,7 @@ from loadstone.keystone.federation import Federation
 from loadstone.oidc.client import REDIRECT_URI, Client, read_secret
 from loadstone.oidc.target import OidcIssuer
 from loadstone.system import yaml_file
-from loadstone.system.strict_model import StrictModel
+from loadstone.system.strict_model import StrictModel, mistake
 
 OPTION = "--federation"
 
@@ -38,9 +38,7 @@ def read_federation(path: Path, *, beyond_loopback: bool) -> Federation:
     try:
         form = _Form.model_validate(content)
     except ValidationError as wrong:
-        first = wrong.errors(include_input=False, include_url=False)[0]
-        field = ".".join(str(one) for one in first["loc"])
-        raise InvalidInput(f"{OPTION} {path}: {field}: {first['msg']}") from None
+        raise InvalidInput(f"{OPTION} {path}: {mistake(_Form, wrong)}") from None
     secret = None
     if form.client_secret_file is not None:
         file = path.parent / form.client_secret_file
