@@ -30,6 +30,7 @@ class ConfigLine:
         return f"[{self.section}] {self.text}" if self.section else self.text
 
 
+DATABASE = ("db-buffer-mb", "db-connections", "db-flush", "db-isolation")
 PLAIN = {
     "web": ConfigLine("web server", "serve Keystone with VALUE"),
     "hash-rounds": ConfigLine(KEYSTONE, "password_hash_rounds = VALUE", "identity"),
@@ -60,7 +61,7 @@ def lines_of(name: str, value: str, values: Mapping[str, str]) -> tuple[ConfigLi
         return _cache(Cache(value))
     if name in ("workers", "threads", "listen"):
         return (_of_web_server(name, value, Web(values.get("web", Web.UWSGI))),)
-    if name.startswith("db-"):
+    if name in DATABASE:
         return (_of_database(name, value, values.get("database", "")),)
     if name == "keep-alive":
         return (ConfigLine(HAPROXY, KeepAlive(value).option),)
