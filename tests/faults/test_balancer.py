@@ -1,4 +1,4 @@
-"""What the lab's haproxy must have for a fault to use it."""
+"""Reasons why faults cannot control the lab's haproxy."""
 
 from pathlib import Path
 
@@ -21,7 +21,7 @@ HAPROXY = Record("haproxy", Process(1, 1), 15, ())
         ((HAPROXY,), "has no stats socket: the path of .* is too long"),
     ],
 )
-def test_it_is_said_why_haproxy_cannot_be_commanded(
+def test_the_reason_why_haproxy_cannot_be_controlled_is_given(
     tmp_path: Path, records: tuple[Record, ...], said: str
 ) -> None:
     state.write(

@@ -35,7 +35,7 @@ def has_balancer(folder: Path) -> bool:
 
 
 def missing(folder: Path) -> str:
-    """Return why haproxy cannot be commanded, and what to do; empty: it can be."""
+    """Return why haproxy cannot be controlled, and what to do; empty if it can."""
     found = [one for one in parts.read_state(folder).records if one.part == "haproxy"]
     if not found:
         return (

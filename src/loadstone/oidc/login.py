@@ -6,7 +6,7 @@ from urllib.parse import parse_qs, urlencode, urljoin, urlsplit
 from loadstone.cloud.cloud import Endpoint
 from loadstone.errors import EnvironmentUnusable
 from loadstone.oidc.http import HttpAnswer
-from loadstone.oidc.page import Form, read_page
+from loadstone.oidc.page import HtmlForm, read_page
 from loadstone.oidc.pkce import ProofKey
 from loadstone.oidc.provider import HTTP_OK, SCOPE, Provider, Tokens, new_state
 from loadstone.oidc.users import OidcUser
@@ -91,7 +91,7 @@ class _Browser:
         )
         return CompletedLogin(self._exchange(code), way)
 
-    def _form(self, answer: HttpAnswer) -> Form:
+    def _form(self, answer: HttpAnswer) -> HtmlForm:
         page = read_page(answer.text)
         if answer.status in (*REDIRECTS, 301, 308):
             raise self._impossible(
@@ -115,7 +115,7 @@ class _Browser:
             raise self._impossible("the login form names no action, which cannot be measured")
         return form
 
-    def _post(self, page: str, form: Form) -> tuple[str, tuple[int, ...]]:
+    def _post(self, page: str, form: HtmlForm) -> tuple[str, tuple[int, ...]]:
         """Send name and password: the code, and the statuses on the way to it."""
         given = {one.name: one.value for one in form.hidden}
         given |= {str(form.user): self.user.name, str(form.password): self.user.password}

@@ -20,7 +20,7 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class HtmlForm:
     """A form of a page."""
 
     number: int  # as the engine counts, which reads comments and scripts, too
@@ -49,11 +49,11 @@ class Form:
 class Page:
     """The forms and the text of a page."""
 
-    forms: tuple[Form, ...]
+    forms: tuple[HtmlForm, ...]
     text: str = field(repr=False)
 
     @property
-    def login(self) -> Form | None:
+    def login(self) -> HtmlForm | None:
         """The first form that asks for a password."""
         return next((form for form in self.forms if form.password), None)
 
@@ -76,7 +76,7 @@ class _FormParser(HTMLParser):
     def __init__(self, html: str) -> None:
         super().__init__()
         self._lines = html.split("\n")
-        self.forms: list[Form] = []
+        self.forms: list[HtmlForm] = []
         self.texts: list[str] = []
         self._is_in_form = False
         self._silent: list[str] = []
@@ -86,13 +86,13 @@ class _FormParser(HTMLParser):
         if tag in _WITHOUT_TEXT:
             self._silent.append(tag)
         if tag == "form":
-            self.forms.append(Form(self._number(), given.get("action", "")))
+            self.forms.append(HtmlForm(self._number(), given.get("action", "")))
             self._is_in_form = True
         if tag == "input" and self._is_in_form and given.get("name"):
             last = self.forms[-1]
             kind = given.get("type", "text").lower()
             one = Field(given["name"], kind, given.get("value", ""))
-            self.forms[-1] = Form(last.number, last.action, (*last.fields, one))
+            self.forms[-1] = HtmlForm(last.number, last.action, (*last.fields, one))
 
     def _number(self) -> int:
         """Return how many forms the engine finds before this one."""

@@ -32,7 +32,7 @@ Compare = Callable[[CellPair], ThroughputRatio]
 
 @dataclass(frozen=True, slots=True)
 class StudyOptions:
-    """What the user chose for all runs of a study."""
+    """Options that apply to every run of a study."""
 
     fleet: FleetAddress | None = None  # sends the load; None: this machine
     beyond_loopback: bool = False  # whether the user permits load on the fleet's lab hosts

@@ -1,5 +1,5 @@
-"""How work that takes long tells the user what it does."""
+"""The callback that shows progress messages to the user."""
 
 from collections.abc import Callable
 
-Say = Callable[[str], None]  # takes a line of text
+Say = Callable[[str], None]  # one line of text

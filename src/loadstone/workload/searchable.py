@@ -14,7 +14,7 @@ OWN_USER = "the target's own"  # its value for the user that the target was give
 
 @dataclass(frozen=True, slots=True)
 class RequestOptions:
-    """How requests are sent; a measurement of faults needs other options than the usual."""
+    """Options for sending requests; measurements of faults override the defaults."""
 
     retries: Retries = "unread"
     opens_connections: bool = False  # one for each iteration, whatever the scenario says

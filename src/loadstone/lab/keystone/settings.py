@@ -143,7 +143,7 @@ class Balance(StrEnum):
 
 
 class Allocator(StrEnum):
-    """Where Python gets memory for small objects."""
+    """Python's memory allocator (PYTHONMALLOC)."""
 
     PYMALLOC = "pymalloc"  # its own allocator: the default
     MALLOC = "malloc"  # the C library's

@@ -17,14 +17,14 @@ BUFFER_MB = 256
 
 
 class Flush(StrEnum):
-    """When the log of transactions is written to the disk."""
+    """When the transaction log is flushed to disk."""
 
     COMMIT = "commit"  # at each commit: the default of MariaDB and PostgreSQL
     SECOND = "second"  # about once a second
 
 
 class Isolation(StrEnum):
-    """What a transaction sees of others."""
+    """Isolation level of transactions."""
 
     READ_COMMITTED = "read-committed"  # PostgreSQL's default
     REPEATABLE_READ = "repeatable-read"  # MariaDB's default
