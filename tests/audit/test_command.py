@@ -176,7 +176,10 @@ def test_a_waiver_holds_until_it_expires(facts, tmp_path):
             "expires must be a date, as 2027-01-31, not",
         ),
         ("- {rule: KS-12, reason: a, expires: soon}", "expires must be a date"),
-        ("- {rule: KS-99, reason: a, expires: 2027-01-01}", "no rule KS-99"),
+        (
+            "- reason: a\n  expires: 2027-01-01\n  rule: KS-99",
+            "waivers.yaml:3: waiver 1: no rule KS-99",
+        ),
         ("- {rule: KS-12, reason: a, until: 2027-01-01}", "and nothing else"),
     ],
 )

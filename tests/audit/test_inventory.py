@@ -96,7 +96,8 @@ def test_a_port_behind_the_name_of_a_host_is_that_of_ssh(tmp_path, name, text):
         ("node[1:99999]\n", "hosts", "more than 1000 hosts"),
         ('a ansible_user="x\n', "hosts", "hosts:1: "),
         ("[]", "hosts.yaml", "must be a mapping of groups"),
-        ("all: [a]", "hosts.yaml", "group all must be a mapping"),
+        ("all:\n  children:\n    web: [a]", "hosts.yaml", "yaml:3: group web must be a mapping"),
+        ("all:\n  hosts:\n    -x: {}", "hosts.yaml", "yaml:3: '-x' is not the name of a host"),
         (": :", "hosts.yaml", "not YAML"),
     ],
 )

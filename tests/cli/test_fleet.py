@@ -330,7 +330,10 @@ def test_a_host_by_ssh_that_cannot_load_is_named_in_one_line(home: Path) -> None
         ("hosts: [a]", "address must be this machine's"),
         ("address: 10.0.0.1", "hosts must be a list"),
         ("{address: 10.0.0.1, hosts: [-oProxyCommand=id]}", "host 1: '-oProxyCommand=id' is not"),
-        ("{address: 10.0.0.1, hosts: [{name: a, workers: 0}]}", "workers must be 1 to 64, not 0"),
+        (
+            "address: 10.0.0.1\nhosts:\n  - name: a\n    workers: 0",
+            ":4: host 1: workers must be 1 to 64, not 0",
+        ),
         (
             "{address: 10.0.0.1, hosts: [{name: a, role: db}]}",
             "role must be one of load, lab, watch, not 'db'",

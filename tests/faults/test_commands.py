@@ -251,7 +251,7 @@ def test_an_undo_by_hand_runs_nothing_where_its_folder_is_gone(tmp_path: Path) -
         ("keystone: {hosts: [''], kill: x}", "'' is not a host"),
         ("keystone: {hosts: [~], kill: x}", "'' is not a host"),
         ("Nova: {hosts: [a]}\nnova: {hosts: [b]}", "differ in upper and lower case only"),
-        ("keystone: {hosts: [a], smash: x}", "no action 'smash'"),
+        ("keystone:\n  hosts: [a]\n  smash: x", r"faults.yaml:3: keystone: no action 'smash'"),
         ("keystone: {hosts: [a], kill: {undo: x}}", "must be a command"),
         ("keystone: {hosts: [a], kill: {do: x, undo: }}", "kill: undo must be a command, as text"),
         ("keystone: {hosts: [a], kill: {do: [systemctl, x]}}", "kill: do must be a command"),

@@ -38,16 +38,20 @@ def test_files_are_beside_the_file_and_their_secrets_are_known(tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("project: load\n", "", "federation.yaml: project is missing"),
-        ("protocol:", "protokol:", "federation.yaml: protocol is missing"),
+        ("project: load\n", "", "federation.yaml:1: project is missing"),
+        ("protocol:", "protokol:", "federation.yaml:1: protocol is missing"),
         (
             "client_id: loadstone",
             "client_id: loadstone\ncolour: red",
-            "colour is not known; the fields are identity_provider, protocol",
+            r"federation.yaml:\d: colour is not known; the fields are identity_provider, protocol",
         ),
-        ("secret.txt", "none.txt", "federation.yaml: client_secret_file .*none.txt: No such file"),
-        ("users.csv", "none.csv", "federation.yaml: users_file .*none.csv: No such file"),
-        ("http://127.0.0.1:8080/realms/cloud", "idp.example", "federation.yaml: issuer: "),
+        (
+            "secret.txt",
+            "none.txt",
+            r":\d: client_secret_file .*none.txt: No such file",
+        ),
+        ("users.csv", "none.csv", r"federation.yaml:\d: users_file .*none.csv: No such file"),
+        ("http://127.0.0.1:8080/realms/cloud", "idp.example", r"federation.yaml:\d: issuer: "),
         (FILE, "- a list", "must be a mapping with identity_provider, protocol, project, issuer"),
         ("protocol: openid", "protocol: {", r"federation.yaml:\d+: not YAML"),
     ],

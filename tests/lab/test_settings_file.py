@@ -34,6 +34,28 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, text: str) -> None:
         settings.read(read_file(path))
 
 
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (
+            "workers: 2\nworkerz: 4\n",
+            ":2: the lab has no setting 'workerz'; did you mean 'workers'",
+        ),
+        ("workers: 2\nthreads: many\n", ":2: threads must be a whole number"),
+        ("conf:\n  token:\n    expiration: [1]\n", ":3: conf.token.expiration must be one value"),
+        ("conf:\n  token: 3\n", ":1: conf must be sections of options"),
+    ],
+)
+def test_a_mistake_has_its_line(tmp_path: Path, text: str, says: str) -> None:
+    with pytest.raises(InvalidInput, match=says):
+        read_file(written(tmp_path, text))
+
+
+def test_folders_of_another_machine_are_not_looked_for(tmp_path: Path) -> None:
+    path = written(tmp_path, "release: /none/keystone\nstorage: /none\n")
+    assert read_file(path) == (("release", "/none/keystone"), ("storage", "/none"))
+
+
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="No such file"):
         read_file(tmp_path / "none.yaml")

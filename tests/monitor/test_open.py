@@ -224,3 +224,19 @@ def test_two_sources_of_a_kind_have_series_of_their_own() -> None:
         "memcached-2",
         "mariadb",
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("{}", ":1: must be a list of queries"),
+        ("- query: up\n  metric: up_ratio\n", ":1: entry 1: source is missing"),
+        ("- query: up\n  metric: 3\n", ":2: entry 1: metric must be a text, not 3"),
+        ("- query: up\n  labels: x\n", ":2: entry 1: labels: no such field"),
+    ],
+)
+def test_a_mistake_in_queries_has_its_line(tmp_path, text, says):
+    queries = tmp_path / "queries.yaml"
+    queries.write_text(text)
+    with pytest.raises(InvalidInput, match=says):
+        open_source(f"prometheus=http://127.0.0.1:9,queries={queries}")

@@ -80,7 +80,7 @@ def test_wrong_usage_is_one_line(loadstone, words, message):
     ("content", "message"),
     [
         ("name,pw\nann,x\n", "its first line must be username,password"),
-        ("username,password\nann\n", "user 1: password must be a text"),
+        ("username,password\nann\n", "users.csv:2: user 1: password must be a text"),
         ("username,password\n", "has no users"),
     ],
 )

@@ -117,6 +117,10 @@ def test_users_of_a_file_are_taken_and_left_as_they_are(loadstone, fake, write, 
     told = loadstone("run", task, "--existing-users", "spec.json")
     assert told.returncode == 2
     assert "not-shown" not in told.stderr
+    write("openstack:\n  users:\n  - {username: ann}\n", "spec.json")
+    told = loadstone("run", task, "--existing-users", "spec.json")
+    assert told.returncode == 2
+    assert "spec.json:3: user 1: password must be a text" in told.stderr
 
 
 def test_steps_go_on_until_a_figure_is_reached_and_each_is_kept(loadstone, fake, write):

@@ -19,7 +19,7 @@ def test_a_script_names_faults_and_their_times(tmp_path):
     ("text", "words"),
     [
         ("- {at: true, dark: 1}", "fault 1: at, dark must be numbers"),
-        ("- {at: 10}", "must have one of dark, slow, refuse"),
+        ("- {at: 9, dark: 1}\n- {at: 10}", r"yaml:2: fault 2: must have one of dark, slow, refuse"),
         ("- {at: 10, dark: 1, for: 2}", "at, dark, and nothing else"),
     ],
 )

@@ -58,7 +58,48 @@ def test_what_expands_without_limit_is_refused(tmp_path, text, says):
 def test_aliases_are_followed(tmp_path):
     path = tmp_path / "file.yaml"
     path.write_text("a: &a {x: 1}\nb: {<<: *a, y: [*a, *a]}\n")
-    assert yaml_file.read(path) == {"a": {"x": 1}, "b": {"x": 1, "y": [{"x": 1}, {"x": 1}]}}
+    assert yaml_file.read(path).content == {"a": {"x": 1}, "b": {"x": 1, "y": [{"x": 1}, {"x": 1}]}}
+
+
+TEXT = """# comment
+waivers:
+  - rule: KS-12
+    reason: because
+  - {rule: KS-13,
+     reason: also}
+base: &base
+  workers: 2
+both:
+  <<: *base
+  1: one
+"""
+
+
+@pytest.mark.parametrize(
+    ("keys", "line"),
+    [
+        ((), 2),
+        (("waivers",), 2),
+        (("waivers", 0), 3),
+        (("waivers", 0, "reason"), 4),
+        (("waivers", 1, "reason"), 6),
+        (("waivers", 1, "expires"), 5),  # would be in the second waiver
+        (("waivers", 2), 2),
+        (("both", "workers"), 8),
+        (("both", 1), 11),
+        (("none", "at", "all"), 2),
+    ],
+)
+def test_a_part_has_the_line_where_it_stands(tmp_path, keys, line):
+    path = tmp_path / "file.yaml"
+    path.write_text(TEXT)
+    assert yaml_file.read(path, "--waivers").place(*keys) == f"--waivers {path}:{line}"
+
+
+def test_an_empty_file_has_no_lines(tmp_path):
+    path = tmp_path / "file.yaml"
+    path.write_text("# nothing\n")
+    assert (yaml_file.read(path).content, yaml_file.read(path).place("a")) == (None, str(path))
 
 
 def test_a_file_with_passwords_is_not_quoted(tmp_path):

@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from ipaddress import IPv6Address
 from pathlib import Path
@@ -103,19 +104,22 @@ def _ini(path: Path) -> _Inventory:
             found.group(line)
             found.group(section).children[line] = None
         else:
-            for host, variables in _line(path, number, line).items():
-                found.add(section, host, variables)
+            try:
+                for host, variables in _line(line).items():
+                    found.add(section, host, variables)
+            except InvalidInput as wrong:
+                raise InvalidInput(f"{path}:{number}: {wrong}") from None
     return found
 
 
-def _line(path: Path, number: int, line: str) -> Hosts:
+def _line(line: str) -> Hosts:
     try:
         fields = shlex.split(line)
     except ValueError as wrong:
-        raise InvalidInput(f"{path}:{number}: {line!r}: {wrong}") from None
+        raise InvalidInput(f"{line!r}: {wrong}") from None
     pattern, port = _without_port(fields[0])
     variables = port | dict(word.split("=", 1) for word in fields[1:] if "=" in word)
-    return dict.fromkeys(_expanded(path, number, pattern), variables)
+    return dict.fromkeys(_expanded(pattern), variables)
 
 
 def _without_port(pattern: str) -> tuple[str, dict[str, str]]:
@@ -135,29 +139,25 @@ def _is_ipv6(text: str) -> bool:
     return True
 
 
-def _expanded(path: Path, number: int, pattern: str) -> list[str]:
+def _expanded(pattern: str) -> list[str]:
     """Return the hosts of node[01:12].example."""
     match = _RANGE.search(pattern)
     if match is None:
         if not re.fullmatch(r"[\w.@:%-]+", pattern) or pattern.startswith("-"):
-            raise InvalidInput(f"{path}:{number}: {pattern!r} is not the name of a host")
+            raise InvalidInput(f"{pattern!r} is not the name of a host")
         return [pattern]
-    _require_few(path, number, pattern)
+    _require_few(pattern)
     first, last = match[1], match[2]
     if first.isdigit() != last.isdigit():
-        raise InvalidInput(f"{path}:{number}: {pattern!r} is not a range of hosts")
+        raise InvalidInput(f"{pattern!r} is not a range of hosts")
     if first.isdigit():
         each = [f"{value:0{len(first)}d}" for value in range(int(first), int(last) + 1)]
     else:
         each = [chr(code) for code in range(ord(first), ord(last) + 1)]
-    return [
-        host
-        for value in each
-        for host in _expanded(path, number, _RANGE.sub(value, pattern, count=1))
-    ]
+    return [host for value in each for host in _expanded(_RANGE.sub(value, pattern, count=1))]
 
 
-def _require_few(path: Path, number: int, pattern: str) -> None:
+def _require_few(pattern: str) -> None:
     """Refuse ranges whose product is more than MOST_HOSTS."""
     count = 1
     for first, last in _RANGE.findall(pattern):
@@ -166,36 +166,47 @@ def _require_few(path: Path, number: int, pattern: str) -> None:
         elif not first.isdigit() and not last.isdigit():
             count *= max(ord(last) - ord(first) + 1, 0)
     if count > MOST_HOSTS:
-        raise InvalidInput(f"{path}:{number}: {pattern!r} is more than {MOST_HOSTS} hosts")
+        raise InvalidInput(f"{pattern!r} is more than {MOST_HOSTS} hosts")
 
 
 def _yaml(path: Path) -> _Inventory:
-    tree = yaml_file.read(path, may_repeat=True)
-    if not isinstance(tree, dict):
-        raise InvalidInput(f"{path}: must be a mapping of groups, as `all: {{hosts: ...}}`")
+    file = yaml_file.read(path, may_repeat=True)
+    if not isinstance(file.content, dict):
+        raise InvalidInput(f"{file.place()}: must be a mapping of groups, as `all: {{hosts: ...}}`")
     found = _Inventory()
-    for name, group in tree.items():
-        _group(path, str(name), group, found)
+    for name, group in file.content.items():
+        _group(file, (name,), group, found)
     return found
 
 
-def _group(path: Path, name: str, tree: Any, found: _Inventory) -> None:
+def _group(
+    file: yaml_file.YamlFile, keys: tuple[Hashable, ...], tree: Any, found: _Inventory
+) -> None:
+    name = str(keys[-1])
     group = found.group(name)
     if tree is None:
         return
     if not isinstance(tree, dict):
-        raise InvalidInput(f"{path}: group {name} must be a mapping of hosts, children and vars")
+        raise InvalidInput(
+            f"{file.place(*keys)}: group {name} must be a mapping of hosts, children and vars"
+        )
     for part in ("hosts", "children"):
         if not isinstance(tree.get(part) or {}, dict):
-            raise InvalidInput(f"{path}: {part} of group {name} must be a mapping, as `web1:`")
+            raise InvalidInput(
+                f"{file.place(*keys, part)}: {part} of group {name} must be a mapping, as `web1:`"
+            )
     group.variables.update(_variables(tree.get("vars")))
     for key, own in (tree.get("hosts") or {}).items():
         pattern, port = _without_port(str(key))
-        for host in _expanded(path, 1, pattern):
+        try:
+            hosts = _expanded(pattern)
+        except InvalidInput as wrong:
+            raise InvalidInput(f"{file.place(*keys, 'hosts', key)}: {wrong}") from None
+        for host in hosts:
             found.add(name, host, port | _variables(own))
     for child, inner in (tree.get("children") or {}).items():
         group.children[str(child)] = None
-        _group(path, str(child), inner, found)
+        _group(file, (*keys, "children", child), inner, found)
 
 
 def _variables(tree: Any) -> dict[str, str]:

@@ -13,6 +13,7 @@ from loadstone.audit import expression
 from loadstone.audit.facts import MissingFact
 from loadstone.diagnosis.finding import Confidence, Severity
 from loadstone.errors import InvalidInput
+from loadstone.system import yaml_file
 from loadstone.system.strict_model import StrictModel, mistake
 
 FOLDER = Path(__file__).parent / "rules"
@@ -147,7 +148,7 @@ def read(path: Path) -> Rule:
     try:
         return Rule.model_validate(yaml.load(path.read_text(), _LOADER))  # noqa: S506  # a safe loader
     except ValidationError as wrong:
-        raise InvalidInput(f"{path}: {mistake(Rule, wrong)}") from None
+        raise InvalidInput(mistake(Rule, yaml_file.read(path), wrong)) from None
     except (yaml.YAMLError, InvalidInput) as wrong:
         raise InvalidInput(f"{path}: {' '.join(str(wrong).split())}") from None
 

@@ -4,6 +4,7 @@ import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,22 +32,35 @@ class Waiver:
 
 def read(path: Path) -> tuple[Waiver, ...]:
     """Return the waivers of a YAML file: a list of rule, host, reason, expires."""
-    tree = yaml_file.read(path)
-    if not isinstance(tree, list):
-        raise InvalidInput(f"{path}: must be a list of waivers: rule, host, reason, expires")
-    return tuple(_waiver(f"{path}: waiver {place}", one) for place, one in enumerate(tree, 1))
+    file = yaml_file.read(path)
+    if not isinstance(file.content, list):
+        raise InvalidInput(
+            f"{file.place()}: must be a list of waivers: rule, host, reason, expires"
+        )
+    return tuple(
+        _waiver(partial(file.place, index), f"waiver {index + 1}", one)
+        for index, one in enumerate(file.content)
+    )
 
 
-def _waiver(where: str, tree: Any) -> Waiver:
-    if not isinstance(tree, dict) or set(tree) - FIELDS:
-        raise InvalidInput(f"{where}: must have rule, host, reason, expires and nothing else")
+def _waiver(place: yaml_file.Place, name: str, tree: Any) -> Waiver:
+    unknown = sorted(map(str, set(tree) - FIELDS)) if isinstance(tree, dict) else []
+    if not isinstance(tree, dict) or unknown:
+        raise InvalidInput(
+            f"{place(*unknown[:1])}: {name}: must have rule, host, reason, expires and nothing else"
+        )
     for needed in ("rule", "reason", "expires"):
         if not tree.get(needed):
-            raise InvalidInput(f"{where}: {needed} is missing")
+            raise InvalidInput(f"{place(needed)}: {name}: {needed} is missing")
     expires = tree["expires"]
     if not isinstance(expires, dt.date) or isinstance(expires, dt.datetime):
-        raise InvalidInput(f"{where}: expires must be a date, as 2027-01-31, not {expires!r}")
-    known = rules.find(str(tree["rule"])).id
+        raise InvalidInput(
+            f"{place('expires')}: {name}: expires must be a date, as 2027-01-31, not {expires!r}"
+        )
+    try:
+        known = rules.find(str(tree["rule"])).id
+    except InvalidInput as wrong:
+        raise InvalidInput(f"{place('rule')}: {name}: {wrong}") from None
     return Waiver(known, str(tree.get("host") or "*"), str(tree["reason"]), expires)
 
 

@@ -125,18 +125,23 @@ def _of_file(path: Path) -> dict[str, float]:
     from loadstone.errors import InvalidInput
     from loadstone.system import yaml_file
 
-    tree = yaml_file.read(path)
-    if not isinstance(tree, dict) or not tree:
-        raise InvalidInput(f"{path}: must be SCENARIO: RATE on each line, as validate: 2000/s")
+    file = yaml_file.read(path)
+    if not isinstance(file.content, dict) or not file.content:
+        raise InvalidInput(
+            f"{file.place()}: must be SCENARIO: RATE on each line, as validate: 2000/s"
+        )
     rates = {}
-    for key, value in tree.items():
+    for key, value in file.content.items():
         rate = per_second(str(value))
         if key not in SCENARIOS:
             raise InvalidInput(
-                f"{path}: no scenario {key!r}; choose from {', '.join(sorted(SCENARIOS))}"
+                f"{file.place(key)}: no scenario {key!r}; choose from "
+                f"{', '.join(sorted(SCENARIOS))}"
             )
         if rate is None:
-            raise InvalidInput(f"{path}: {key}: {value!r} is not a rate; write it like 40/s")
+            raise InvalidInput(
+                f"{file.place(key)}: {key}: {value!r} is not a rate; write it like 40/s"
+            )
         rates[str(key)] = rate
     return rates
 

@@ -100,7 +100,7 @@ def _files_of_clouds(loader: ModuleType) -> Iterator[Path]:
 def _require_clouds(name: str, path: str | None) -> None:
     """Refuse a file without a section `clouds`, which the loader would silently replace."""
     try:
-        content = yaml_file.read(Path(path)) if path else None
+        content = yaml_file.read(Path(path)).content if path else None
     except InvalidInput:
         return  # reported by the loader
     if isinstance(content, dict) and "clouds" not in content:

@@ -24,6 +24,7 @@ from loadstone.system import yaml_file
 from loadstone.system.clock import SYSTEM, Clock
 from loadstone.system.redaction import is_secret_option, masked
 from loadstone.system.say import Say
+from loadstone.system.yaml_file import Place
 
 HOSTS = "hosts"
 ENVIRONMENT = "environment"
@@ -38,55 +39,61 @@ def read_commands(path: Path) -> FaultCommands:
     COMMAND}, ...}; actions are those of the sentences, `node` is the service of sentences that name
     none, `environment` is optional.
     """
-    tree = yaml_file.read(path, "--faults")
+    file = yaml_file.read(path, "--faults")
+    tree = file.content
     if not isinstance(tree, dict) or not tree:
-        raise InvalidInput(f"--faults {path}: must be services, as keystone: {{hosts: [...], ...}}")
-    place = f"--faults {path}"
-    # As sentences are, names are read without regard to case.
-    services = {str(name).lower(): _service(one, f"{place}: {name}") for name, one in tree.items()}
-    if len(services) < len(tree):
-        raise InvalidInput(f"{place}: two services differ in upper and lower case only")
+        raise InvalidInput(f"{file.place()}: must be services, as keystone: {{hosts: [...], ...}}")
+    services: dict[str, ServiceCommands] = {}
+    for name, one in tree.items():
+        key = str(name).lower()  # as sentences are, names are read without regard to case
+        if key in services:
+            raise InvalidInput(
+                f"{file.place(name)}: two services differ in upper and lower case only"
+            )
+        services[key] = _service(one, lambda *keys, name=name: f"{file.place(name, *keys)}: {name}")
     return FaultCommands(str(path), services)
 
 
-def _service(tree: Any, place: str) -> ServiceCommands:
+def _service(tree: Any, place: Place) -> ServiceCommands:
     if not isinstance(tree, dict) or not isinstance(tree.get(HOSTS), list) or not tree[HOSTS]:
-        raise InvalidInput(f"{place}: must have hosts, a list of [USER@]HOST or {HERE!r}")
+        raise InvalidInput(f"{place(HOSTS)}: must have hosts, a list of [USER@]HOST or {HERE!r}")
     hosts = tuple("" if host is None else str(host) for host in tree[HOSTS])
-    for host in hosts:
+    for index, host in enumerate(hosts):
         if not host or host.startswith("-") or not host.isprintable() or " " in host:
-            raise InvalidInput(f"{place}: {host!r} is not a host")
+            raise InvalidInput(f"{place(HOSTS, index)}: {host!r} is not a host")
     actions = _actions(
         {name: value for name, value in tree.items() if name not in (HOSTS, ENVIRONMENT)}, place
     )
     return ServiceCommands(hosts, actions, _environment(tree.get(ENVIRONMENT, []), place))
 
 
-def _environment(names: Any, place: str) -> tuple[str, ...]:
+def _environment(names: Any, place: Place) -> tuple[str, ...]:
     is_list = isinstance(names, list) and all(isinstance(one, str) for one in names)
     wrong = [one for one in names if not _VARIABLE.fullmatch(one)] if is_list else [names]
     if wrong:
         raise InvalidInput(
-            f"{place}: {ENVIRONMENT} must be a list of names of variables, as [OS_CLOUD], not "
-            f"{wrong[0]!r}"
+            f"{place(ENVIRONMENT)}: {ENVIRONMENT} must be a list of names of variables, as "
+            f"[OS_CLOUD], not {wrong[0]!r}"
         )
     return tuple(names)
 
 
-def _actions(tree: dict[Any, Any], place: str) -> dict[str, Action]:
+def _actions(tree: dict[Any, Any], place: Place) -> dict[str, Action]:
     verbs = {verb.value for verb in Verb}
     actions = {}
     for name, value in tree.items():
         if name not in verbs:
             known = ", ".join(sorted(verbs))
-            raise InvalidInput(f"{place}: no action {name!r}; choose from {known}")
+            raise InvalidInput(f"{place(name)}: no action {name!r}; choose from {known}")
         entry = {"do": value} if isinstance(value, str) else value
         if not isinstance(entry, dict) or "do" not in entry or set(entry) - {"do", "undo"}:
-            raise InvalidInput(f"{place}: {name} must be a command, or {{do: ..., undo: ...}}")
+            raise InvalidInput(
+                f"{place(name)}: {name} must be a command, or {{do: ..., undo: ...}}"
+            )
         for key, command in entry.items():
             if not isinstance(command, str) or not command.strip():
                 raise InvalidInput(
-                    f"{place}: {name}: {key} must be a command, as text, not {command!r}"
+                    f"{place(name, key)}: {name}: {key} must be a command, as text, not {command!r}"
                 )
         actions[str(name)] = Action(entry["do"], entry.get("undo", ""))
     return actions

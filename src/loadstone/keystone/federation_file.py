@@ -31,25 +31,25 @@ def read_federation(path: Path, *, beyond_loopback: bool) -> Federation:
     `beyond_loopback`: the user permits load on another machine, which the provider may be.
     Raises InvalidInput, which names the file and the mistake.
     """
-    content = yaml_file.read(path, OPTION)
-    if not isinstance(content, dict):
+    file = yaml_file.read(path, OPTION)
+    if not isinstance(file.content, dict):
         keys = ", ".join(_Form.model_fields)
-        raise InvalidInput(f"{OPTION} {path}: must be a mapping with {keys}")
+        raise InvalidInput(f"{file.place()}: must be a mapping with {keys}")
     try:
-        form = _Form.model_validate(content)
+        form = _Form.model_validate(file.content)
     except ValidationError as wrong:
-        raise InvalidInput(f"{OPTION} {path}: {mistake(_Form, wrong)}") from None
+        raise InvalidInput(mistake(_Form, file, wrong)) from None
     secret = None
     if form.client_secret_file is not None:
-        file = path.parent / form.client_secret_file
-        secret = read_secret(file, f"{OPTION} {path}: client_secret_file")
+        place = f"{file.place('client_secret_file')}: client_secret_file"
+        secret = read_secret(path.parent / form.client_secret_file, place)
     issuer = OidcIssuer(
         form.issuer,
         Client(form.client_id, secret, form.redirect_uri),
         path.parent / form.users_file,
         beyond_loopback,
-        chosen=f"{OPTION} {path}: issuer",
-        users_option=f"{OPTION} {path}: users_file",
+        chosen=f"{file.place('issuer')}: issuer",
+        users_option=f"{file.place('users_file')}: users_file",
     )
     _ = issuer.cloud, issuer.users  # mistakes in them are told now
     return Federation(form.identity_provider, form.protocol, form.project, issuer)

@@ -30,7 +30,7 @@ def read_users(path: Path, option: str = OPTION) -> tuple[OidcUser, ...]:
     """
     is_csv = path.suffix.lower() == ".csv"
     rows = _csv_rows(path, f"{option} {path}") if is_csv else _listed(path, option)
-    users = tuple(_user(row, f"{option} {path}: user {at}") for at, row in enumerate(rows, 1))
+    users = tuple(_user(row, f"{place}: user {at}") for at, (place, row) in enumerate(rows, 1))
     if not users:
         raise InvalidInput(f"{option} {path}: has no users")
     return users
@@ -44,7 +44,8 @@ def write_users(path: Path, count: int) -> tuple[OidcUser, ...]:
     return users
 
 
-def _csv_rows(path: Path, place: str) -> Iterable[object]:
+def _csv_rows(path: Path, place: str) -> Iterable[tuple[str, object]]:
+    """Return rows with the places of their last lines."""
     try:
         with path.open("rb") as file:
             content = file.read(MOST_BYTES + 1)
@@ -59,20 +60,20 @@ def _csv_rows(path: Path, place: str) -> Iterable[object]:
     try:
         if not {"username", "password"} <= set(reader.fieldnames or ()):
             raise InvalidInput(f"{place}: its first line must be {HEADER}")
-        return list(reader)
+        return [(f"{place}:{reader.line_num}", row) for row in reader]
     except csv.Error:
         raise InvalidInput(f"{place}:{reader.line_num}: not CSV") from None
 
 
-def _listed(path: Path, option: str) -> Iterable[object]:
-    rows = yaml_file.read(path, option, is_secret=True)
-    if isinstance(rows, dict):
-        rows = rows.get("users")
+def _listed(path: Path, option: str) -> Iterable[tuple[str, object]]:
+    file = yaml_file.read(path, option, is_secret=True)
+    keys = ("users",) if isinstance(file.content, dict) else ()
+    rows = file.content.get("users") if keys else file.content
     if not isinstance(rows, list):
         raise InvalidInput(
-            f"{option} {path}: must be a list of users, as - {{username: ..., password: ...}}"
+            f"{file.place(*keys)}: must be a list of users, as - {{username: ..., password: ...}}"
         )
-    return rows
+    return [(file.place(*keys, index), row) for index, row in enumerate(rows)]
 
 
 def _user(row: object, place: str) -> OidcUser:

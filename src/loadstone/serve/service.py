@@ -157,11 +157,12 @@ def read_script(path: Path) -> tuple[ScriptedFault, ...]:
 
     Raises InvalidInput with the place of the first mistake.
     """
-    rows = yaml_file.read(path, "--script")
-    if not isinstance(rows, list) or not rows:
-        raise InvalidInput(f"--script {path}: must be a list of faults, as - {{at: 10, dark: 1}}")
+    file = yaml_file.read(path, "--script")
+    if not isinstance(file.content, list) or not file.content:
+        raise InvalidInput(f"{file.place()}: must be a list of faults, as - {{at: 10, dark: 1}}")
     return tuple(
-        _scripted(row, f"--script {path}: fault {number}") for number, row in enumerate(rows, 1)
+        _scripted(row, f"{file.place(index)}: fault {index + 1}")
+        for index, row in enumerate(file.content)
     )
 
 

@@ -1,6 +1,9 @@
 """Data that are read from files with a fixed set of fields."""
 
 from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic_core import ErrorDetails
+
+from loadstone.system.yaml_file import YamlFile
 
 
 class StrictModel(BaseModel):
@@ -9,9 +12,13 @@ class StrictModel(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-def mistake(model: type[StrictModel], wrong: ValidationError) -> str:
-    """Return the first mistake in words, without the values: they may be secrets."""
+def mistake(model: type[StrictModel], file: YamlFile, wrong: ValidationError) -> str:
+    """Return the first mistake with its line, without the values: they may be secrets."""
     first = wrong.errors(include_input=False, include_url=False)[0]
+    return f"{file.place(*first['loc'])}: {_words(model, first)}"
+
+
+def _words(model: type[StrictModel], first: ErrorDetails) -> str:
     field = ".".join(str(part) for part in first["loc"])
     match first["type"]:
         case "missing":

@@ -1,6 +1,7 @@
 """Reads YAML files that users write."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,9 +14,38 @@ MOST_BYTES = 32 * 2**20  # of a file: 200,000 users
 MOST_ALIASED = 100_000  # values that aliases may add to those that are written
 MOST_DEPTH = 100
 
+Place = Callable[..., str]  # of a part, by the keys and indices that lead to it
 
-def read(path: Path, option: str = "", *, is_secret: bool = False, may_repeat: bool = False) -> Any:
-    """Return the content of a YAML or JSON file: mappings, lists, strings, numbers, dates.
+
+@dataclass(frozen=True, slots=True)
+class YamlFile:
+    """The content of a file, and where each part of it stands."""
+
+    name: str  # in messages: the option and the path
+    content: Any = field(repr=False)  # mappings, lists, strings, numbers, dates
+    _root: "yaml.Node | None" = field(repr=False)
+
+    def place(self, *keys: Hashable) -> str:
+        """Return `NAME:LINE` of the part to which keys and indices lead, for messages.
+
+        Where there is no such part, this is the line of what would contain it.
+        """
+        node = self._root
+        if node is None:
+            return self.name
+        line = node.start_mark.line
+        for key in keys:
+            found = _part(node, key)
+            if found is None:
+                break
+            line, node = found
+        return f"{self.name}:{line + 1}"
+
+
+def read(
+    path: Path, option: str = "", *, is_secret: bool = False, may_repeat: bool = False
+) -> YamlFile:
+    """Read a YAML or JSON file.
 
     Raises InvalidInput with `option`, the file and the line; the content of a file that `is_secret`
     is not quoted. Aliases that expand to very many values are refused, and keys that are given
@@ -29,11 +59,11 @@ def read(path: Path, option: str = "", *, is_secret: bool = False, may_repeat: b
         try:
             root = loader.get_single_node()
             if root is None:
-                return None
+                return YamlFile(place, None, None)
             _require_finite(root)
             if not may_repeat:
                 _require_unique(root, set())
-            return loader.construct_document(root)
+            return YamlFile(place, loader.construct_document(root), root)
         finally:
             loader.dispose()
     except yaml.MarkedYAMLError as wrong:
@@ -135,6 +165,19 @@ def _require_unique(node: "yaml.Node", seen: set[int]) -> None:
             keys.add((key.tag, key.value))
     for part in _parts(node):
         _require_unique(part, seen)
+
+
+def _part(node: "yaml.Node", key: Hashable) -> "tuple[int, yaml.Node] | None":
+    """Return the line (from 0) and the node of an entry of a mapping or of a list."""
+    import yaml
+
+    if isinstance(node, yaml.MappingNode):
+        for name, value in reversed(node.value):  # those of merges come first, and count less
+            if isinstance(name, yaml.ScalarNode) and name.value == str(key):
+                return name.start_mark.line, value
+    elif isinstance(node, yaml.SequenceNode) and isinstance(key, int) and key < len(node.value):
+        return node.value[key].start_mark.line, node.value[key]
+    return None
 
 
 def _parts(node: "yaml.Node") -> Iterator["yaml.Node"]:

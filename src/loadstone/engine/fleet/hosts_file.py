@@ -1,6 +1,7 @@
 """`fleet.yaml`: hosts that Loadstone reaches by ssh."""
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -41,43 +42,57 @@ class SshFleet:
 
 def read(path: Path) -> SshFleet:
     """Read the hosts of a file; InvalidInput says what is wrong and where."""
-    tree = yaml_file.read(path, "--fleet")
+    file = yaml_file.read(path, "--fleet")
+    tree = file.content
     if not isinstance(tree, dict):
-        raise InvalidInput(f"--fleet {path}: must have address and hosts")
+        raise InvalidInput(f"{file.place()}: must have address and hosts")
     if unknown := sorted(map(str, tree.keys() - FIELDS)):
         known = ", ".join(sorted(FIELDS))
-        raise InvalidInput(f"--fleet {path}: no field {unknown[0]!r}; choose from {known}")
+        raise InvalidInput(
+            f"{file.place(unknown[0])}: no field {unknown[0]!r}; choose from {known}"
+        )
     address, hosts = tree.get("address"), tree.get("hosts")
     if not isinstance(address, str) or not _is_word(address):
         raise InvalidInput(
-            f"--fleet {path}: address must be this machine's, as the hosts reach it, "
+            f"{file.place('address')}: address must be this machine's, as the hosts reach it, "
             f"not {address!r}"
         )
     if not isinstance(hosts, list) or not hosts:
-        raise InvalidInput(f"--fleet {path}: hosts must be a list of [USER@]HOST")
+        raise InvalidInput(f"{file.place('hosts')}: hosts must be a list of [USER@]HOST")
     return SshFleet(
         path,
         address,
-        tuple(_host(f"--fleet {path}: host {place}", one) for place, one in enumerate(hosts, 1)),
-        _beside(path, tree, "ssh_config"),
-        _beside(path, tree, "wheels"),
+        tuple(
+            _host(partial(file.place, "hosts", index), f"host {index + 1}", one)
+            for index, one in enumerate(hosts)
+        ),
+        _beside(path, file, "ssh_config"),
+        _beside(path, file, "wheels"),
     )
 
 
-def _host(where: str, tree: Any) -> SshHost:
+def _host(place: yaml_file.Place, which: str, tree: Any) -> SshHost:
     fields = {"name": tree} if isinstance(tree, str) else tree
     if not isinstance(fields, dict) or set(fields) - HOST_FIELDS:
-        raise InvalidInput(f"{where}: write [USER@]HOST, or {{name: ..., workers: 2, python: ...}}")
+        raise InvalidInput(
+            f"{place()}: {which}: write [USER@]HOST, or {{name: ..., workers: 2, python: ...}}"
+        )
     name, workers, python = fields.get("name"), fields.get("workers", 1), fields.get("python")
     if not isinstance(name, str) or not _is_word(name):
-        raise InvalidInput(f"{where}: {name!r} is not the name of a host")
+        raise InvalidInput(f"{place('name')}: {which}: {name!r} is not the name of a host")
     if type(workers) is not int or not 1 <= workers <= MOST_WORKERS:
-        raise InvalidInput(f"{where}: workers must be 1 to {MOST_WORKERS}, not {workers!r}")
+        raise InvalidInput(
+            f"{place('workers')}: {which}: workers must be 1 to {MOST_WORKERS}, not {workers!r}"
+        )
     if python is not None and not (isinstance(python, str) and python.startswith("/")):
-        raise InvalidInput(f"{where}: python must be the path of a program, not {python!r}")
+        raise InvalidInput(
+            f"{place('python')}: {which}: python must be the path of a program, not {python!r}"
+        )
     role = fields.get("role", LOAD)
     if role not in ROLES:
-        raise InvalidInput(f"{where}: role must be one of {', '.join(ROLES)}, not {role!r}")
+        raise InvalidInput(
+            f"{place('role')}: {which}: role must be one of {', '.join(ROLES)}, not {role!r}"
+        )
     return SshHost(name, workers, python, role)
 
 
@@ -86,12 +101,12 @@ def _is_word(text: str) -> bool:
     return text != "" and text.isprintable() and " " not in text and not text.startswith("-")
 
 
-def _beside(path: Path, tree: dict[str, Any], name: str) -> Path | None:
+def _beside(path: Path, file: yaml_file.YamlFile, name: str) -> Path | None:
     """Return a path of the file, relative to the file."""
-    value = tree.get(name)
+    value = file.content.get(name)
     if value is None:
         return None
     found = path.parent / str(value)
     if not found.exists():
-        raise InvalidInput(f"--fleet {path}: {name}: {found} does not exist")
+        raise InvalidInput(f"{file.place(name)}: {name}: {found} does not exist")
     return found

@@ -14,12 +14,20 @@ _DOMAIN = "Default"  # Rally's
 
 def read_users(path: Path) -> tuple[Mapping[str, str], ...]:
     """Read the users of a file; InvalidInput names the mistake, never a password."""
-    users = yaml_file.read(path, is_secret=True)
+    file = yaml_file.read(path, is_secret=True)
+    users, keys = file.content, list[str]()
     for key in ("existing@openstack", "openstack", "users"):
-        users = users.get(key, users) if isinstance(users, dict) else users
+        if isinstance(users, dict) and key in users:
+            users = users[key]
+            keys.append(key)
     if not isinstance(users, list) or not users:
-        raise InvalidInput(f"{path}: has no list of users (users: [{{username: ..., ...}}])")
-    return tuple(_checked(user, f"{path}: user {number}") for number, user in enumerate(users, 1))
+        raise InvalidInput(
+            f"{file.place(*keys)}: has no list of users (users: [{{username: ..., ...}}])"
+        )
+    return tuple(
+        _checked(user, f"{file.place(*keys, index)}: user {index + 1}")
+        for index, user in enumerate(users)
+    )
 
 
 def _checked(entry: object, place: str) -> Mapping[str, str]:

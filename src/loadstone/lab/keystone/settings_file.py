@@ -3,35 +3,49 @@
 from pathlib import Path
 
 from loadstone.errors import InvalidInput
+from loadstone.lab.keystone import settings
 from loadstone.system import yaml_file
 
 Pairs = tuple[tuple[str, str], ...]
 
+_OF_A_HOST = ("release", "storage")  # folders and files, perhaps of another machine
+
 
 def read_file(path: Path) -> Pairs:
-    """Return KEY, VALUE pairs, to be followed by those of the command line."""
-    tree = yaml_file.read(path)
+    """Return KEY, VALUE pairs, to be followed by those of the command line.
+
+    Raises InvalidInput with the line of a setting that the lab does not have.
+    """
+    file = yaml_file.read(path)
+    tree = file.content
     if not isinstance(tree, dict):
-        raise InvalidInput(f"{path}: must be a mapping of settings, as `workers: 2`")
+        raise InvalidInput(f"{file.place()}: must be a mapping of settings, as `workers: 2`")
     conf = tree.pop("conf", None) or {}
     if not isinstance(conf, dict) or not all(isinstance(o, dict) for o in conf.values()):
         raise InvalidInput(
-            f"{path}: conf must be sections of options, as `token: {{expiration: 60}}`"
+            f"{file.place('conf')}: conf must be sections of options, as "
+            "`token: {expiration: 60}`"
         )
-    plain = tuple((str(key), _word(path, str(key), value)) for key, value in tree.items())
-    options = tuple(
-        (f"conf.{section}.{option}", _word(path, f"conf.{section}.{option}", value))
+    plain = [(file.place(key), str(key), value) for key, value in tree.items()]
+    options = [
+        (file.place("conf", section, option), f"conf.{section}.{option}", value)
         for section, chosen in conf.items()
         for option, value in chosen.items()
-    )
-    return plain + options
+    ]
+    return tuple((key, _word(place, key, value)) for place, key, value in (*plain, *options))
 
 
-def _word(path: Path, key: str, value: object) -> str:
+def _word(place: str, key: str, value: object) -> str:
     match value:
         case bool():  # before int, because bool is a subclass
-            return "true" if value else "false"
+            word = "true" if value else "false"
         case str() | int() | float():
-            return str(value)
+            word = str(value)
         case _:
-            raise InvalidInput(f"{path}: {key} must be one value, not {value!r}")
+            raise InvalidInput(f"{place}: {key} must be one value, not {value!r}")
+    try:
+        if key not in _OF_A_HOST:
+            settings.values([(key, word)])
+    except InvalidInput as wrong:
+        raise InvalidInput(f"{place}: {wrong}") from None
+    return word

@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -164,28 +165,35 @@ class _Labels(dict[str, str]):
 
 def read_queries(path: Path = QUERIES) -> tuple[Query, ...]:
     """Read a file of queries; InvalidInput names the entry and the field."""
-    tree = yaml_file.read(path)
-    if not isinstance(tree, list) or not tree:
-        raise InvalidInput(f"{path}: must be a list of queries, each with query, source, metric")
-    return tuple(_query(entry, f"{path}: entry {number}") for number, entry in enumerate(tree, 1))
+    file = yaml_file.read(path)
+    if not isinstance(file.content, list) or not file.content:
+        raise InvalidInput(
+            f"{file.place()}: must be a list of queries, each with query, source, metric"
+        )
+    return tuple(
+        _query(entry, partial(file.place, index), f"entry {index + 1}")
+        for index, entry in enumerate(file.content)
+    )
 
 
-def _query(entry: object, where: str) -> Query:
+def _query(entry: object, place: yaml_file.Place, name: str) -> Query:
     if not isinstance(entry, dict):
-        raise InvalidInput(f"{where}: must have query, source and metric, not {entry!r}")
+        raise InvalidInput(f"{place()}: {name}: must have query, source and metric, not {entry!r}")
     for key, value in entry.items():
         if key not in FIELDS:
-            raise InvalidInput(f"{where}: {key}: no such field; the fields are {', '.join(FIELDS)}")
+            raise InvalidInput(
+                f"{place(key)}: {name}: {key}: no such field; the fields are {', '.join(FIELDS)}"
+            )
         if not isinstance(value, str) or not value:
-            raise InvalidInput(f"{where}: {key} must be a text, not {value!r}")
+            raise InvalidInput(f"{place(key)}: {name}: {key} must be a text, not {value!r}")
     for key in FIELDS[:3]:
         if key not in entry:
-            raise InvalidInput(f"{where}: {key} is missing")
+            raise InvalidInput(f"{place()}: {name}: {key} is missing")
     try:
         entry["source"].format_map(_Labels())
     except (ValueError, IndexError, AttributeError, KeyError):
         raise InvalidInput(
-            f"{where}: source {entry['source']!r} must be a text with label names in braces, such "
-            "as machine@{instance}"
+            f"{place('source')}: {name}: source {entry['source']!r} must be a text with label "
+            "names in braces, such as machine@{instance}"
         ) from None
     return Query(**entry)
