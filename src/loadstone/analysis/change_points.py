@@ -15,8 +15,8 @@ from itertools import pairwise
 from math import exp, log, sqrt
 
 import numpy as np
-import numpy.typing as npt
 
+from loadstone.analysis.arrays import Floats, Ints
 from loadstone.analysis.interval import student_t
 
 ALPHA = 0.05  # probability of any change point in a series without changes
@@ -27,9 +27,6 @@ PERMUTATIONS = 499
 SHORTEST = 2  # values of a segment: a single value is an outlier, not a level
 ROUNDING = 1e-12  # share of the squared deviation that is rounding error
 SEED = 20261122
-
-Column = npt.NDArray[np.float64]
-Positions = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +59,7 @@ def change_points(values: Sequence[float]) -> tuple[ChangePoint, ...]:
     )
 
 
-def _splits(logs: Column, offset: int, random: np.random.Generator) -> Iterator[tuple[int, float]]:
+def _splits(logs: Floats, offset: int, random: np.random.Generator) -> Iterator[tuple[int, float]]:
     """Yield the positions at which a segment is split, with the p-value of the split."""
     if len(logs) < FEWEST_VALUES or np.ptp(logs) == 0:
         return
@@ -77,7 +74,7 @@ def _splits(logs: Column, offset: int, random: np.random.Generator) -> Iterator[
         yield from _splits(logs[start:end], offset + start, random)
 
 
-def _best_split(logs: Column) -> tuple[float, tuple[int, ...]]:
+def _best_split(logs: Floats) -> tuple[float, tuple[int, ...]]:
     """Return the largest F of a split into two or three segments, and its positions."""
     centred = logs - logs.mean()
     total = float(np.sum(centred**2))
@@ -98,7 +95,7 @@ def _best_split(logs: Column) -> tuple[float, tuple[int, ...]]:
 
 
 @lru_cache(maxsize=8)
-def _every_split(length: int) -> tuple[Positions, Positions]:
+def _every_split(length: int) -> tuple[Ints, Ints]:
     """Return the bounds of segments for each split into two and into three, a column per split."""
     one = np.arange(SHORTEST, length - SHORTEST + 1)
     first, second = np.triu_indices(length - SHORTEST + 1, k=SHORTEST)
@@ -107,12 +104,12 @@ def _every_split(length: int) -> tuple[Positions, Positions]:
     return _bounded(length, one), _bounded(length, *both)
 
 
-def _bounded(length: int, *places: Positions) -> Positions:
+def _bounded(length: int, *places: Ints) -> Ints:
     start = np.zeros_like(places[0])
     return np.stack([start, *places, np.full_like(start, length)])
 
 
-def _change(index: int, p: float, before: Column, after: Column) -> ChangePoint:
+def _change(index: int, p: float, before: Floats, after: Floats) -> ChangePoint:
     difference = float(after.mean() - before.mean())
     if np.ptp(before) == 0 and np.ptp(after) == 0:
         ratio = exp(difference)
@@ -122,7 +119,7 @@ def _change(index: int, p: float, before: Column, after: Column) -> ChangePoint:
     return ChangePoint(index, exp(difference), low, high, p)
 
 
-def _welch(before: Column, after: Column) -> float:
+def _welch(before: Floats, after: Floats) -> float:
     """Return half the 95 % interval of the difference of two means, of any variances."""
     terms = [(float(one.var(ddof=1)) / len(one), len(one) - 1) for one in (before, after)]
     variance = sum(square for square, _ in terms)

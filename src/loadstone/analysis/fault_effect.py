@@ -12,6 +12,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from loadstone.analysis.arrays import Bools, Floats
 from loadstone.analysis.fault import (
     FIGURES,
     ErrorKind,
@@ -25,9 +26,6 @@ from loadstone.analysis.interval import Interval, of_values
 from loadstone.analysis.iterations import Iterations
 from loadstone.analysis.stats import in_words
 from loadstone.engine.outcome import Outcome
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 LEAST_BASELINE = 20  # iterations before the fault; fewer do not define a baseline
 UNAVAILABLE_SHARE = 0.5  # the service is unavailable where more than this share of requests fails

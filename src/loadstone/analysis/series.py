@@ -3,12 +3,10 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from loadstone.analysis.arrays import Bools, Floats
 from loadstone.analysis.iterations import iterations
 from loadstone.engine.samples import Samples
-
-Column = NDArray[np.float64]
 
 # With fewer values in a bin, a percentile depends on single requests.
 LEAST_PER_BIN = 8
@@ -19,9 +17,9 @@ NICE_S = (0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0)
 class Points:
     """One point per iteration that ended, in the order of their due times, shape (n,) each."""
 
-    due_s: Column
-    latency_ms: Column
-    is_ok: NDArray[np.bool_]
+    due_s: Floats
+    latency_ms: Floats
+    is_ok: Bools
 
     def __len__(self) -> int:
         return len(self.due_s)
@@ -31,8 +29,8 @@ class Points:
 class Bins:
     """Latency of the successful iterations by interval of due time."""
 
-    middle_s: Column
-    p50_ms: Column
+    middle_s: Floats
+    p50_ms: Floats
     width_s: float
 
 
@@ -79,7 +77,7 @@ def bins(every: Points, most: int) -> Bins:
     )
 
 
-def shares(every: Points) -> tuple[Column, Column]:
+def shares(every: Points) -> tuple[Floats, Floats]:
     """Return latencies in ms, and the percentage of iterations that succeeded within each."""
     if not every.is_ok.any():
         return np.empty(0), np.empty(0)

@@ -13,6 +13,7 @@ from typing import assert_never
 
 import numpy as np
 
+from loadstone.analysis.arrays import Bools, Floats
 from loadstone.analysis.criteria import (
     Criterion,
     FailureRate,
@@ -27,7 +28,7 @@ from loadstone.analysis.criteria import (
     PerformanceDegradation,
     SlaRule,
 )
-from loadstone.analysis.sums import Bools, Floats, Sums, WorkloadIterations, outlier_rows
+from loadstone.analysis.sums import Sums, WorkloadIterations, outlier_rows
 
 TICK_S = 1e-9  # the shortest duration; a ratio to 0 is meaningless (Rally raises an error)
 TENS_MS = 10.0  # from here on, whole milliseconds are two digits or more

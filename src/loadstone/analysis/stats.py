@@ -7,6 +7,7 @@ from http import HTTPStatus
 import numpy as np
 from numpy.typing import NDArray
 
+from loadstone.analysis.arrays import Bools, Floats, Ints
 from loadstone.analysis.criteria import Criterion, Outliers
 from loadstone.analysis.iterations import Iterations, iterations
 from loadstone.analysis.model import TICK_S, Durations, Failure, Stats, Ticks
@@ -15,9 +16,6 @@ from loadstone.engine import parquet
 from loadstone.engine.callables.model import ITERATION, PAUSE
 from loadstone.engine.parquet import SampleFile
 from loadstone.engine.samples import Outcome, Samples
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 # Up to so many rows are read at once, for exact percentiles: 76 MB of samples, about 300 MB in all.
 EXACT_ROWS = 2_000_000
@@ -149,7 +147,7 @@ class EndedIterations:
     duration_s: Floats
     service_s: Floats
     idle_s: Floats  # pauses, in none of the above
-    failed: NDArray[np.bool_]
+    failed: Bools
     cut_off: int
 
     def places(self, samples: Samples, actions: Sequence[int]) -> tuple[Ints, Ints]:
@@ -218,7 +216,7 @@ class ActionTimes:
     name: str
     seconds: Floats
     count: Floats  # occurrences per iteration
-    failed: NDArray[np.bool_]
+    failed: Bools
 
 
 def action_times(
@@ -433,7 +431,7 @@ class Aggregator:
         self.cut_off += over.cut_off
         self.longest_s = max(self.longest_s, float(over.duration_s.max(initial=0.0)))
 
-    def _add_action(self, one: ActionTimes, good: NDArray[np.bool_]) -> None:
+    def _add_action(self, one: ActionTimes, good: Bools) -> None:
         there = one.count > 0
         if not there.any():
             return

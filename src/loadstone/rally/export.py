@@ -5,7 +5,7 @@ computed as Rally does: with failed iterations, and times rounded to millisecond
 """
 
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -14,16 +14,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from loadstone.analysis.model import Failure, Trial
+from loadstone.analysis.model import Failure
 from loadstone.analysis.stats import ActionTimes, EndedIterations, action_times, ended
 from loadstone.engine.callables.model import ITERATION, IterationOutput
 from loadstone.engine.samples import Outcome, Samples
 from loadstone.errors import EnvironmentUnusable
 from loadstone.report.hooks import charts, hooks
+from loadstone.report.sections.charts import SamplesOf
 from loadstone.result.model import Measurement, Run
 from loadstone.result.task_workload import TaskWorkload
 
-SamplesOf = Callable[[Trial], Samples]
 FORMAT, RALLY = "1.2", "5.1.1"  # the version whose format this is
 MOST_CAUSES = 3  # of an iteration whose cause is not known
 OUTSIDE = "keystoneauth."  # requests that Rally counts towards no action

@@ -14,9 +14,9 @@ from itertools import groupby
 from statistics import NormalDist
 
 import numpy as np
-from numpy.typing import NDArray
 
 from loadstone.analysis import student
+from loadstone.analysis.arrays import Floats
 from loadstone.analysis.interval import CONFIDENCE, student_t
 from loadstone.analysis.model import Cause, Trial
 from loadstone.search.blocks import (
@@ -30,8 +30,6 @@ from loadstone.search.blocks import (
 )
 from loadstone.search.model import Capacity, CapacityKind
 from loadstone.search.pool import LAG_S
-
-Floats = NDArray[np.float64]
 
 MISFIT = "these trials do not fit one capacity"
 LEAST_BLOCKS = 12  # three coefficients, and enough residuals to estimate their noise

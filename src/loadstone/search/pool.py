@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from loadstone.analysis.arrays import Bools
 from loadstone.analysis.interval import student_t
 from loadstone.analysis.model import TICK_S, Ticks
 
@@ -83,7 +84,7 @@ def in_blocks(counts: Counts, seconds: float) -> Counts:
     return np.asarray(whole.reshape(-1, width).sum(axis=1) / seconds)
 
 
-def runs(flags: NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
+def runs(flags: Bools) -> Iterator[tuple[int, int]]:
     """Yield the first and the end index of each run of True."""
     edges = np.flatnonzero(np.diff(flags, prepend=False, append=False)).tolist()
     return zip(edges[::2], edges[1::2], strict=True)

@@ -15,13 +15,11 @@ from itertools import pairwise
 from statistics import NormalDist
 
 import numpy as np
-from numpy.typing import NDArray
 
 from loadstone.analysis import student
+from loadstone.analysis.arrays import Floats
 from loadstone.analysis.interval import CONFIDENCE
 from loadstone.search.blocks import BLOCK_S, Block, dispersion
-
-Floats = NDArray[np.float64]
 
 MOST_POINTS = 64  # neighbouring seconds are averaged: the time to compute grows with the cube
 LEAST_POINTS = 8
