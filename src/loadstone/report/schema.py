@@ -134,6 +134,9 @@ class HealthData(_Part):
     ceiling: str | None = Field(description="why the limit on the load set the rate")
     tls_resumption: bool | None = Field(description="`null` over http")
     cpu_share: Number
+    core_wait_seconds: Number = Field(
+        description="its threads were ready to run, and other programs had the cores"
+    )
     valid: bool
     reasons: list[str]
     parts: list[PartHealth] = Field(description="of a fleet, each host")

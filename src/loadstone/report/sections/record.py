@@ -172,6 +172,7 @@ def _health(health: Health | None) -> dict[str, Any] | None:
         "ceiling": health.ceiling or None,
         "tls_resumption": health.tls_resumption,
         "cpu_share": finite(health.cpu_share),
+        "core_wait_seconds": finite(health.runqueue_wait_s),
         "valid": health.is_valid,
         "reasons": list(health.limits),
         "parts": [asdict(part) for part in health.parts],
