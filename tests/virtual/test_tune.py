@@ -148,6 +148,9 @@ def test_a_tuning_that_was_interrupted_goes_on_where_it_ended(
     page = loadstone("tune", f"--resume={tuning_id}", "--html=-", lab=lab)
     assert page.stdout.lower().startswith("<!doctype html>")
     assert page.stdout.endswith("</html>\n")  # and no table
+    written = loadstone("tune", f"--resume={tuning_id}", "--html=tuned.html", lab=lab)
+    [line] = [one for one in written.stdout.splitlines() if one.lstrip().startswith("page")]
+    assert line.split() == ["page", "tuned.html"]
     results.write_bytes(kept)
     path.with_name("result.json").unlink()
     replayed = loadstone("tune", f"--resume={tuning_id}", "--json=-", lab=lab)

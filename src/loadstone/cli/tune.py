@@ -1,6 +1,7 @@
 """`loadstone tune`: which settings lift it?"""
 
 import os
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TextIO, TypedDict, Unpack
 
@@ -425,6 +426,7 @@ def _show(report: "Report", options: TuneOptions) -> int:
         from loadstone.report import html
 
         write(html.render(report), page)
+        report = replace(report, page=page.name)  # and no command that would write it
     if is_free and is_stdout_free(page):
         print_report(report)
     return report.exit_code
