@@ -9,7 +9,12 @@ import pytest
 from binomial import most_failures
 
 from loadstone.errors import EnvironmentUnusable
-from loadstone.tune.budget import ComparisonDurations, least_s
+from loadstone.tune.budget import (
+    FEWEST_ABLATION,
+    ComparisonDurations,
+    ablation_pairs,
+    least_s,
+)
 from loadstone.tune.model import Comparison, ComparisonOutcome, Terms, Tuned, TuningPhase
 from loadstone.tune.space import ChangeEffort, Pairs, Setting, SettingKind, Space
 from loadstone.tune.tuning import tune
@@ -71,6 +76,25 @@ def test_a_setting_that_carries_nothing_is_dropped_and_the_rest_is_proven_again(
     if found.proof is not None and len(found.proof.changes) > 1:
         assert found.stated is found.proof_again
         assert {one.change: one.carries for one in found.ablation}[FIRST]
+
+
+def test_a_setting_that_brings_nothing_is_seldom_proven() -> None:
+    """Two combinations look the same but for noise; the one with fewer changes is proven."""
+    truth, tried = Truth({FIRST: 0.2}), (((FIRST,), "test"), ((FIRST, SECOND), "test"))
+    proven = []
+    for seed in range(20):
+        measure = machine(truth, seed).measure
+        found = tune(space_of(2, levels=2), HOUR, tried, measure, lambda _: None)
+        proven.append(found.proof.changes if found.proof else ())
+    assert proven.count((FIRST,)) >= 20 - most_failures(20, 0.05)
+
+
+def test_an_ablation_takes_the_time_of_the_second_proof_if_half_is_too_little() -> None:
+    costs = ComparisonDurations(HOUR)
+    needed_s = 5 * costs.of(FEWEST_ABLATION)
+    assert ablation_pairs(costs, 4 * needed_s, 5) > FEWEST_ABLATION
+    assert ablation_pairs(costs, needed_s + 1, 5) == FEWEST_ABLATION
+    assert ablation_pairs(costs, 0.9 * needed_s, 5) < FEWEST_ABLATION
 
 
 def test_settings_that_act_together_are_stated_together() -> None:

@@ -118,6 +118,18 @@ def _race_s(costs: ComparisonDurations, count: int) -> float:
     return total
 
 
+def ablation_pairs(costs: ComparisonDurations, seconds: float, settings: int) -> int:
+    """Return the pairs of each setting's ablation; fewer than FEWEST_ABLATION if there is no time.
+
+    Half of the seconds are for the second proof. If the other half is too short for the fewest
+    pairs, the ablation gets what these take: to know what carries a gain says more than a proof of
+    the rest.
+    """
+    within = costs.pairs_in(ABLATION_SHARE * seconds / settings)
+    fewest = min(costs.pairs_in(seconds / settings), FEWEST_ABLATION)
+    return min(max(within, fewest), MOST_PROOF)
+
+
 def proof_pairs(
     costs: ComparisonDurations, seconds: float, seen: GainEvidence, alpha: float
 ) -> int:

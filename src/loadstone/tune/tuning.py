@@ -41,6 +41,7 @@ ALPHA = 0.05  # chance that a stated interval misses the true gain
 # error rate (Bonferroni), so that both intervals hold with 95 %.
 PROOF_ALPHA = ALPHA / 2
 DROP_ALPHA = 0.2  # of the interval by which a race drops a combination: 90 % one-sided
+NESTED = 1.64  # standard errors by which more settings must look better: one-sided, at 5 %
 IMPOSSIBLE = "without it, the lab does not accept the rest"
 
 
@@ -241,8 +242,7 @@ class _Tuning:
 
     def _ablation(self, winner: Pairs) -> tuple[Share, ...]:
         """Put back each changed setting alone; empty if there is no time for all of them."""
-        each_s = budget.ABLATION_SHARE * self._proof_s / len(winner)
-        pairs = min(self.costs.pairs_in(each_s), budget.MOST_PROOF)
+        pairs = budget.ablation_pairs(self.costs, self._proof_s, len(winner))
         if pairs < budget.FEWEST_ABLATION:
             self.cut_short.append("the ablation")
             return ()
@@ -352,16 +352,19 @@ def _plainest(racers: Sequence[_Racer]) -> _Racer | None:
     """Return the combination with the fewest changes that looks as good as the best.
 
     As good is within one standard error of the difference (after Breiman et al., "Classification
-    and Regression Trees", 1984): a setting more that brings no more is advice that nobody needs.
+    and Regression Trees", 1984), and within NESTED of them for a part of the best: settings that
+    are not shown to bring more are advice that nobody needs.
     """
     best = _best(racers)
     if best is None:
         return None
-    near = [one for one in racers if one is best or _is_near(one.evidence, best.evidence)]
+    near = [one for one in racers if one is best or _is_near(one, best)]
     return min(near, key=lambda one: (len(one.proposal.changes), -_seen(one)))
 
 
-def _is_near(one: GainEvidence | None, best: GainEvidence | None) -> bool:
-    if one is None or best is None:
+def _is_near(one: _Racer, best: _Racer) -> bool:
+    if one.evidence is None or best.evidence is None:
         return False
-    return one.mean > 0 and best.mean - one.mean <= hypot(one.error, best.error)
+    is_part = set(one.proposal.changes) < set(best.proposal.changes)
+    error = (NESTED if is_part else 1.0) * hypot(one.evidence.error, best.evidence.error)
+    return one.evidence.mean > 0 and best.evidence.mean - one.evidence.mean <= error

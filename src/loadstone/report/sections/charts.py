@@ -5,6 +5,7 @@ from contextlib import suppress
 from typing import Literal
 
 from loadstone.analysis import series
+from loadstone.analysis.arrays import Floats
 from loadstone.analysis.model import TICK_S, Trial, TrialState
 from loadstone.diagnosis.resources import Timeline
 from loadstone.engine.samples import Samples
@@ -332,5 +333,5 @@ def _ends(values: list[float]) -> tuple[float, ...]:
     return (min(values) * 0.96, max(values) * 1.02) if values else ()
 
 
-def _pairs(x: series.Column, y: series.Column) -> tuple[Xy, ...]:
+def _pairs(x: Floats, y: Floats) -> tuple[Xy, ...]:
     return tuple(zip(x.round(3).tolist(), y.round(3).tolist(), strict=True))
