@@ -1,12 +1,16 @@
 """Settings that `lab up` and `loadstone demo` request of a deployment that exists."""
 
+from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from loadstone.engine.fleet.remote import RemoteAnswer
 from loadstone.errors import EnvironmentUnusable, InvalidInput
-from loadstone.lab import deployment, processes, state
+from loadstone.lab import deployment, lab_host, processes, remote_lab, state
 from loadstone.lab.keystone import settings
 from loadstone.lab.keystone.settings import LabSettings
 from loadstone.lab.state import DeploymentPhase, DeploymentState
@@ -206,3 +210,49 @@ def test_the_demo_starts_its_lab_again(demo: Path) -> None:
     state.write(demo, DeploymentState("demo", "r", DeploymentPhase.STOPPED, "", known))
     with own_lab(OwnLab("demo", LabSettings()), print) as lab:
         assert lab.folder == demo
+
+
+@pytest.mark.parametrize(
+    ("known", "pairs", "workers", "address"),
+    [
+        ((("workers", "7"), ("address", "10.0.0.5")), (), 7, "10.0.0.5"),
+        ((("workers", "7"),), (), 7, "10.0.0.9"),
+        ((("workers", "7"), ("address", "10.0.0.5")), (("workers", "2"),), 2, "10.0.0.9"),
+        ((), (("workers", "2"), ("address", "10.0.0.7")), 2, "10.0.0.7"),
+    ],
+)
+def test_a_lab_on_a_host_of_a_fleet_starts_again_as_it_was(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    known: lab_host.Pairs,
+    pairs: lab_host.Pairs,
+    workers: int,
+    address: str,
+) -> None:
+    monkeypatch.setenv("LOADSTONE_HOME", str(tmp_path))
+    if known:
+        stopped = DeploymentState("far", "r", DeploymentPhase.STOPPED, "", known)
+        state.write(deployment.folder_of("far"), stopped)
+    started: list[LabSettings] = []
+    monkeypatch.setattr(deployment, "up", lambda _, chosen, *__, **___: started.append(chosen))
+    monkeypatch.setattr(remote_lab, "POLL_S", 0.01)
+    host = lab_host.LabHost("client", "none")
+
+    class Member:
+        """Answers at once, where a worker of a fleet would answer later."""
+
+        def __getattr__(self, name: str) -> Callable[..., RemoteAnswer]:
+            def call(*arguments: Any, **named: Any) -> RemoteAnswer:
+                answer: Future[Any] = Future()
+                answer.set_result(getattr(host, name)(*arguments, **named))
+                return answer
+
+            return call
+
+    facts = lab_host.LabHostFacts("far", 1, "1", "", ())
+    there = remote_lab.ConnectedHost("far", "10.0.0.9", Member(), facts)
+    try:
+        there.up("far", pairs, print, owned=False, purged=False)
+    finally:
+        host.release()
+    assert [(one.workers, one.address) for one in started] == [(workers, address)]

@@ -74,17 +74,22 @@ def _kept_if_begun(folder: Path) -> Iterator[None]:
         raise
 
 
-def requested(name: str, pairs: Iterable[tuple[str, str]]) -> LabSettings:
+def requested(
+    name: str, pairs: Iterable[tuple[str, str]], usual: Iterable[tuple[str, str]] = ()
+) -> LabSettings:
     """Return the settings of a start; those not given are the ones of a running deployment.
 
-    Without any, a stopped deployment starts again as it was.
+    Without any, a stopped deployment starts again as it was. Settings that neither has are the
+    `usual` ones.
     """
     given = tuple(pairs)
     before = state.read(folder_of(name))
     running = before if before and Deployment(folder_of(name), before).is_running else None
     present = before.settings if before is not None and (running or not given) else ()
+    known = {key for key, _ in (*present, *given)}
+    also = (pair for pair in usual if pair[0] not in known)
     try:
-        return _requested(running, present, given)
+        return _requested(running, present, (*given, *also))
     except InvalidInput as wrong:
         if given or not present:
             raise

@@ -119,10 +119,16 @@ class LabHost:
             socket.gethostname(), os.getpid(), version(), network(), machine.facts()
         )
 
-    def start(self, name: str, pairs: Pairs, *, owned: bool, purged: bool) -> None:
-        """Begin to start a deployment; `purged`: remove an earlier one first."""
+    def start(
+        self, name: str, pairs: Pairs, *, owned: bool, purged: bool, usual: Pairs = ()
+    ) -> None:
+        """Begin to start a deployment; `purged`: remove an earlier one first.
+
+        `usual`: settings of one that neither has them nor is given them.
+        """
         self.renew()
-        self._job = _Job(partial(self._start, name, pairs, owned=owned, purged=purged))
+        start = partial(self._start, name, pairs, usual, owned=owned, purged=purged)
+        self._job = _Job(start)
 
     def end(self, name: str, *, purge: bool) -> None:
         """Begin to end a deployment."""
@@ -206,10 +212,12 @@ class LabHost:
                 self._end(self._owned, purge=True)
             _release(self)
 
-    def _start(self, name: str, pairs: Pairs, say: Say, *, owned: bool, purged: bool) -> None:
+    def _start(
+        self, name: str, pairs: Pairs, usual: Pairs, say: Say, *, owned: bool, purged: bool
+    ) -> None:
         if purged and deployment.is_here(name):
             deployment.down(name, purge=True)
-        chosen = deployment.requested(name, pairs)
+        chosen = deployment.requested(name, pairs, usual)
         if owned:
             self._owned = name
         deployment.up(name, chosen, say, owned=owned)

@@ -88,9 +88,8 @@ class ConnectedHost:
 
     def up(self, name: str, pairs: Pairs, say: Say, *, owned: bool, purged: bool) -> None:
         """Start a deployment that the other hosts of the fleet can reach."""
-        settings = dict(pairs)
-        settings.setdefault("address", self.address)
-        self.carry_out(say, "start", name, tuple(settings.items()), owned=owned, purged=purged)
+        usual = (("address", self.address),)
+        self.carry_out(say, "start", name, pairs, owned=owned, purged=purged, usual=usual)
 
     def down(self, name: str, say: Say, *, purge: bool) -> None:
         """End a deployment."""
