@@ -95,6 +95,14 @@ def test_what_a_hook_cannot_do_is_refused_before_the_load(sentence, words):
         FaultRunner(None, None, "run").require_possible((), (hook,), None)
 
 
+def test_a_lab_on_another_host_is_named_and_the_way_to_break_it():
+    there = (("lab", "far"), ("lab host", "host-2"))
+    runner = FaultRunner(SimpleNamespace(lab=None, facts=there), None, "run")
+    planned = (Planned(read("kill keystone service"), 1.0),)
+    with pytest.raises(InvalidInput, match=r"of this machine, .* far is on host-2; .*--faults"):
+        runner.require_possible(planned, (), None)
+
+
 def of_commands(actions, clock=SYSTEM):
     """Return an injector that runs these commands."""
     place = Endpoint.parse("http://127.0.0.1:9")

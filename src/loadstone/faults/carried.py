@@ -17,6 +17,7 @@ from loadstone.faults.model import FaultCommands, FaultRecord, Planned
 from loadstone.faults.observer import FaultListener, Faults, Injector
 from loadstone.faults.sentence import Fault, Verb, read
 from loadstone.plan.hooks import FaultInjection, Hook
+from loadstone.result.model import LAB, LAB_HOST
 from loadstone.system.clock import SYSTEM, Clock
 from loadstone.system.say import Say
 from loadstone.target.target import Target
@@ -111,6 +112,12 @@ class FaultRunner:
     def _lab(self, fault: Fault | None) -> Path:
         if self.target.lab is None:
             what = "" if fault is None else f" {fault.sentence!r}"
+            facts = dict(self.target.facts)
+            if LAB_HOST in facts:
+                raise InvalidInput(
+                    f"fault{what}: is carried out on labs of this machine, and lab {facts[LAB]} is "
+                    f"on {facts[LAB_HOST]}; give the commands of a file: --faults FILE"
+                )
             raise InvalidInput(
                 f"fault{what}: is carried out on a lab, chosen with --lab NAME, or by the commands "
                 "of a file: --faults FILE"
