@@ -4,6 +4,7 @@ import os
 import resource
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,16 +15,18 @@ from loadstone.faults.inject import BUSY_LOOP, LabInjector, core_shares
 from loadstone.faults.journal import FaultTarget, UndoJournal
 from loadstone.faults.sentence import read
 from loadstone.lab import processes, state
+from loadstone.lab.keystone import settings
 from loadstone.lab.keystone.settings import LabSettings, TokenProvider
-from loadstone.lab.state import DeploymentPhase, DeploymentState
+from loadstone.lab.processes import Process
+from loadstone.lab.state import DeploymentPhase, DeploymentState, Record
 
 ROTATE = read("rotate fernet keys for 0.1 seconds")
 
 
 def lab(folder: Path, token: TokenProvider = TokenProvider.FERNET) -> LabInjector:
-    settings = replace(LabSettings(), token=token).pairs()
+    pairs = replace(LabSettings(), token=token).pairs()
     boot = processes.boot_id()
-    state.write(folder, DeploymentState("c", "r", DeploymentPhase.RUNNING, boot, settings))
+    state.write(folder, DeploymentState("c", "r", DeploymentPhase.RUNNING, boot, pairs))
     (folder / "keys" / "fernet").mkdir(parents=True)
     return LabInjector(folder, UndoJournal(folder / "journal.json", FaultTarget(folder)))
 
@@ -64,3 +67,22 @@ def test_a_fault_that_fails_with_the_disk_is_recorded_with_its_reason(tmp_path: 
     injector = lab(tmp_path / "lab")
     os.rmdir(injector.folder / "keys" / "fernet")
     assert "No such file" in injector.inject(ROTATE).failure
+
+
+def running(folder: Path, pairs: Sequence[tuple[str, str]], *part_names: str) -> LabInjector:
+    records = tuple(Record(name, Process(1, 1), 15, ()) for name in part_names)
+    boot, chosen = processes.boot_id(), settings.read(pairs).pairs()
+    known = DeploymentState("c", "r", DeploymentPhase.RUNNING, boot, chosen, records=records)
+    state.write(folder, known)
+    return LabInjector(folder, UndoJournal(folder / "journal.json", FaultTarget(folder)))
+
+
+def test_haproxy_before_a_provider_is_not_reloaded(tmp_path: Path) -> None:
+    fault = read("reload haproxy")
+    before_hydra = running(tmp_path / "hydra", [("service", "hydra")], "hydra", "haproxy")
+    with pytest.raises(InvalidInput, match=r"before an OpenID provider .*; restart it"):
+        before_hydra.check(fault)
+    before_hydra.check(read("restart haproxy service"))
+    with pytest.raises(InvalidInput, match=r"has no haproxy; its parts are keycloak"):
+        running(tmp_path / "keycloak", [("service", "keycloak")], "keycloak").check(fault)
+    running(tmp_path / "nodes", [("nodes", "2")], "uwsgi-1", "uwsgi-2", "haproxy").check(fault)

@@ -36,11 +36,17 @@ def has_balancer(folder: Path) -> bool:
 
 def missing(folder: Path) -> str:
     """Return why haproxy cannot be controlled, and what to do; empty if it can."""
-    found = [one for one in parts.read_state(folder).records if one.part == "haproxy"]
+    known = parts.read_state(folder)
+    found = [one for one in known.records if one.part == "haproxy"]
     if not found:
         return (
             f"lab {folder.name} has no haproxy; make one with several nodes: "
             "loadstone lab up NAME --with nodes=2"
+        )
+    if Deployment(folder, known).is_provider:
+        return (
+            f"haproxy of lab {folder.name} stands before one provider, with no nodes to choose "
+            "from; a lab of Keystone with nodes=2 has them"
         )
     if not found[0].statistics:
         return (

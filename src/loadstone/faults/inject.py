@@ -25,6 +25,7 @@ from loadstone.faults.sentence import KEYSTONE, ROLLING, Fault, Verb
 from loadstone.faults.undo import FAULT, undo_steps
 from loadstone.lab import composition, processes, state
 from loadstone.lab.keystone import manage, settings
+from loadstone.lab.keystone.deployment import Deployment
 from loadstone.lab.keystone.settings import TokenProvider
 from loadstone.lab.ports import HOST, choose, is_free
 from loadstone.lab.processes import Command
@@ -125,6 +126,8 @@ class LabInjector:
                 raise InvalidInput(
                     f"fault {fault.sentence!r}: only haproxy can be reloaded; restart is for all"
                 )
+            case Verb.RELOAD:
+                _require_reload(self.folder, fault, self.random)
             case (
                 Verb.TAKE_OUT | Verb.DISCONNECT | Verb.DELAY | Verb.LOSE
                 | Verb.ROLL | Verb.CONFIGURE | Verb.UPGRADE
@@ -517,6 +520,17 @@ def _require_flush(folder: Path, fault: Fault) -> None:
         raise InvalidInput(
             f"fault {fault.sentence!r}: lab {folder.name} keeps no tokens in its database; it "
             "needs --with token=uuid --with release=13.0.2"
+        )
+
+
+def _require_reload(folder: Path, fault: Fault, random: Random) -> None:
+    """Raise InvalidInput for a lab without haproxy, and for the one before Hydra."""
+    known = parts.read_state(folder)
+    parts.hit(fault, known, random)
+    if Deployment(folder, known).is_provider:
+        raise InvalidInput(
+            f"fault {fault.sentence!r}: haproxy of lab {folder.name} stands before an OpenID "
+            "provider and cannot be reloaded; restart it"
         )
 
 
