@@ -9,14 +9,18 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from scripted import Scripted, simulated
 
+from loadstone.analysis.fault import Injection
+from loadstone.analysis.fault_effect import effect
 from loadstone.errors import InvalidInput
-from loadstone.faults.inject import BUSY_LOOP, LabInjector, core_shares
+from loadstone.faults.inject import BUSY_LOOP, LabInjector, LoadInjector, core_shares
 from loadstone.faults.journal import FaultTarget, UndoJournal
 from loadstone.faults.sentence import read
 from loadstone.lab import processes, state
 from loadstone.lab.keystone import settings
 from loadstone.lab.keystone.settings import LabSettings, TokenProvider
+from loadstone.lab.parts import uwsgi
 from loadstone.lab.processes import Process
 from loadstone.lab.state import DeploymentPhase, DeploymentState, Record
 
@@ -86,3 +90,32 @@ def test_haproxy_before_a_provider_is_not_reloaded(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=r"has no haproxy; its parts are keycloak"):
         running(tmp_path / "keycloak", [("service", "keycloak")], "keycloak").check(fault)
     running(tmp_path / "nodes", [("nodes", "2")], "uwsgi-1", "uwsgi-2", "haproxy").check(fault)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "bound"),
+    [
+        ([], "uWSGI has a listen queue of 1,024, no harakiri"),
+        ([("listen", "100"), ("nodes", "2")], "uWSGI has a listen queue of 100 on each of 2 nodes"),
+        ([("web", "apache")], "apache has a listen queue of 511."),
+        ([("web", "gunicorn")], "gunicorn has a listen queue of 2,048."),
+        ([("web", "granian")], "granian has a listen queue of 1,024."),
+        ([("web", "single")], "single has a listen queue of 5."),
+        ([("implementation", "rust")], ""),
+        ([("service", "keycloak")], ""),
+        ([("service", "hydra")], ""),
+    ],
+)
+def test_an_overload_names_the_queue_of_the_lab_s_web_server(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    pairs: Sequence[tuple[str, str]],
+    bound: str,
+| None,
+) -> None:
+    monkeypatch.setattr(uwsgi, "backlog", lambda wanted=uwsgi.BACKLOG: wanted)
+    folder = running(tmp_path, pairs).folder
+    seen = effect(simulated(Scripted("dark", 10.0, 1.0), 0), Injection("overload", 10.0, 11.0))
+    found = LoadInjector(folder=folder).findings(read("overload 2x for 60 seconds"), seen)
+    assert bool(found) == bool(bound)
+    assert all(bound in one.sentence for one in found)

@@ -80,7 +80,7 @@ class LoadInjector:
 
     def findings(self, fault: Fault, effect: FaultEffect) -> tuple[Finding, ...]:
         """Say which queues of a lab an overload fills."""
-        return () if self.folder is None else (queues.finding(self.folder, fault, effect),)
+        return () if self.folder is None else queues.findings(self.folder, fault, effect)
 
     def settle(self) -> None:
         """Return at once: nothing was broken."""

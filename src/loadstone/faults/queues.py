@@ -8,18 +8,31 @@ from loadstone.diagnosis.finding import Confidence, Evidence, Finding
 from loadstone.faults import parts
 from loadstone.faults.sentence import Fault
 from loadstone.lab.keystone import settings
+from loadstone.lab.keystone.deployment import Deployment
 from loadstone.lab.keystone.settings import LabSettings
 from loadstone.lab.keystone.web import Web
 from loadstone.lab.parts import uwsgi
 
 ID = "overload-queues"
 UWSGI = (Web.UWSGI, Web.NGINX_UWSGI)
+# Defaults of the others, which the lab does not change.
+_QUEUES = {Web.APACHE: 511, Web.GUNICORN: 2048, Web.GRANIAN: 1024, Web.SINGLE: 5}
 _TIMEOUT = re.compile(r"^\s*timeout\s+(\w+)\s+(\S+)", re.MULTILINE)
 
 
-def finding(folder: Path, fault: Fault, effect: FaultEffect) -> Finding:
-    """Describe how an overload reached clients, and which queues and time-outs decide that."""
-    chosen = settings.started(parts.read_state(folder))
+def findings(folder: Path, fault: Fault, effect: FaultEffect) -> tuple[Finding, ...]:
+    """Describe how an overload reached clients, and which queues and time-outs decide that.
+
+    Those of an OpenID provider and of Keystone in Rust are not known.
+    """
+    known = parts.read_state(folder)
+    lab = Deployment(folder, known)
+    if lab.is_provider or lab.is_in_rust:
+        return ()
+    return (_finding(folder, settings.started(known), fault, effect),)
+
+
+def _finding(folder: Path, chosen: LabSettings, fault: Fault, effect: FaultEffect) -> Finding:
     queue, server = _listen_queue(chosen)
     bounds = [f"{server} has a listen queue of {queue:,} on each of {chosen.nodes} nodes"]
     if chosen.nodes == 1:
@@ -43,7 +56,7 @@ def finding(folder: Path, fault: Fault, effect: FaultEffect) -> Finding:
 def _listen_queue(chosen: LabSettings) -> tuple[int, str]:
     if chosen.web in UWSGI:
         return uwsgi.backlog(chosen.listen or uwsgi.BACKLOG), "uWSGI"
-    return uwsgi.backlog(1 << 16), f"{chosen.web} (as the kernel allows)"
+    return uwsgi.backlog(_QUEUES[chosen.web]), chosen.web
 
 
 def _haproxy(folder: Path) -> str:
