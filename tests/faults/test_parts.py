@@ -51,6 +51,12 @@ def test_a_sentence_means_these_parts(sentence: str, parts: set[str]) -> None:
     assert {record.part for record in found} == parts
 
 
+def test_keystone_in_rust_is_keystone() -> None:
+    for sentence in ("kill keystone service", "reboot one node"):
+        found = hit(read(sentence), deployment("mariadb", "opa", "rust-keystone"), Random(0))
+        assert [record.part for record in found] == ["rust-keystone"]
+
+
 def test_a_service_that_the_lab_lacks_is_said_with_its_parts() -> None:
     with pytest.raises(InvalidInput, match=r"has no rabbitmq; its parts are mariadb, uwsgi-1"):
         hit(read("kill rabbitmq service"), deployment(*KEYSTONE), Random(0))

@@ -21,7 +21,7 @@ from loadstone.system import locks
 _MARIADB = ("mariadb", "compute-database")
 # Names that a sentence may use -> kinds of parts.
 SERVICES = {
-    "keystone": ("uwsgi", "apache", "gunicorn", "granian", "single"),
+    "keystone": ("uwsgi", "apache", "gunicorn", "granian", "single", "rust-keystone"),
     "mysql": _MARIADB,
     "mariadb": _MARIADB,
     "postgres": ("postgres",),
