@@ -78,9 +78,17 @@ def test_load_hosts_are_divided_among_lab_hosts() -> None:
     assert placing.shared(["a", "b", "c", "d", "e"], 2) == (("a", "c", "e"), ("b", "d"))
 
 
-def test_what_lab_hosts_do_not_start_is_refused() -> None:
+@pytest.mark.parametrize(
+    ("setting", "words"),
+    [
+        (("compute", "nova"), "has a compute cloud"),
+        (("service", "keycloak"), "is an OpenID provider, which serves its own machine only"),
+        (("tls", "on"), "has tls=on: no other machine has its CA"),
+    ],
+)
+def test_what_lab_hosts_do_not_start_is_refused(setting: tuple[str, str], words: str) -> None:
     for cell in STUDY.cells:
-        cloud = replace(cell, settings=(*cell.settings, ("compute", "nova")))
-        with pytest.raises(InvalidInput, match="has a compute cloud"):
-            placing.require_placeable(replace(STUDY, cells=(cloud,)))
+        changed = replace(cell, settings=(*cell.settings, setting))
+        with pytest.raises(InvalidInput, match=words):
+            placing.require_placeable(replace(STUDY, cells=(changed,)))
     placing.require_placeable(STUDY)

@@ -16,10 +16,10 @@ from loadstone.engine.fleet.address import SchedulerAddress
 from loadstone.engine.fleet.member import LEASE_S
 from loadstone.errors import InvalidInput, LoadstoneError
 from loadstone.lab import remote_lab
-from loadstone.lab.keystone.settings import Compute
+from loadstone.lab.keystone.settings import Compute, Service, Switch
 from loadstone.lab.lab_host import LabHostFacts
 from loadstone.lab.remote_lab import LabPlace
-from loadstone.study.model import FaultMeasurement, Study
+from loadstone.study.model import Cell, FaultMeasurement, Study
 from loadstone.study.order import Turn
 from loadstone.system.say import Say
 
@@ -100,16 +100,23 @@ def require_placeable(study: Study) -> None:
             f"{study.name}: faults are carried out on labs of this machine; run it without --fleet"
         )
     for cell in study.cells:
-        if cell.is_reference:
-            raise InvalidInput(
-                f"{study.name}: {cell} is the reference service, which lab hosts do not start; "
-                "run it without lab hosts"
-            )
-        if dict(cell.settings).get("compute", Compute.NONE) != Compute.NONE:
-            raise InvalidInput(
-                f"{study.name}: {cell} has a compute cloud, which serves its own machine only; "
-                "run it without lab hosts"
-            )
+        why = _obstacle(cell)
+        if why:
+            raise InvalidInput(f"{study.name}: {cell} {why}; run it without lab hosts")
+
+
+def _obstacle(cell: Cell) -> str:
+    """Return why lab hosts cannot measure a cell; empty if they can."""
+    chosen = dict(cell.settings)
+    if cell.is_reference:
+        return "is the reference service, which lab hosts do not start"
+    if chosen.get("compute", Compute.NONE) != Compute.NONE:
+        return "has a compute cloud, which serves its own machine only"
+    if Service(chosen.get("service", Service.KEYSTONE)).is_provider:
+        return "is an OpenID provider, which serves its own machine only"
+    if chosen.get("tls") == Switch.ON:
+        return "has tls=on: no other machine has its CA"
+    return ""
 
 
 def blocks(study: Study, order: Sequence[Turn]) -> dict[int, int]:
