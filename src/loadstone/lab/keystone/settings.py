@@ -322,6 +322,11 @@ class LabSettings:
             )
 
     def _require_only_its_own(self) -> None:
+        if self.address is not None:
+            raise InvalidInput(
+                f"service={self.service} is on {HOST} alone, without address: its issuer's URL "
+                "has that address"
+            )
         own = ("service", *_ALSO_OF[self.service], *OF_PROVIDERS[self.service])
         for name in self._changed(name for name in _usual() if name not in own):
             has = ", ".join(map(_key, own))
