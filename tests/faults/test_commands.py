@@ -252,6 +252,7 @@ def test_an_undo_by_hand_runs_nothing_where_its_folder_is_gone(tmp_path: Path) -
         ("keystone: {hosts: [~], kill: x}", "'' is not a host"),
         ("Nova: {hosts: [a]}\nnova: {hosts: [b]}", "differ in upper and lower case only"),
         ("keystone:\n  hosts: [a]\n  smash: x", r"faults.yaml:3: keystone: no action 'smash'"),
+        ("node: {hosts: [a], overload: x}", "no action 'overload'"),
         ("keystone: {hosts: [a], kill: {undo: x}}", "must be a command"),
         ("keystone: {hosts: [a], kill: {do: x, undo: }}", "kill: undo must be a command, as text"),
         ("keystone: {hosts: [a], kill: {do: [systemctl, x]}}", "kill: do must be a command"),

@@ -79,7 +79,7 @@ def _environment(names: Any, place: Place) -> tuple[str, ...]:
 
 
 def _actions(tree: dict[Any, Any], place: Place) -> dict[str, Action]:
-    verbs = {verb.value for verb in Verb}
+    verbs = {verb.value for verb in Verb if verb is not Verb.OVERLOAD}  # part of the load
     actions = {}
     for name, value in tree.items():
         if name not in verbs:
