@@ -85,6 +85,8 @@ def test_a_sound_target_is_logged_in_to_and_nothing_is_created(fake, home):
     assert set(rows) == {"address", "login", "clock", "rights", "role", *others}
     assert "this machine's, to within" in rows["clock"]["found"]
     assert rows["login"]["found"].count(",") == 2  # three logins
+    tokens = ("POST", "/v3/auth/tokens")
+    assert fake.calls[tokens] - before.get(tokens, 0) == 4  # one more to connect
     written = {method for method, path in fake.calls if path != "/v3/auth/tokens"} - {"GET"}
     assert not written, (before, fake.calls)
     assert not list(home.glob("home/targets/*/measurements/*"))
