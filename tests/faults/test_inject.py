@@ -14,6 +14,7 @@ from scripted import Scripted, simulated
 from loadstone.analysis.fault import Injection
 from loadstone.analysis.fault_effect import effect
 from loadstone.errors import InvalidInput
+from loadstone.faults import rolling
 from loadstone.faults.inject import BUSY_LOOP, LabInjector, LoadInjector, core_shares
 from loadstone.faults.journal import FaultTarget, UndoJournal
 from loadstone.faults.sentence import read
@@ -90,6 +91,19 @@ def test_haproxy_before_a_provider_is_not_reloaded(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=r"has no haproxy; its parts are keycloak"):
         running(tmp_path / "keycloak", [("service", "keycloak")], "keycloak").check(fault)
     running(tmp_path / "nodes", [("nodes", "2")], "uwsgi-1", "uwsgi-2", "haproxy").check(fault)
+
+
+@pytest.mark.parametrize(
+    ("release", "target"),
+    [("30.0.0", "29.1.0"), ("29.1.0", "25.0.0"), ("30.0.0", "30.0.0")],
+)
+def test_an_upgrade_does_not_go_back(tmp_path: Path, release: str, target: str) -> None:
+    folder = running(tmp_path, [("release", release), ("database", "mariadb")]).folder
+    rolling.require_upgrade(folder, read("upgrade keystone to 30.1.0"))
+    with pytest.raises(InvalidInput, match="later release|already"):
+        rolling.require_upgrade(folder, read(f"upgrade keystone to {target}"))
+    with pytest.raises(InvalidInput, match="later release|already"):
+        rolling.prepare(folder, read(f"upgrade keystone to {target}"), print)
 
 
 @pytest.mark.parametrize(

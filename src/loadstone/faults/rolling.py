@@ -1,5 +1,6 @@
 """Rolling changes of Keystone, node by node: another release, another keystone.conf."""
 
+import re
 import shutil
 import signal
 from collections.abc import Callable
@@ -34,6 +35,12 @@ def require_upgrade(folder: Path, fault: Fault) -> None:
     place = f"fault {fault.sentence!r}: lab {folder.name}"
     if chosen.release == fault.value:
         raise InvalidInput(f"{place} has release {fault.value} already: an upgrade happens once")
+    present = chosen.source.version
+    if _numbers(fault.value) < _numbers(present):
+        raise InvalidInput(
+            f"{place} has release {present}, and a contracted schema cannot go back to "
+            f"{fault.value}; name a later release"
+        )
     if data_folder(folder, replace(chosen, release=fault.value)).exists():
         raise InvalidInput(
             f"{place} has other data of release {fault.value}, from an earlier start: begin anew "
@@ -45,10 +52,16 @@ def require_upgrade(folder: Path, fault: Fault) -> None:
         )
 
 
+def _numbers(version: str) -> tuple[int, ...]:
+    """Return the numbers of a version, without what a pre-release adds."""
+    return tuple(int(one) for one in re.findall(r"\d+", version)[:3])
+
+
 def prepare(folder: Path, fault: Fault, say: Say) -> None:
     """Prepare the change before the load: build the other release, check the options."""
     chosen, option = _chosen(folder), fault.option
     if fault.verb is Verb.UPGRADE:
+        require_upgrade(folder, fault)  # another upgrade of this run may have come before
         chosen = replace(chosen, release=fault.value)
     elif fault.verb is Verb.CONFIGURE:
         chosen = replace(chosen, conf=(*chosen.conf, (*option, fault.value)))
