@@ -11,7 +11,7 @@ import pytest
 from dead_owner import dead_owner
 
 from loadstone.errors import EnvironmentUnusable
-from loadstone.faults import database, keys
+from loadstone.faults import database, keys, pending, undo
 from loadstone.faults.journal import FaultTarget, Owner, Undo, UndoJournal
 from loadstone.faults.undo import undo_pending
 from loadstone.lab import processes, state
@@ -65,6 +65,21 @@ def test_faults_of_an_earlier_boot_are_gone(tmp_path: Path) -> None:
     journal = journal_of(tmp_path)
     journal.note(Undo.CONTINUE, "uwsgi-1", Owner(1, 1, "another boot", ""))
     assert undone(journal) == ["continue uwsgi-1"]
+
+
+def test_an_upgrade_of_a_stopped_lab_is_finished_once_it_runs_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(undo, "PAUSES_S", ())
+    lab = tmp_path / "two"
+    known = (("release", "29.1.0"), ("nodes", "2"), ("database", "mariadb"))
+    state.write(lab, DeploymentState("two", "run-1", DeploymentPhase.STOPPED, "", known))
+    journal = journal_of(lab)
+    journal.note(Undo.UPGRADE, "30.0.0", Owner(1, 1, "another boot", ""), "run-1")
+    said = pending.describe_failed(journal, undo_pending(journal).failed)
+    # With a setting given, the others would be the defaults: another database, one node.
+    assert "start it as it was: loadstone lab up two\n" in said
+    assert "by hand: loadstone lab up two, then loadstone fault --undo --lab two" in said
 
 
 def test_a_journal_that_cannot_be_read_is_said(tmp_path: Path) -> None:

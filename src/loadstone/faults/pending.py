@@ -239,7 +239,7 @@ def _by_hand(journal: UndoJournal, step: UndoStep) -> str:
         case Undo.FREE, _:
             return f"rm {Path(step.what)}"
         case Undo.UPGRADE, Path(name=name):
-            return f"loadstone lab up {name} --with release={step.what}, then {UNDO} --lab {name}"
+            return f"loadstone lab up {name}, then {UNDO} --lab {name}"
         case Undo.CORES, _:
             bound = BoundProcesses.from_json(step.what)
             cores = ",".join(map(str, bound.cores))

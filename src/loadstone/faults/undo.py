@@ -149,7 +149,7 @@ def _undo_in_lab(step: UndoStep, lab: Path) -> None:
     elif step.undo is Undo.UPGRADE:
         raise EnvironmentUnusable(
             f"lab {lab.name} does not run, and its upgrade to {step.what} can only be finished "
-            f"while it does: loadstone lab up {lab.name} --with release={step.what}"
+            f"while it does; start it as it was: loadstone lab up {lab.name}"
         )
     # Of the others, nothing outlives the processes of one start, or the next start removes it.
 
