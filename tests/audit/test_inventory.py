@@ -123,6 +123,22 @@ def test_variables_become_options_of_ssh():
     )
 
 
+def test_quotes_within_the_value_of_a_group_are_part_of_it(tmp_path):
+    """The usual way to hosts behind another one."""
+    proxy = '-o ProxyCommand="ssh -W %h:%p bastion"'
+    text = f"control1\n[all:vars]\nansible_ssh_common_args='{proxy}'\nansible_user=\"stack\"\n"
+    found = hosts(tmp_path, text)["control1"]
+    assert found == {"ansible_ssh_common_args": proxy, "ansible_user": "stack"}
+    command = ssh("control1", SshOptions(), found).command
+    assert "ProxyCommand=ssh -W %h:%p bastion" in command
+
+
+def test_an_open_quote_in_arguments_of_ssh_is_a_mistake_of_the_inventory():
+    variables = {"ansible_ssh_common_args": '-o ProxyCommand="ssh bastion'}
+    with pytest.raises(InvalidInput, match="control1: ansible_ssh_common_args: No closing quot"):
+        ssh("control1", SshOptions(), variables)
+
+
 def test_a_host_with_a_local_connection_is_this_machine(monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     variables = {"ansible_connection": "local"}

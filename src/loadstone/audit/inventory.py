@@ -99,7 +99,7 @@ def _ini(path: Path) -> _Inventory:
             section, kind = heading[1], heading[2] or ""
         elif kind == "vars":
             name, _, value = line.partition("=")
-            found.group(section).variables[name.strip()] = value.strip().strip("'\"")
+            found.group(section).variables[name.strip()] = _unquoted(value.strip())
         elif kind == "children":
             found.group(line)
             found.group(section).children[line] = None
@@ -110,6 +110,12 @@ def _ini(path: Path) -> _Inventory:
             except InvalidInput as wrong:
                 raise InvalidInput(f"{path}:{number}: {wrong}") from None
     return found
+
+
+def _unquoted(text: str) -> str:
+    """Return a text without the quotes around it; those within it belong to it."""
+    is_quoted = len(text) > 1 and text[0] == text[-1] and text[0] in "'\""
+    return text[1:-1] if is_quoted else text
 
 
 def _line(line: str) -> Hosts:

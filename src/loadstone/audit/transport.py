@@ -113,7 +113,10 @@ def ssh(name: str, options: SshOptions, variables: Mapping[str, str] | None = No
         extra += ["-l", known["ansible_user"]]
     if "ansible_ssh_private_key_file" in known:
         extra += ["-i", known["ansible_ssh_private_key_file"]]
-    extra += shlex.split(known.get("ansible_ssh_common_args", ""))
+    try:
+        extra += shlex.split(known.get("ansible_ssh_common_args", ""))
+    except ValueError as wrong:
+        raise InvalidInput(f"{name}: ansible_ssh_common_args: {wrong}") from None
     command = (
         "ssh",
         *options.arguments(),
