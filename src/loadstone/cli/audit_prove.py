@@ -41,8 +41,9 @@ def prove(ctx: click.Context, rule_id: str, **options: Unpack[ProofOptions]) -> 
     loadstone audit prove WEB-01 --lab demo
     loadstone audit prove KS-01 --lab demo
 
-    Exit code 0 if the answer is known, whatever it is; 4 if it is not, or if no setting of the lab
-    can show the rule's effect ("not measured"); 70 after an internal error.
+    Exit code 0 if the answer is known, whatever it is; 1 if it is and something that a run created
+    could not be removed; 4 if it is not known, or if no setting of the lab can show the rule's
+    effect ("not measured"); 70 after an internal error.
     """
     from loadstone.audit import proof, rule
     from loadstone.lab import deployment
