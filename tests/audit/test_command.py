@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
+import click
 import pytest
 import yaml
 from audited import document
@@ -787,6 +788,8 @@ def test_workers_are_computed_from_what_was_measured(facts, tmp_path):
     _, text = audit(facts({}), *words, "--rate", "30")
     (row,) = json.loads(text)["results"]
     assert row["state"] == "skip"
+    with pytest.raises(click.UsageError, match="--result means something with --rate only"):
+        audit(facts({}), *words, "--result", run.run_id)
 
 
 def test_rules_are_listed_and_shown():

@@ -2,6 +2,7 @@
 
 import json
 
+import click
 import pytest
 from audited import document
 from click.testing import CliRunner
@@ -48,6 +49,11 @@ def test_free_memory_that_is_not_known_is_not_guessed():
 def test_a_mistake_is_told(words, says):
     with pytest.raises(InvalidInput, match=says):
         guests(*words)
+
+
+def test_nodes_are_of_nova_or_named():
+    with pytest.raises(click.UsageError, match="--cloud asks Nova for the nodes"):
+        guests("--cloud", "mine", "--node", "c1=10", "--flavor", "a=1")
 
 
 @pytest.fixture
