@@ -55,8 +55,9 @@ def test_a_version_that_lacks_a_setting_is_left_out(loadstone: VirtualCommandLin
 def test_without_a_slowdown_no_version_is_blamed(loadstone: VirtualCommandLine) -> None:
     ended = bisected(loadstone, slow_since(VERSIONS[3], 1.0), "--same-within=15%")
     assert ended.code == 4
-    assert ended.data["bisection"]["first_bad"] is None
-    assert "there is no slowdown to find" in ended.data["bisection"]["sentence"]
+    found = ended.data["bisection"]
+    assert (found["first_bad"], found["last_good"], found["slowdown"]) == (None, None, None)
+    assert "there is no slowdown to find" in found["sentence"]
 
 
 def test_several_versions_that_share_a_slowdown_are_not_one(loadstone: VirtualCommandLine) -> None:

@@ -316,7 +316,18 @@ def _without_slowdown(ends: "Compared", bisection: _VersionBisection) -> "Report
         title=said,
         statements=(Statement(said), *report.statements),
         exit_code=MeasurementInvalid.exit_code,
-        data={**report.data, "bisection": {"sentence": said, "first_bad": None, "steps": []}},
+        data={
+            **report.data,
+            "bisection": {
+                "sentence": said,
+                "first_bad": None,
+                "last_good": None,
+                "not_judged": [],
+                "slowdown": None,
+                "metric": None,
+                "steps": [],
+            },
+        },
     )
 
 
