@@ -90,6 +90,16 @@ def test_a_step_that_fell_short_has_no_figure_and_says_why(stretch, line):
     assert (create.failures, validate.failures) == ((), (line,))
 
 
+def test_a_figure_that_was_not_counted_is_no_figure_and_says_why():
+    text = STEPS.replace("figure: rate", "figure: keystone")
+    study = StudySource("mine.yaml", text).study(quick=False)
+    turn = turns(study, 1)[0]
+    run = result_with("run-1", (WARM_UP, stretch_of(200, 20.0), stretch_of(500, 10.0)))
+    create, _ = (r for r in rows(study, [TurnOutcome(turn, run)]) if r.cell == turn.cell)
+    why = "requests to Keystone were not counted: no compute cloud"
+    assert (create.estimate, create.failures) == (None, (f"create serially: {why}",))
+
+
 def test_a_step_that_fell_short_takes_no_certainty_from_the_others(tmp_path):
     begun = journal.begin(tmp_path, StudySource("mine.yaml", STEPS), quick=False, seed=1)
     short = result_with("run-1", (WARM_UP, stretch_of(200, 20.0), stretch_of(120, 10.0)))

@@ -179,9 +179,10 @@ def _of_search(one: Measured) -> tuple[None, TurnFigure]:
 def _of_step(step: ClosedLoopStep, trial: Trial, one: Measured, figure: Figure) -> TurnFigure:
     is_counted = figure is Figure.STATEMENTS  # a request costs the same in a load that is cut short
     why = _shortcoming(step, trial, may_be_cut=is_counted)
-    if why is None and figure is Figure.STATEMENTS and statements(trial) is None:
-        why = NOT_COUNTED
-    return _found(None if why else of_trial(trial, figure), one, why)
+    estimate = None if why else of_trial(trial, figure)
+    if estimate is not None and estimate.value is None:
+        estimate, why = None, _NOT_KNOWN.get(figure, "no iteration succeeded")
+    return _found(estimate, one, why)
 
 
 def _found(estimate: Estimate | None, one: Measured, why: str | None) -> TurnFigure:
