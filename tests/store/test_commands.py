@@ -195,3 +195,9 @@ def test_trends_are_written_in_both_formats_that_are_asked_for(loadstone, tmp_pa
     assert told.returncode == 0
     assert json.loads((tmp_path / "trends.json").read_text())
     assert "<html" in (tmp_path / "trends.html").read_text()
+
+
+def test_without_trends_stdout_has_nothing_but_what_is_asked_for(loadstone):
+    wanted = ("--tag", "branch=none", "--json", "-", "-o", "trends.html")
+    told = loadstone("results", "trends", *wanted)
+    assert (json.loads(told.stdout), told.stderr) == ([], "No run has the tag branch=none.\n")

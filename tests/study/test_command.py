@@ -75,6 +75,20 @@ def test_show_gives_the_table_of_a_study_that_has_begun(tmp_path):
     assert "name a study by its ID" in refused.output
 
 
+def test_one_form_at_most_goes_to_stdout(tmp_path):
+    begun = journal.begin(tmp_path, StudySource("mine.yaml", TWO_BY_TWO), quick=False, seed=3)
+    asked = ("show", begun.study_id, "--store", tmp_path)
+    only = ask(*asked, "--csv", "-").output
+    assert only.startswith("turn,")
+    assert ask(*asked, "--csv", "-", "--json", tmp_path / "table.json").output == only
+    assert json.loads((tmp_path / "table.json").read_text())["missing"] == 12
+    page = tmp_path / "page.html"
+    shown = ask(*asked, "--html", page, "--markdown").output
+    assert (shown[:14], page.exists()) == ("### Two by two", True)
+    refused = ask(*asked, "--json", "-", "--markdown")
+    assert (refused.exit_code, "--markdown prints to stdout" in refused.output) == (2, True)
+
+
 def test_isp_ras_says_in_what_it_differs():
     shown = " ".join(ask("show", "isp-ras-2015", "--quick").output.split())
     assert "13 cells x 1 = 13 capacity searches" in shown

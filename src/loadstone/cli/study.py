@@ -107,30 +107,13 @@ def show(**options: Unpack[StudyShowOptions]) -> None:
     """Show a study's cells, order and duration, or the results of a started study (ID)."""
     from loadstone.report.console import console
     from loadstone.study import read
-    from loadstone.study.outcomes import outcomes, ratios
-    from loadstone.study.section import report_of
     from loadstone.study.show import plan
 
     begun = _started(options["name"], options["location"])
     if begun is not None:
         why = "does not go with the ID of a study: it began with its own"
         refuse_given(click.get_current_context(), ("quick", "seed"), why)
-        with open_to_read(options["location"]) as store:
-            ended, in_turns = tuple(outcomes(begun, store)), tuple(ratios(begun, store))
-        if options["page"] is not None:
-            from loadstone.report import html
-
-            write(html.render(report_of(begun, ended, in_turns)), options["page"])
-            if is_stdout_free(options["page"], options["csv"], options["to"]):
-                click.echo(options["page"].name)
-        if options["csv"] is not None:
-            from loadstone.study import raw
-
-            write(raw.render(begun, ended), options["csv"])
-        is_written = options["page"] is not None or options["csv"] is not None
-        if is_written and options["to"] is None and not options["markdown"]:
-            return
-        _show(report_of(begun, ended, in_turns), options["to"], markdown=options["markdown"])
+        _show_results(begun, options)
         return
     found = read.find(options["name"]).study(quick=options["quick"])
     if any((options["markdown"], options["page"], options["csv"], options["to"])):
@@ -138,6 +121,35 @@ def show(**options: Unpack[StudyShowOptions]) -> None:
             "--markdown, --html, --csv and --json show results: name a study by its ID"
         )
     plan(found, options["seed"], console())
+
+
+def _show_results(begun: "StudyJournal", options: StudyShowOptions) -> None:
+    """Write what was measured in each form that is asked for; without a file, print the table."""
+    from loadstone.study.outcomes import outcomes, ratios
+    from loadstone.study.section import report_of
+
+    page, csv, to = options["page"], options["csv"], options["to"]
+    is_free = is_stdout_free(page, csv, to)
+    if options["markdown"] and not is_free:
+        raise click.UsageError("--markdown prints to stdout: name files in the place of -")
+    with open_to_read(options["location"]) as store:
+        ended, in_turns = tuple(outcomes(begun, store)), tuple(ratios(begun, store))
+    report = report_of(begun, ended, in_turns)
+    if page is not None:
+        from loadstone.report import html
+
+        write(html.render(report), page)
+        if is_free and not options["markdown"]:
+            click.echo(page.name)
+    if csv is not None:
+        from loadstone.study import raw
+
+        write(raw.render(begun, ended), csv)
+    is_written = page is not None or csv is not None
+    if is_written and not options["markdown"]:
+        write_formats(report, to)
+        return
+    _show(report, to, markdown=options["markdown"])
 
 
 @study.command()

@@ -88,7 +88,7 @@ def trends(
             return
     if not searched and not found:
         nothing = f"No run has the tag {' and '.join(wanted)}." if wanted else NOTHING
-        click.echo(nothing)
+        click.echo(nothing, err=not is_stdout_free(to, output))
         return
     report = report_of(searched, found)
     if output is not None:
