@@ -167,6 +167,18 @@ def test_a_task_whose_load_time_is_used_up_ends_in_the_middle(
     assert second["load_seconds"] == pytest.approx(15.0, abs=0.4)
 
 
+def test_a_task_that_no_budget_is_long_enough_for_is_not_told_to_raise_it(
+    loadstone: VirtualCommandLine,
+) -> None:
+    runner = "{type: constant_for_duration, duration: 3100, concurrency: 1}"
+    (loadstone.home / "task.yaml").write_text(f"Authenticate.keystone: [{{runner: {runner}}}]\n")
+    slow = Service(workers=1, capacity_rps=1.0)
+    ended = loadstone("run", "task.yaml", service=slow)
+    assert ended.code == 4
+    words = "the load was ended after 3000 s, in workload 1 of 1; --budget takes no more"
+    assert words in ended.stderr
+
+
 def test_a_line_shows_progress_every_ten_seconds(run: Callable[..., Ended]) -> None:
     runner = "type: constant_for_duration, duration: 18, concurrency: 2"
     ended = run(runner, "failure_rate: {max: 0}", service=SERVICE)

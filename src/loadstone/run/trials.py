@@ -21,6 +21,7 @@ from loadstone.result.observer import Display, TrialObserver
 from loadstone.run.trial import Conditions, require_alive, run_trial
 from loadstone.search.model import TrialRequest
 from loadstone.search.profiling import PURPOSE
+from loadstone.search.settings import LONGEST_BUDGET_S
 from loadstone.store.store import Store
 from loadstone.target.target import Target
 from loadstone.workload.generator import Load
@@ -68,7 +69,7 @@ class Trials:
         if is_cut_short and is_last:
             raise MeasurementInvalid(
                 f"the load was ended after {self.run.budget_s:.0f} s, in workload "
-                f"{self.index + 1} of {len(self.run.measurements)}; raise --budget, or ask for less"
+                f"{self.index + 1} of {len(self.run.measurements)}; {_advice(self.run.budget_s)}"
             )
         return trial
 
@@ -123,6 +124,13 @@ class Trials:
         others = (one for one in self.measurement.trials if one.number != kept.number)
         self.measurement = replace(self.measurement, trials=(*others, kept))
         return kept
+
+
+def _advice(budget_s: float) -> str:
+    """Return what helps a run whose load time was used up."""
+    if budget_s >= LONGEST_BUDGET_S:
+        return "--budget takes no more, so ask for less"
+    return "raise --budget, or ask for less"
 
 
 def _profiled(policy: LoadPolicy) -> str | None:
