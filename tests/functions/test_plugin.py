@@ -183,6 +183,38 @@ def one(context: Context, times: int = 1): "Do it."
     assert (times.name, times.default, times.is_required) == ("times", 1, False)
 
 
+@pytest.mark.parametrize(
+    ("annotation", "good", "wrong"),
+    [
+        ("int", "3", "three"),
+        ("int | None", "null", "three"),
+        ("dict[str, str]", "{a: b}", "three"),
+        ("list[str]", "[a, b]", None),
+        ("int | list[int]", "[1]", None),
+        ("tuple[int, ...]", "[1, 2]", None),
+        ("Literal['a', 'b']", "a", None),
+        ("[str]", "[a]", None),
+        ("'the words'", "[a]", None),
+    ],
+)
+def test_values_are_checked_where_an_annotation_is_one_of_the_documented_types(
+    tmp_path, annotation, good, wrong
+):
+    text = (
+        "from typing import Literal\n"
+        "from loadstone.rally.functions.plugin import scenario\n"
+        f"@scenario('Own.one')\ndef one(context, word: {annotation}): 'Do it.'\n"
+    )
+    load_plugins([written(tmp_path, text)])
+    task = tmp_path / "task.yaml"
+    task.write_text(f"Own.one: [{{args: {{word: {good}}}}}]")
+    read(str(task))
+    if wrong is not None:
+        task.write_text(f"Own.one: [{{args: {{word: {wrong}}}}}]")
+        with pytest.raises(InvalidInput, match='"word" must be'):
+            read(str(task))
+
+
 def test_a_file_that_ends_the_program_is_named(tmp_path):
     path = written(tmp_path, "raise SystemExit('not here')")
     with pytest.raises(InvalidInput, match=r"own\.py: cannot be loaded: SystemExit: not here"):

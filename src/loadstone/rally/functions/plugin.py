@@ -8,8 +8,8 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from types import ModuleType
-from typing import Any, TypeVar, get_args
+from types import ModuleType, UnionType
+from typing import Any, TypeVar, Union, get_args, get_origin
 
 from loadstone.engine.callables.model import Function
 from loadstone.engine.callables.module import module_of
@@ -166,20 +166,30 @@ def _arguments(function: Callable[..., object], where: str) -> tuple[tuple[Argum
 def _signature(function: Callable[..., object]) -> inspect.Signature:
     try:
         return inspect.signature(function, eval_str=True)
-    except NameError:
-        # Imported for type checkers only: the annotation stays a string, and any value is accepted.
+    except (AttributeError, NameError, SyntaxError, TypeError):
+        # Imported for type checkers only, or words: the annotations stay strings, and any value is
+        # accepted.
         return inspect.signature(function)
 
 
 def _argument(parameter: inspect.Parameter) -> Argument:
-    kinds = get_args(parameter.annotation) or (parameter.annotation,)
-    known = [_KINDS[kind] for kind in kinds if kind in _KINDS]
+    kinds = _alternatives(parameter.annotation)
+    others = [kind for kind in kinds if kind is not type(None)]
+    # An annotation may be any value, such as [str].
+    is_a_type = len(others) == 1 and isinstance(others[0], type)
     is_required = parameter.default is inspect.Parameter.empty
     return Argument(
         parameter.name,
-        known[0] if len(known) == 1 else ArgType.ANY,
+        _KINDS.get(others[0], ArgType.ANY) if is_a_type else ArgType.ANY,
         parameter.name,
         None if is_required else parameter.default,
         is_required,
-        takes_null=type(None) in kinds,
+        takes_null=len(others) < len(kinds),
     )
+
+
+def _alternatives(annotation: Any) -> tuple[Any, ...]:
+    """Return the types of an annotation: `dict[str, int] | None` is a dict or None."""
+    is_union = get_origin(annotation) in (Union, UnionType)
+    types = get_args(annotation) if is_union else (annotation,)
+    return tuple(get_origin(one) or one for one in types)
