@@ -82,6 +82,9 @@ def test_output_in_another_form_is_refused():
     chart = {"title": "Rows", "chart_plugin": "Pie", "data": [["read", float("nan")]]}
     with pytest.raises(ValueError, match="infinite or not a number"):
         context.output(complete=chart)
+    chart = {"title": "Rows", "chart_plugin": "Line", "data": [["read", 1]]}
+    with pytest.raises(ValueError, match=r"no chart_plugin 'Line'; choose from Lines, "):
+        context.output(additive=chart)
 
 
 def test_output_has_every_form_of_chart():

@@ -12,6 +12,8 @@ _NEEDED: dict[str, type | tuple[type, ...]] = {
     "data": (list, dict),
 }
 _KNOWN = {**_NEEDED, "description": str, "label": str, "axis_label": str}
+# Its kinds, by the name of the plugin. Results of Rally may have others, of its users' own plugins.
+KINDS = ("Lines", "StackedArea", "StatsTable", "Pie", "Table", "TextArea")
 
 
 def charts(output: object) -> Output | None:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from loadstone.engine.callables.causes import IterationEnd, ended
-from loadstone.engine.callables.charts import chart_problem
+from loadstone.engine.callables.charts import KINDS, chart_problem
 from loadstone.engine.callables.model import PAUSE
 
 Send = Callable[[tuple[Any, ...]], None]
@@ -59,6 +59,11 @@ class Context:
             if chart:
                 if wrong := chart_problem(chart):
                     raise ValueError(f"{form} output {wrong}")
+                if (kind := chart["chart_plugin"]) not in KINDS:
+                    raise ValueError(
+                        f"{form} output has no chart_plugin {kind!r}; choose from "
+                        f"{', '.join(KINDS)}"
+                    )
                 self._send(("output", form, json.dumps(chart, allow_nan=False)))
 
 
