@@ -13,6 +13,7 @@ from loadstone.report.listing import listing
 from loadstone.report.sections import search
 from loadstone.report.sections.run import report_of
 from loadstone.result.listing import Entry, MeasurementSummary
+from loadstone.result.model import LAB
 from loadstone.search.model import Capacity
 from loadstone.search.settings import LONGEST_BUDGET_S
 
@@ -54,7 +55,7 @@ def test_the_summary_of_each_measurement_has_at_most_twelve_lines():
         "  at 8.40/s   falls behind: 7.17/s completed",
         "  failures    0 of 1,106",
         "  trust       valid (not trial 4): 99 % sent within 0.08 ms; generator 3.8 % CPU",
-        "  try first   KS-01 critical: Mend it  (loadstone audit prove KS-01)",
+        "  try first   KS-01 critical: Mend it  (loadstone audit prove KS-01 --lab NAME)",
         f"  5 trials    loadstone results show {RESULT.run_id} --trials",
         f"  page        loadstone report {RESULT.run_id}",
     ):
@@ -150,8 +151,17 @@ def test_the_list_gives_each_run_with_its_capacities():
 def test_a_critical_finding_of_the_audit_is_what_to_try_first():
     found = (CRITICAL, replace(CRITICAL, rule="KS-02", severity="warning"))
     text = summary_of(replace(RESULT, environment=replace(RESULT.environment, audit=found)))
-    assert "try first   KS-01 critical: Mend it  (loadstone audit prove KS-01)" in text
+    assert "try first   KS-01 critical: Mend it  (loadstone audit prove KS-01 --lab NAME)" in text
     assert "KS-02" not in text
+
+
+def test_the_proof_that_is_proposed_names_the_lab_that_was_measured():
+    target = (*RESULT.environment.target, (LAB, "lesson"))
+    found = replace(RESULT.environment, audit=(CRITICAL,), target=target)
+    text = summary_of(replace(RESULT, environment=found))
+    assert "(loadstone audit prove KS-01 --lab lesson)" in text
+    of_pair = summary_of(replace(RESULT, environment=found, kind="compare"))
+    assert "(loadstone audit prove KS-01 --lab NAME)" in of_pair  # its own labs are removed
 
 
 def test_each_workload_of_a_task_says_how_it_fell_short():

@@ -19,6 +19,7 @@ from loadstone.result.outcome import exit_code, summary
 NOUNS = {"token issue": "logins", "token validation": "validations"}
 MOST_NAMED = 3  # searches in the headline
 WITH_BUDGET = ("capacity", "demo")  # kinds of runs whose command has --budget for each search
+WITH_LAB = ("capacity", "demo", "fault", "task")  # kinds whose lab, if any, is there afterwards
 WORDS = (
     (
         "N, the capacity",
@@ -191,7 +192,7 @@ def _steps(run: Run, sections: tuple[Section, ...]) -> tuple[NextStep, ...]:
         NextStep(
             one.advice,
             Severity(one.severity) if one.severity in set(Severity) else Severity.INFO,
-            command=f"loadstone audit prove {one.rule}" if one.is_provable else "",
+            command=_proof(run, one.rule) if one.is_provable else "",
             rule=one.rule,
             detail=one.sentence,
         )
@@ -205,6 +206,12 @@ def _steps(run: Run, sections: tuple[Section, ...]) -> tuple[NextStep, ...]:
     for one in (*first, *named, *rest):
         once.setdefault((one.text, one.worth, one.command, one.rule), one)
     return tuple(once.values())
+
+
+def _proof(run: Run, rule: str) -> str:
+    """Return the command that measures what the fix of a rule brings, on the run's own lab."""
+    lab = dict(run.environment.target).get(LAB) if run.kind in WITH_LAB else None
+    return f"loadstone audit prove {rule} --lab {lab or 'NAME'}"
 
 
 def _settings(run: Run) -> tuple[Table, ...]:
