@@ -143,6 +143,17 @@ def test_a_fault_is_named_and_a_load_after_a_search_is_a_share_of_n() -> None:
     assert fault["in_flight_at_most"] == most_connections(45_000)
 
 
+def test_a_fault_of_a_hook_is_named(tmp_path: Path) -> None:
+    sentence = "kill keystone service"
+    trigger = "{name: event, args: {unit: time, at: [1]}}"
+    hook = f"{{name: fault_injection, args: {sentence}, trigger: {trigger}}}"
+    task = f"Authenticate.keystone: [{{runner: {{type: serial}}, hooks: [{hook}]}}]\n"
+    (tmp_path / "task.yaml").write_text(task)
+    [run] = as_data("run", "task.yaml")
+    assert [(one["faults"], one["hooks"]) for one in run["loads"]] == [([sentence], 1)]
+    assert f"breaks the target: {sentence}" in dry("run", "task.yaml").stdout
+
+
 def test_another_machine_is_named_as_such_and_is_not_an_error(monkeypatch) -> None:
     choose(monkeypatch, "http://192.0.2.1:5000/v3")
     [run] = as_data("capacity")

@@ -16,6 +16,7 @@ from loadstone.keystone.contexts.model import (
     Users,
 )
 from loadstone.oidc.target import OidcIssuer
+from loadstone.plan.hooks import FaultInjection
 from loadstone.plan.load import BandLoad, ClosedLoad, Load, peak_rps
 from loadstone.search.low_load import LOAD_S
 from loadstone.search.model import TrialRequest
@@ -222,6 +223,9 @@ def _sentences(one: MeasurementConfig) -> Iterator[str]:
     yield from (planned.fault.sentence for planned in one.faults)
     if one.held is not None:
         yield one.held.sentence
+    for hook in one.hooks:
+        if isinstance(hook.action, FaultInjection):
+            yield hook.action.sentence
 
 
 def _creates(group: MeasurementGroup) -> Iterator[str]:
