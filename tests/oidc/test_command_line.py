@@ -251,6 +251,14 @@ def test_metadata_that_leads_elsewhere_is_refused(loadstone, secret_file, metada
     assert message in done.stderr
 
 
+def test_a_prediction_without_the_providers_processes_is_refused_before_load(loadstone):
+    with publishing({"issuer": "{base}"}) as issuer:
+        words = ("--oidc", issuer, "--client-id", "x", "--scenario", "oidc-discover")
+        done = loadstone("capacity", *words, "--predict")
+    assert done.returncode == 2
+    assert "those of this target are not known" in done.stderr
+
+
 @pytest.mark.long
 def test_a_search_of_logins_leaves_no_secret_anywhere(loadstone, service, secret_file, tmp_path):
     words = ("--oidc", service.issuer, "--client-id", CLIENT_ID, "--oidc-users", service.users)

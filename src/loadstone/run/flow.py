@@ -27,6 +27,7 @@ from loadstone.keystone.journal import JOURNAL
 from loadstone.keystone.resources import User
 from loadstone.monitor import machine
 from loadstone.observers.profile import require_profiler
+from loadstone.oidc.target import OidcIssuer
 from loadstone.report import figures
 from loadstone.report.so_far import capacity_so_far
 from loadstone.result.model import BESIDE, TAG, Environment, Measurement, Run
@@ -342,8 +343,8 @@ def _require_facts(config: RunConfig, target: Target) -> None:
 
 def _require_observable(choice: TargetChoice, target: Target) -> None:
     """Refuse to predict N of a service whose processes cannot be watched."""
-    is_bare = isinstance(choice, NamedTarget) and choice.lab is None and not choice.watched
-    if is_bare and target.members() is None:
+    is_elsewhere = isinstance(choice, NamedTarget | OidcIssuer) and choice.lab is None
+    if is_elsewhere and not choice.watched and target.members() is None:
         raise InvalidInput(
             "--predict reads what a request costs the service's processes, and those of this "
             "target are not known: use --lab, or watch its machine with --monitor ssh=HOST or "
