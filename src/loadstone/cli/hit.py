@@ -96,7 +96,7 @@ class HeaderParam(click.ParamType[tuple[str, str]]):
     "headers",
     type=HeaderParam(),
     multiple=True,
-    help="Header of the request; may be repeated. Its value is in no result.",
+    help="Header of the request; may be repeated. A value that may be secret is in no result.",
 )
 @click.option(
     "--body",
