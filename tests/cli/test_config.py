@@ -8,6 +8,7 @@ from click.testing import CliRunner, Result
 
 from loadstone.cli import loadstone
 from loadstone.errors import InvalidInput
+from loadstone.serve.service import ServiceSettings
 
 
 @pytest.fixture(autouse=True)
@@ -188,6 +189,19 @@ def test_a_switch_is_also_a_variable(monkeypatch, value: str) -> None:
     monkeypatch.setenv("LOADSTONE_HIT_HTTP2", value)
     done = invoke("hit", "http://127.0.0.1:9/", "--dry-run")
     assert done.exception is None
+
+
+def test_a_limit_of_load_is_none_of_the_reference_service(own, monkeypatch) -> None:
+    own.write_text("[limits]\nmax-connections = 7\n")
+    served: list[ServiceSettings] = []
+
+    def serve(settings: ServiceSettings, *_: object) -> str:
+        served.append(settings)
+        return json.dumps({"kept": None, "tokens_evicted": 0})
+
+    monkeypatch.setattr("loadstone.serve.service.serve", serve)
+    assert invoke("serve").exception is None
+    assert [one.connections for one in served] == [None]
 
 
 def test_a_target_of_the_folder_is_not_loaded_on_another_machine(of_folder, own) -> None:

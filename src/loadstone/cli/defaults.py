@@ -225,6 +225,8 @@ def _option_of(one: Default, path: str) -> str:
     if one.table in SHARED:
         if one.table == "target" and path not in LOADS:
             return ""
+        if one.table == "limits" and path == "serve":
+            return ""  # its --max-connections says what the service is like
         if one.table == "store" and os.environ.get("LOADSTONE_STORE"):
             return ""  # nearer than a file
         if one.table == "target" and (os.environ.get("OS_AUTH_URL") or os.environ.get("OS_CLOUD")):
