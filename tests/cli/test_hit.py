@@ -86,6 +86,12 @@ def test_another_status_than_the_expected_one_is_a_failure(loadstone, service) -
             "--header x-a: is given twice",
         ),
         (("http://127.0.0.1/", "--rate", "3", "--concurrency", "3"), "not both"),
+        (
+            ("http://127.0.0.1/", "--concurrency", "8", "--max-connections", "4"),
+            "--max-connections allows 4",
+        ),
+        (("http://127.0.0.1/", "--for", "0s"), "--for must be more than 0"),
+        (("http://127.0.0.1/", "--timeout", "0"), "--timeout must be more than 0"),
     ],
 )
 def test_what_cannot_be_loaded_is_one_line(loadstone, words, said) -> None:

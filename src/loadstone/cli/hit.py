@@ -204,6 +204,13 @@ def _terms(options: HitOptions) -> "HitTerms":
     seconds, workers = options["seconds"], options["concurrency"]
     if workers is not None and options["rate_rps"] is not None:
         raise click.UsageError("give --rate (open loop) or --concurrency (closed loop), not both")
+    if workers is not None and workers > (most := options["max_connections"]):
+        raise InvalidInput(
+            f"--concurrency {workers} needs as many connections, and --max-connections allows {most}"
+        )
+    for flag, time_s in (("--for", seconds), ("--timeout", options["timeout_s"])):
+        if time_s <= 0:
+            raise InvalidInput(f"{flag} must be more than 0")
     body = None
     if options["body"] is not None:
         if options["body"].stat().st_size > MOST_BODY:
