@@ -102,6 +102,7 @@ def test_a_function_says_what_it_creates_and_how_many_processes_it_may_have(
     ("runner", "step", "rate", "in_flight"),
     [
         ("{type: constant, times: 1000, concurrency: 10}", "concurrency=+400", 5000.0, 810),
+        ("{type: constant_for_duration, duration: 9}", "concurrency=+5000", 5000.0, 65_001),
         ("{type: rps, times: 1000, rps: 50, max_concurrency: 3}", "rps=+1", 149.0, 3),
     ],
 )

@@ -148,6 +148,8 @@ def test_steps_go_on_until_a_figure_is_reached_and_each_is_kept(loadstone, fake,
         ("--step", "times=+3", "--until", "success<100%"),
         ("--step", "rps=+3", "--until", "success<100%"),
         ("--step", "concurrency=+3", "--until", "p99>100%"),
+        ("--step", "concurrency=+3", "--until", "p99<2s"),
+        ("--step", "concurrency=+3", "--until", "success>50%"),
     ],
 )
 def test_steps_that_mean_nothing_are_refused(loadstone, fake, write, words):

@@ -4,11 +4,17 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
 
 from loadstone.analysis.model import Stats
 from loadstone.errors import InvalidInput
-from loadstone.rally.task.model import Constant, ConstantForDuration, Rps, Runner, Workload
+from loadstone.rally.task.model import (
+    MOST_CONCURRENCY,
+    Constant,
+    ConstantForDuration,
+    Rps,
+    Runner,
+    Workload,
+)
 
 MOST_STEPS = 100
 _STEP = re.compile(r"(concurrency|rps)=\+(\d+(?:\.\d+)?)")
@@ -20,7 +26,6 @@ class Until:
     """The figure and the bound at which the steps end."""
 
     figure: str
-    sign: Literal["<", ">"]
     bound: float  # a share, or seconds
 
     def is_reached(self, stats: Stats) -> bool:
@@ -35,7 +40,7 @@ class Until:
             "p95": total.p95_s,
             "p99": total.p99_s,
         }[self.figure]
-        return value < self.bound if self.sign == "<" else value > self.bound
+        return value < self.bound if self.figure == "success" else value > self.bound
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +67,15 @@ _FIELD = {"concurrency": "concurrency", "rps": "rate"}
 
 def _risen(workload: Workload, rising: RisingLoad, number: int) -> Runner | None:
     runner, more = workload.runner, rising.by * number
+    most = min(rising.most, MOST_CONCURRENCY)  # of iterations at a time
     match runner:
         case Constant() if rising.setting == "concurrency":
             risen = runner.concurrency + int(more)
-            is_possible = risen <= min(runner.times, rising.most)
+            is_possible = risen <= min(runner.times, most)
             return replace(runner, concurrency=risen) if is_possible else None
         case ConstantForDuration() if rising.setting == "concurrency":
             risen = runner.concurrency + int(more)
-            return replace(runner, concurrency=risen) if risen <= rising.most else None
+            return replace(runner, concurrency=risen) if risen <= most else None
         case Rps(rate=float() | int() as rate) if rising.setting == "rps":
             return replace(runner, rate=rate + more)
         case _:
@@ -91,10 +97,10 @@ def rising_load(
     if rise is None or float(rise[2]) <= 0 or (rise[1] == "concurrency" and "." in rise[2]):
         raise InvalidInput(f"--step {step}: write it like concurrency=+10 or rps=+2.5")
     end = _UNTIL.fullmatch(until.replace(" ", ""))
-    if end is None or (end[1] == "success") != (end[4] == "%"):
+    if end is None or len({end[1] == "success", end[2] == "<", end[4] == "%"}) == 2:
         raise InvalidInput(f"--until {until}: write it like success<100%, p99>2s or median>500ms")
     if end[4] == "%" and float(end[3]) > 100:
         raise InvalidInput(f"--until {until}: at most 100 % succeed")
     bound = float(end[3]) * {"%": 0.01, "ms": 0.001, "s": 1.0}[end[4]]
-    goal = Until(end[1], "<" if end[2] == "<" else ">", bound)
+    goal = Until(end[1], bound)
     return RisingLoad(rise[1], float(rise[2]), goal, (caps or {}).get(rise[1], math.inf))

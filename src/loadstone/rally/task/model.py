@@ -13,6 +13,8 @@ from loadstone.result.task_workload import TaskWorkload
 if TYPE_CHECKING:
     from loadstone.result.model import Reduction
 
+MOST_CONCURRENCY = 2**16 - 1  # the engine numbers connections with two bytes
+
 
 @dataclass(frozen=True, slots=True)
 class TaskScenario:

@@ -14,11 +14,19 @@ from pydantic import (
 
 from loadstone.rally.runner import stairs
 from loadstone.rally.task.catalogue.form import RULES, Count, Form, Seconds
-from loadstone.rally.task.model import Constant, ConstantForDuration, Ramp, Rps, Runner, Serial
+from loadstone.rally.task.model import (
+    MOST_CONCURRENCY,
+    Constant,
+    ConstantForDuration,
+    Ramp,
+    Rps,
+    Runner,
+    Serial,
+)
 
 YEAR_S = 365 * 86_400  # the longest load of the engine, and the longest time-out
 Times = Annotated[Count, Field(le=2**32 - 1)]  # the engine numbers iterations with four bytes
-Concurrency = Annotated[Count, Field(le=2**16 - 1)]  # ... and connections with two
+Concurrency = Annotated[Count, Field(le=MOST_CONCURRENCY)]
 Timeout = Annotated[
     Seconds, Field(le=YEAR_S, description="Seconds that an iteration may take; 0: no limit.")
 ]
