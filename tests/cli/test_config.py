@@ -147,6 +147,7 @@ def test_a_mistake_names_the_file_and_the_key(own, text, words) -> None:
         '[capacity]\nmonitor = "ssh=-oProxyCommand=x"',
         '[capacity]\nscenario = "HttpRequests.check_request"\narg = ["url=http://192.0.2.1/"]',
         '[capacity]\ncloud = "far"',
+        '[hit]\nmethod = "DELETE"',
         '[store]\nlocation = "../elsewhere"',
         '[store]\nlocation = "/tmp/x"',
         '[store]\nlocation = "postgresql://db.example/x"',
