@@ -212,6 +212,9 @@ def test_a_target_of_the_folder_is_not_loaded_on_another_machine(of_folder, own)
     assert message.endswith("with --yes-load-this-target name it yourself: --cloud far")
     named = planned("--yes-load-this-target", "--cloud", "far")
     assert named["targets"][0]["lacks_permission"] is False
+    provider = ("--oidc", "http://127.0.0.1:9", "--client-id", "x", "--scenario", "oidc-discover")
+    named = planned("--yes-load-this-target", *provider)
+    assert named["targets"][0]["chosen"] == "--oidc"
     of_folder.unlink()
     own.write_text('[target]\ncloud = "far"\n')
     assert planned("--yes-load-this-target")["targets"][0]["lacks_permission"] is False

@@ -308,11 +308,11 @@ def nearest_target(
     name = str(param.name)
     if value is None or ctx.get_parameter_source(name) is not ParameterSource.DEFAULT_MAP:
         return value
-    sibling = next((one for one in ctx.command.params if one.name == other), None)
-    is_named = ctx.params.get(other) is not None or (
-        sibling is not None and sibling.value_from_envvar(ctx) is not None
-    )
-    if is_named:
+    siblings = [one for one in ctx.command.params if one.name in (other, "oidc")]
+    if any(
+        ctx.params.get(str(one.name)) is not None or one.value_from_envvar(ctx) is not None
+        for one in siblings
+    ):
         return None
     of_folder = [
         one for one in settings() if one.table == "target" and one.key == name and one.is_of_folder
