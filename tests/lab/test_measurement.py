@@ -5,11 +5,12 @@ import socket
 import subprocess
 import sys
 from hashlib import sha256
+from pathlib import Path
 
 import pytest
 
 from loadstone.errors import EnvironmentUnusable
-from loadstone.lab.measurement import measuring
+from loadstone.lab.measurement import ActiveMeasurement, measuring
 from loadstone.system import presence
 
 HOLD = """\
@@ -135,3 +136,7 @@ def test_what_another_program_shows_at_such_a_name_is_at_worst_a_refusal(forged,
         else:
             with measuring(folder, place) as held:
                 assert held.beside == ()
+
+
+def test_a_full_disk_ends_no_measurement():
+    ActiveMeasurement(Path("/dev/full")).set_run("20261122-0731-ab12cd")

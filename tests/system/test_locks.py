@@ -58,3 +58,12 @@ def test_who_waited_for_a_lock_that_is_gone_has_the_new_one(tmp_path: Path) -> N
     thread.join(60)
     assert inside == ["second"]
     assert path.exists()
+
+
+def test_a_lock_that_cannot_be_created_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    path = tmp_path / "file" / "lock"
+    with pytest.raises(EnvironmentUnusable) as refused, locks.held(path):
+        pass
+    assert str(refused.value).startswith(f"{path}: this lock cannot be created: ")
+    assert "LOADSTONE_HOME" in str(refused.value)

@@ -8,7 +8,7 @@ those with another LOADSTONE_HOME, have other folders; they see its mark (`syste
 import os
 import secrets
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,7 +54,8 @@ class ActiveMeasurement:
         self._note(f"{BESIDE}{name}")
 
     def _note(self, line: str) -> None:
-        with self.path.open("a") as file:
+        # On a full disk, others see the process without its run.
+        with suppress(OSError), self.path.open("a") as file:
             file.write(f"{line}\n")
 
     def _noted(self, kind: str) -> tuple[str, ...]:

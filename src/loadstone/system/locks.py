@@ -16,12 +16,12 @@ _POLL_S = 0.05
 def held(path: Path, *, busy: str | None = None, wait_s: float = 0.0) -> Iterator[None]:
     """Hold the lock; if it is held elsewhere, wait, and raise `busy`, if set, after `wait_s`.
 
-    Its holder may remove the file: then whoever waited locks a new one.
+    Its holder may remove the file: then whoever waited locks a new one. Raises EnvironmentUnusable
+    also if the file cannot be created.
     """
     deadline_s = time.monotonic() + wait_s
     while True:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        handle = _opened(path)
         try:
             if busy is None:
                 fcntl.flock(handle, fcntl.LOCK_EX)
@@ -33,6 +33,17 @@ def held(path: Path, *, busy: str | None = None, wait_s: float = 0.0) -> Iterato
             return
         finally:
             os.close(handle)
+
+
+def _opened(path: Path) -> int:
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as problem:
+        raise EnvironmentUnusable(
+            f"{path}: this lock cannot be created: {problem.strerror}; its folder must be "
+            "writable, and LOADSTONE_HOME and --store name others"
+        ) from problem
 
 
 def _is_file_of(handle: int, path: Path) -> bool:
