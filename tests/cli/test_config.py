@@ -1,7 +1,9 @@
 """Defaults from configuration files and from the environment."""
 
 import json
+import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -132,6 +134,54 @@ def test_a_mistake_names_the_file_and_the_key(own, text, words) -> None:
     assert words in message
     assert message.startswith(str(own))
     assert "pw12345" not in message
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[limits]\nusers = [4]", "limits.users: takes one value, not a list"),
+        ("[limits]\nusers = 4.5", "'4.5' is not a valid integer"),
+        ("[limits]\nusers = true", "'true' is not a valid integer"),
+        ('[capacity]\nusers = "ten"', "'ten' is not a valid integer"),
+        ("[capacity]\nquiet = 2", "'2' is not a valid boolean"),
+        ("[capacity]\nclient-secret-file = 0", "'0' does not exist"),
+        ('[store]\nlocation = ["a"]', "store.location: takes one value, not a list"),
+    ],
+)
+def test_a_value_of_another_kind_names_the_file_and_the_key(own, text, words) -> None:
+    own.write_text(text)
+    message = refused()
+    table, _, key = text.split(" = ")[0].removeprefix("[").partition("]\n")
+    assert words in message
+    assert f"{own}: {table}.{key}" in message
+
+
+def test_a_wrong_value_of_a_variable_names_it(monkeypatch) -> None:
+    monkeypatch.setenv("LOADSTONE_CAPACITY_USERS", "ten")
+    assert refused().endswith("(from LOADSTONE_CAPACITY_USERS)")
+    assert "(from" not in refused("capacity", "--users", "ten")
+
+
+def test_a_working_directory_that_must_not_be_entered_has_no_file(monkeypatch) -> None:
+    known = os.stat
+
+    def refuse(path: Any, *args: Any, **options: Any) -> os.stat_result:
+        if str(path).endswith("loadstone.toml"):
+            raise PermissionError(13, "Permission denied")
+        return known(path, *args, **options)
+
+    monkeypatch.setattr(os, "stat", refuse)
+    assert invoke("results", "list").exception is None
+    assert invoke("config").exception is None
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [("none-such.toml", "no such file; with LOADSTONE_CONFIG=-"), ("x" * 300, "name too long")],
+)
+def test_a_named_file_that_cannot_be_read_is_one_line(monkeypatch, path, words) -> None:
+    monkeypatch.setenv("LOADSTONE_CONFIG", path)
+    assert words in refused()
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import sys
 from importlib import import_module
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -58,6 +58,14 @@ class Lazy(click.Group):
         command: click.Command = getattr(import_module(f"loadstone.cli.{cmd_name}"), cmd_name)
         defaults.add_variables(command, f"{defaults.PREFIX}_{cmd_name.upper()}")
         return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; name the place of a wrong value that was not typed."""
+        try:
+            return super().invoke(ctx)
+        except click.BadParameter as refused:
+            defaults.name_source(refused)
+            raise
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -1,5 +1,6 @@
 """Options of an audit: its hosts and its rules."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -123,7 +124,7 @@ def run_audit(files: tuple[Path, ...], request: AuditRequest) -> "Audit":
 def _with_gains(audit: "Audit", location: "StoreLocation") -> "Audit":
     """Return the audit with the measured gains of the fixes of its findings."""
     provable = {one.rule.id for one in audit.findings() if one.rule.proof is not None}
-    has_store = location.database is not None or location.folder.exists()
+    has_store = location.database is not None or os.path.exists(location.folder)
     if not provable or not has_store:  # importing the store takes longer than all rules
         return audit
     from loadstone.cli.audit_measured import gains
@@ -174,7 +175,7 @@ def collect_hosts(options: Mapping[str, Any]) -> "tuple[Collected, ...]":
 
         if _sources(options) != ("inventory",):
             raise InvalidInput("--via ansible takes its hosts from --inventory FILE only")
-        if not options["inventory"].exists():
+        if not os.path.exists(options["inventory"]):
             raise InvalidInput(f"{options['inventory']}: no such file")
         return ansible.collect(options["inventory"], options["timeout_s"], become=options["become"])
     return collect(_hosts(options), options["timeout_s"])

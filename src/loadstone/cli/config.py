@@ -43,7 +43,7 @@ def config(ctx: click.Context, to: TextIO | None) -> None:
         write_json({"files": files, "defaults": data}, to)
     if is_stdout_free(to):
         for path in defaults.files():
-            click.echo(f"{path}{'' if path.is_file() else ' (absent)'}")
+            click.echo(f"{path}{'' if os.path.isfile(path) else ' (absent)'}")
         if rows:
             click.echo()
             show_rows(

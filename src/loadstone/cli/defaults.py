@@ -72,10 +72,9 @@ def settings() -> tuple[Default, ...]:
     if chosen == "-":
         return ()
     own = Path(chosen) if chosen else _own_file()
-    if chosen and not own.exists():
-        raise InvalidInput(f"{VARIABLE}: {own}: no such file; - is none")
-    found = [*_read(own, is_of_folder=False)]
-    if not chosen and (folder := _folders_file()).is_file():
+    found = [*_read(own, is_of_folder=False, is_named=bool(chosen))]
+    # Path.is_file would raise in a folder that must not be entered, such as root's after sudo -u.
+    if not chosen and os.path.isfile(folder := _folders_file()):
         nearer = [*_read(folder, is_of_folder=True)]
         if any(one.table == "target" for one in nearer):
             found = [one for one in found if one.table != "target"]  # --cloud there, --lab here
@@ -104,14 +103,21 @@ def _folders_file() -> Path:
         raise EnvironmentUnusable("the working directory was removed; change to another") from None
 
 
-def _read(path: Path, *, is_of_folder: bool) -> Iterator[Default]:
+def _read(path: Path, *, is_of_folder: bool, is_named: bool = False) -> Iterator[Default]:
+    """Yield the settings of a file; one that is not there has none, unless it `is_named`."""
     try:
         with path.open("rb") as file:
             content = file.read(MOST_BYTES + 1)
     except (FileNotFoundError, NotADirectoryError):
+        if is_named:
+            raise InvalidInput(
+                f"{VARIABLE}: {path}: no such file; with {VARIABLE}=- no file is read"
+            ) from None
         return
     except OSError as problem:
-        raise InvalidInput(f"{path}: cannot be read: {problem.strerror}") from None
+        raise InvalidInput(
+            f"{path}: cannot be read: {problem.strerror}; with {VARIABLE}=- no file is read"
+        ) from None
     if len(content) > MOST_BYTES:
         raise InvalidInput(f"{path}: more than {MOST_BYTES:,} bytes")
     try:
@@ -208,13 +214,17 @@ def _of(command: click.Command, path: str, found: tuple[Default, ...]) -> dict[s
         return {name: values for name, values in nested.items() if values}
     options = {_long(option): option for option in _options(command)}
     values: dict[str, Any] = {}
-    # Within one file, a command's own table is nearer than a shared one.
-    files = list(dict.fromkeys(one.source for one in found))
-    for one in sorted(found, key=lambda one: (files.index(one.source), one.table not in SHARED)):
+    for one in _rising(found):
         option = options.get(_option_of(one, path))
         if option is not None and option.name is not None:
             values[option.name] = _value(one, option)
     return values
+
+
+def _rising(found: tuple[Default, ...]) -> list[Default]:
+    """Return settings in rising order; a command's own table is nearer than a shared one."""
+    files = list(dict.fromkeys(one.source for one in found))
+    return sorted(found, key=lambda one: (files.index(one.source), one.table not in SHARED))
 
 
 def _commands(group: click.Group) -> Iterator[tuple[str, click.Command]]:
@@ -247,9 +257,44 @@ def _value(one: Default, option: click.Option) -> Any:
         value = str(one.source.parent / expanded(str(value)))
     if isinstance(option.flag_value, str) and isinstance(value, bool):  # such as --predict
         return option.flag_value if value else option.default
-    if option.multiple and not isinstance(value, list):
-        return [value]
-    return value
+    if option.multiple:
+        return [_typed(part) for part in (value if isinstance(value, list) else [value])]
+    if isinstance(value, list):
+        raise InvalidInput(f"{one.source}: {one.name}: takes one value, not a list")
+    return value if option.is_flag and isinstance(value, bool) else _typed(value)
+
+
+def _typed(value: str | float) -> str:
+    """Return a value as it is written on the command line, whose checks know no other types."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def name_source(refused: click.BadParameter) -> None:
+    """Add to an error where the wrong value comes from, unless it was typed."""
+    ctx, option = refused.ctx, refused.param
+    if ctx is None or not isinstance(option, click.Option):
+        return
+    source = ctx.get_parameter_source(option.name or "")
+    if source is ParameterSource.ENVIRONMENT:
+        refused.message += f" (from {option.envvar})"
+    elif source is ParameterSource.DEFAULT_MAP:
+        refused.message += f" (from {_place(ctx, option)})"
+
+
+def _place(ctx: click.Context, option: click.Option) -> str:
+    """Return the file and the key that set an option of a command."""
+    names: list[str] = []
+    below = ctx
+    while below.parent is not None:
+        names.insert(0, below.info_name or "")
+        below = below.parent
+    path = ".".join(names)
+    places = [
+        f"{one.source}: {one.name}"
+        for one in _rising(settings())
+        if _option_of(one, path) == _long(option)
+    ]
+    return places[-1]
 
 
 def _options(command: click.Command) -> Iterator[click.Option]:

@@ -191,7 +191,7 @@ def disk() -> Requirement:
     from loadstone.system import paths
 
     folder = paths.home()
-    existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
+    existing = next(parent for parent in (folder, *folder.parents) if os.path.exists(parent))
     free_gib = shutil.disk_usage(existing).free / 2**30
     found = f"{free_gib:.1f} GiB free in {folder}"
     hint = "free 1 GiB, or set LOADSTONE_HOME to a folder with room"

@@ -305,7 +305,7 @@ def _oidc_users(path: Path | None) -> tuple[tuple[str, str], ...]:
 
     if path is None:
         return ()
-    is_new = path.suffix.lower() == ".csv" and not path.exists()
+    is_new = path.suffix.lower() == ".csv" and not os.path.exists(path)
     users = write_users(path, OIDC_USERS) if is_new else read_users(path)
     return tuple((user.name, user.password) for user in users)
 
