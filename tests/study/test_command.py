@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from click.testing import CliRunner
 from study_files import TWO_BY_TWO
 
@@ -39,6 +40,41 @@ def test_a_damaged_journal_hides_no_other_study(tmp_path):
     assert f"{bad.path}:1: not a line of a study's journal" in shown
     assert f"study {empty.study_id} was killed before it began" in shown
     assert journal.find(tmp_path, good.study_id) == good
+
+
+def test_a_journal_that_is_no_text_names_the_line_and_the_mend(tmp_path):
+    source = StudySource("mine.yaml", TWO_BY_TWO)
+    good, bad = (journal.begin(tmp_path, source, quick=False, seed=3) for _ in range(2))
+    with bad.path.open("ab") as file:
+        file.write(b"\xff\xfe\n")
+    line = f"{bad.path}:2: not a line of a study's journal: it is not UTF-8; without this line, "
+    shown = ask("list", "--store", tmp_path)
+    assert shown.exit_code == 0
+    assert f"{bad.study_id}  {line}" in shown.output
+    assert f"{good.study_id}  mine  0 of 12 measured" in shown.output
+    assert str(ask("show", bad.study_id, "--store", tmp_path).exception).startswith(line)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("show", ""), "no study is named: the name is empty"),
+        (("run", ""), "no study is named: the name is empty"),
+        (("run", "--resume", ""), "no study is named: the ID is empty"),
+        (("show", "x" * 300), "no such study and no such file"),
+        (("run", "--resume", "x"), "no study 'x' has begun in "),
+        (("run", "--resume", "2"), "study '2' could be 2"),
+    ],
+)
+def test_a_study_that_is_not_named_exactly_is_one_line(tmp_path, words, said):
+    if words[-1] in ("", "2"):  # a prefix of all ids
+        for _ in range(2):
+            source = StudySource("mine.yaml", TWO_BY_TWO)
+            journal.begin(tmp_path, source, quick=False, seed=3)
+    refused = ask(*words, "--store", tmp_path)
+    assert isinstance(refused.exception, InvalidInput)
+    assert said in str(refused.exception)
+    assert "\n" not in str(refused.exception)
 
 
 def test_show_gives_cells_order_and_time(tmp_path):

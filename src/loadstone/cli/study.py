@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, TypedDict, Unpack
 
 import click
@@ -21,6 +20,7 @@ from loadstone.cli.stored import (
     write,
 )
 from loadstone.cli.watching import watching, watching_options
+from loadstone.system.paths import existing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -263,7 +263,7 @@ def _started(name: str, store: "StoreLocation") -> "StudyJournal | None":
     """Return the started study with this id or prefix; None for the name or file of a study."""
     from loadstone.study import journal, read
 
-    is_plan = name in read.builtin() or Path(name).exists()
+    is_plan = name in read.builtin() or existing(name) is not None
     is_id = any(one.startswith(name) for one in journal.ids(store))
     return journal.find(store, name) if is_id and not is_plan else None
 

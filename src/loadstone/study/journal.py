@@ -17,7 +17,7 @@ from typing import TypeVar
 from loadstone.compare.answer import MetricComparison
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.result.model import Tags
-from loadstone.store.codec import dumps, loads
+from loadstone.store.codec import BAD_DATA, dumps, loads
 from loadstone.store.location import StoreLocation
 from loadstone.study.model import Study
 from loadstone.study.read import StudySource
@@ -26,6 +26,7 @@ from loadstone.system import files, locks
 T = TypeVar("T")
 
 FILE = "cells.jsonl"
+SHOWN = 4  # ids in a message
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,13 +178,18 @@ def begin(
 
 def find(store: Path | StoreLocation, study_id: str) -> StudyJournal:
     """Return the journal of a started study by its id or a unique prefix."""
+    if not study_id:
+        raise InvalidInput("no study is named: the ID is empty; is a variable not set?")
     known = ids(store)
     matching = [one for one in known if one.startswith(study_id)]
     if study_id in known:
         matching = [study_id]
-    if len(matching) != 1:
-        listed = ", ".join(matching or known[-4:]) or "none yet"
-        raise InvalidInput(f"no study {study_id!r} has begun; choose from {listed}")
+    if len(matching) > 1:
+        shown = ", ".join(matching[:SHOWN])
+        raise InvalidInput(f"study {study_id!r} could be {shown}; give more of it")
+    if not matching:
+        listed = f"; choose from {', '.join(known[-SHOWN:])}" if known else f" in {store}"
+        raise InvalidInput(f"no study {study_id!r} has begun{listed}")
     path = _folder(store) / matching[0] / FILE
     lines = _lines(path)
     if not lines:
@@ -207,13 +213,28 @@ def _folder(store: Path | StoreLocation) -> Path:
 def _lines(path: Path) -> list[str]:
     """Return the complete lines, without a last line that a kill cut short."""
     try:
-        return path.read_text(encoding="utf-8").split("\n")[:-1]
+        *lines, _ = path.read_bytes().split(b"\n")
     except OSError as problem:
         raise EnvironmentUnusable(f"{path}: {problem.strerror}") from problem
+    return [_text(line, path, number) for number, line in enumerate(lines, 1)]
+
+
+def _text(line: bytes, path: Path, number: int) -> str:
+    try:
+        return line.decode()
+    except UnicodeDecodeError as problem:
+        raise _damaged(path, number, "it is not UTF-8") from problem
+
+
+def _damaged(path: Path, number: int, why: object) -> InvalidInput:
+    is_first = number == 1  # the study itself
+    later = "without this line, --resume measures its turn again"
+    mend = "begin the study again" if is_first else later
+    return InvalidInput(f"{path}:{number}: not a line of a study's journal: {why}; {mend}")
 
 
 def _record(kind: type[T], line: str, path: Path, number: int) -> T:
     try:
         return loads(kind, line)
-    except ValueError as problem:
-        raise InvalidInput(f"{path}:{number}: not a line of a study's journal: {problem}") from None
+    except BAD_DATA as problem:
+        raise _damaged(path, number, problem) from None

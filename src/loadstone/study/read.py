@@ -46,6 +46,8 @@ def builtin() -> tuple[str, ...]:
 
 def find(name: str) -> StudySource:
     """Return the built-in study of this name, or else the study in this file."""
+    if not name:
+        raise InvalidInput("no study is named: the name is empty; is a variable not set?")
     if name in builtin():
         return StudySource(name, (BUILTIN / f"{name}.yaml").read_text(encoding="utf-8"))
     path = existing(name)

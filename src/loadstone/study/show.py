@@ -6,7 +6,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from loadstone.errors import InvalidInput
+from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.report import figures
 from loadstone.store.location import StoreLocation
 from loadstone.study import needs
@@ -68,7 +68,7 @@ def describe_started(store: Path | StoreLocation, study_id: str) -> str:
     try:
         journal = find(store, study_id)
         study, ended = journal.begun.study(), journal.ended()
-    except InvalidInput as wrong:
+    except (EnvironmentUnusable, InvalidInput) as wrong:
         return f"{study_id}  {str(wrong).splitlines()[0]}"
     count = len(study.cells) * study.repeats + len(cell_pairs(study))
     done = sum(turn.run_id is not None for turn in ended.values())
