@@ -10,9 +10,9 @@ import pytest
 from realistic import keystone
 
 from loadstone.errors import EnvironmentUnusable
-from loadstone.store import listing, owner
+from loadstone.store import codec, listing, owner
 from loadstone.store.location import StoreLocation
-from loadstone.store.store import Store
+from loadstone.store.store import RunDamaged, Store
 
 RESULT, _ = keystone()
 TRIAL = RESULT.measurements[0].trials[0]
@@ -61,6 +61,44 @@ def test_rows_are_not_brought_into_a_database_that_is_not_kept(tmp_path, monkeyp
     with Store.open(tmp_path) as later:
         assert RESULT.run_id in later.notices[0]
         assert later.get("latest").run_id == RESULT.run_id
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE runs SET environment = '[]'",
+        "UPDATE measurements SET body = '{'",
+        "UPDATE trials SET body = '[]'",
+    ],
+)
+def test_damaged_rows_are_restored_from_their_files(tmp_path, damage):
+    with Store.open(tmp_path) as store:
+        store.begin(RESULT)
+        before = codec.dumps(store.get("latest"))
+        database = sqlite3.connect(tmp_path / "results.db")
+        with database:
+            database.execute(damage)
+        database.close()
+        with pytest.raises(RunDamaged) as refused:
+            store.get("latest")
+        assert f"'{RESULT.run_id}' cannot be read: " in str(refused.value)
+        assert f"loadstone results recover --store {tmp_path};" in str(refused.value)
+        assert [one.run_id for one in store.recover() if one.is_news] == [RESULT.run_id]
+        assert codec.dumps(store.get("latest")) == before
+        assert not [one for one in store.recover() if one.is_news]
+
+
+def test_a_damaged_database_that_is_moved_away_is_restored_from_files(tmp_path):
+    with Store.open(tmp_path) as store:
+        store.begin(RESULT)
+        before = codec.dumps(store.get("latest"))
+    (tmp_path / "results.db").write_bytes(b"no database" * 500)
+    with pytest.raises(EnvironmentUnusable, match="move it away, and `loadstone results recover`"):
+        Store.open(tmp_path)
+    (tmp_path / "results.db").unlink()
+    with Store.open(tmp_path) as store:
+        store.recover()
+        assert codec.dumps(store.get("latest")) == before
 
 
 def test_delete_follows_neither_an_id_nor_a_link_out_of_the_store(tmp_path):

@@ -291,7 +291,7 @@ def test_a_store_that_cannot_be_written_can_still_be_read(readable_only):
 
 def test_what_is_no_database_is_named_and_left_alone(tmp_path):
     (tmp_path / "results.db").write_text("notes of my own, and quite long enough to look at " * 20)
-    with pytest.raises(EnvironmentUnusable, match="no results database"):
+    with pytest.raises(EnvironmentUnusable, match="is not a database of results"):
         Store.open(tmp_path)
     assert (tmp_path / "results.db").read_text().startswith("notes of my own")
 

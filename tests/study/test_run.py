@@ -1,4 +1,5 @@
 import json
+import sqlite3
 from dataclasses import replace
 
 import pytest
@@ -220,6 +221,20 @@ def test_a_result_that_was_deleted_is_missing_and_said_so(store, begun):
     carry_out(begun, laboratory, quiet, quiet)
     assert laboratory.measured == [4]
     assert exit_code(list(outcomes(begun, store))) == 0
+
+
+def test_a_damaged_result_hides_no_other_and_is_restored(store, begun, tmp_path):
+    carry_out(begun, Laboratory(store), quiet, quiet)
+    database = sqlite3.connect(tmp_path / "results.db")
+    with database:
+        damage = "UPDATE measurements SET body = '{' WHERE run_id = ?"
+        database.execute(damage, (begun.ended()[4].run_id,))
+    database.close()
+    found = list(outcomes(begun, store))
+    assert [one.turn.number for one in found if one.result is None] == [4]
+    assert "to restore them from its files: loadstone results recover" in found[3].failure
+    store.recover()
+    assert list(outcomes(begun, store))[3].failure is None
 
 
 WITH_REFERENCE = """\

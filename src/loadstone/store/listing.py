@@ -56,12 +56,13 @@ def every(connection: Connection, limit: int | None, store: str) -> tuple[list[E
     return entries, damaged
 
 
-def damage(run_id: str, problem: Exception, store: str) -> str:
+def damage(run_id: str, problem: Exception, store: str, what: str = "is left out") -> str:
     """Return a line about a run whose rows cannot be read; `store` is the option of its store."""
     why = " ".join(f"{problem}".split())[:120] or type(problem).__name__
     return (
-        f"run {run_id!r:.120} is left out: its rows in the store are damaged ({why}); to remove "
-        f"it: loadstone results delete {shlex.quote(run_id[:120])}{store}"
+        f"run {run_id!r:.120} {what}: its rows in the store are damaged ({why}); to restore them "
+        f"from its files: loadstone results recover{store}; to remove it: loadstone results delete "
+        f"{shlex.quote(run_id[:120])}{store}"
     )
 
 

@@ -25,7 +25,8 @@ class Recovered:
     def __str__(self) -> str:
         """Return a sentence."""
         trials = f"{self.trials} trial{'' if self.trials == 1 else 's'}"
-        return f"recovered of run {self.run_id}: {trials if self.trials else 'how it ended'}"
+        others = "its measurements or how it ended"
+        return f"recovered of run {self.run_id}: {trials if self.trials else others}"
 
     @property
     def is_news(self) -> bool:
@@ -86,8 +87,8 @@ def bring_in(engine: Engine, rows: list[StoredRow]) -> list[StoredRow]:
 
 
 def _differs(connection: Connection, one: StoredRow) -> bool:
-    """Return whether a row is missing, or is older than its file."""
-    names = ("status", "ended_at") if one.table is runs else ("status", "body")
+    """Return whether a row is missing, is older than its file, or is damaged."""
+    names = runs.columns.keys() if one.table is runs else ("status", "body")
     is_its_key = (
         one.table.c[column.name] == one.row[column.name] for column in one.table.primary_key
     )

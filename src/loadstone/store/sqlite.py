@@ -48,7 +48,10 @@ def explain(path: str, problem: DBAPIError) -> str:
     if "readonly" in message or "unable to open" in message:
         return f"{path} cannot be written; choose another folder with --store"
     if "not a database" in message or "malformed" in message:
-        return f"{path} is damaged or no results database ({message}); move it away"
+        return (
+            f"{path} is damaged, or is not a database of results ({message}); move it away, and "
+            "`loadstone results recover` restores the results from the files beside it"
+        )
     return f"{path}: {message}"
 
 

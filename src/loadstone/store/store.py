@@ -38,6 +38,10 @@ if TYPE_CHECKING:
 LATEST = "latest"
 
 
+class RunDamaged(EnvironmentUnusable):
+    """The rows of a run cannot be read."""
+
+
 class Store:
     """Store of results. Several processes and machines may use it at the same time.
 
@@ -200,7 +204,7 @@ class Store:
     def get(self, name: str) -> Run:
         """Return a run by its id, a unique prefix of it, or "latest".
 
-        Raises EnvironmentUnusable if its rows are damaged.
+        Raises RunDamaged if its rows are damaged.
         """
         if self._backlog.holds(name):
             return self._of_files(name)
@@ -212,8 +216,8 @@ class Store:
                     run, _all(connection, measurements, run_id), _all(connection, trials, run_id)
                 )
             except codec.BAD_DATA as problem:
-                why = listing.damage(run_id, problem, self.location.option)
-                raise EnvironmentUnusable(why) from problem
+                why = listing.damage(run_id, problem, self.location.option, "cannot be read")
+                raise RunDamaged(why) from problem
 
     def _of_files(self, run_id: str) -> Run:
         """Return a run of this process whose rows are only in files."""

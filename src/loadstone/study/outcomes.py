@@ -9,7 +9,7 @@ from loadstone.result.model import Run
 from loadstone.run.exit_code import accepting_ranges, left_by, leftovers
 from loadstone.run.exit_code import exit_code as exit_code_of_run
 from loadstone.search.model import Capacity, CapacityKind
-from loadstone.store.store import Store
+from loadstone.store.store import RunDamaged, Store
 from loadstone.study.duet import CellPair, cell_pairs
 from loadstone.study.figure import most_completed_rps, timed
 from loadstone.study.journal import StudyJournal, TurnResult
@@ -37,6 +37,8 @@ def _outcome(
     except InvalidInput:
         why = f"its result {ended.run_id} is no longer in the store"
         return TurnOutcome(turn, None, why, EnvironmentUnusable.exit_code)
+    except RunDamaged as damaged:
+        return TurnOutcome(turn, None, str(damaged), damaged.exit_code)
     return outcome_of(turn, run, measurement, store)
 
 
@@ -69,6 +71,8 @@ def _ratio(pair: CellPair, ended: TurnResult | None, store: Store) -> RatioOutco
     except InvalidInput:
         why = f"a result of {' and '.join(run_ids)} is no longer in the store"
         return RatioOutcome(pair, None, why, EnvironmentUnusable.exit_code)
+    except RunDamaged as damaged:
+        return RatioOutcome(pair, None, str(damaged), damaged.exit_code)
     left = left_by(store.location, run_ids)
     code = FELL_SHORT if left else 0
     return RatioOutcome(pair, ended.ratio, exit_code=code, runs=runs, left=left)
@@ -81,7 +85,7 @@ def exit_code(ended: Sequence[TurnOutcome], in_turns: Sequence[RatioOutcome] = (
 
 
 def forget_deleted(journal: StudyJournal, store: Store) -> None:
-    """Record turns whose results were deleted as failed, so that they are measured again."""
+    """Record turns whose results are gone or damaged as failed, to measure them again."""
     with journal.locked():
         measured = {number for number, one in journal.ended().items() if one.run_id is not None}
         for one in outcomes(journal, store):
