@@ -81,6 +81,7 @@ def test_another_status_than_the_expected_one_is_a_failure(loadstone, service) -
         (("http://127.0.0.1/caf\udce9",), "URL: is not UTF-8; write such bytes as %E9"),
         ((f"http://u:{SECRET}@127.0.0.1/",), "names a user"),
         (("http://127.0.0.1/", "--header", SECRET), "a header is NAME: VALUE"),
+        (("http://127.0.0.1/", "--header", "X-A: caf\udce9"), "a header is UTF-8 text"),
         (
             ("http://127.0.0.1/", "--header", f"X-A: {SECRET}", "--header", "x-a: 2"),
             "--header x-a: is given twice",

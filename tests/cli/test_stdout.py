@@ -7,6 +7,7 @@ import pytest
 import realistic
 from command_line import environment
 
+from loadstone.cli.stored import OutputFile, write
 from loadstone.store.store import Store
 
 READING = (("results", "list"), ("results", "show", "latest"), ("report", "--as", "junit"))
@@ -55,3 +56,10 @@ def test_ascii_is_enough(kept):
         ended = printed(kept, words, subprocess.PIPE, PYTHONIOENCODING="ascii")
         assert (ended.returncode, ended.stderr) == (0, "")
         assert ended.stdout.isascii()
+
+
+def test_a_file_takes_names_that_are_no_text(tmp_path):
+    page = OutputFile().convert(str(tmp_path / "page.html"), None, None)
+    write("caf\udce9.yaml", page)
+    page.close()
+    assert (tmp_path / "page.html").read_text() == "caf?.yaml\n"

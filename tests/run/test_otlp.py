@@ -224,6 +224,7 @@ def test_headers_of_a_file(tmp_path):
         (f"Authorization {SECRET}".encode(), "line 1: not a header; write NAME: VALUE"),
         (b"A: b\n: c", "line 2: not a header"),
         (b"A: b\nX: \x00", "line 2: not a header"),
+        (b"A: b\nX: c\na: d", "line 3: a is given twice; join the values with a comma"),
         (b"\xff", "not UTF-8"),
         (b"A" * 70_000, "more than 65,536 bytes"),
     ],

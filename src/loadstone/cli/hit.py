@@ -66,6 +66,10 @@ class HeaderParam(click.ParamType[tuple[str, str]]):
         name, colon, text = str(value).partition(":")
         if not colon or not name.strip() or any(sign in str(value) for sign in "\r\n\0"):
             self.fail("a header is NAME: VALUE, in one line", param, ctx)
+        try:
+            str(value).encode()
+        except UnicodeEncodeError:  # bytes of the command line
+            self.fail("a header is UTF-8 text", param, ctx)
         return name.strip(), text.strip()
 
 

@@ -59,7 +59,8 @@ class OutputFile(click.File):
     """A file to write at the end; checked to be writable before the command starts."""
 
     def __init__(self) -> None:
-        super().__init__("w", encoding="utf-8", lazy=True)
+        # The name of a file that is not UTF-8 has characters that cannot be encoded.
+        super().__init__("w", encoding="utf-8", errors="replace", lazy=True)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the file, which is created at the first write."""

@@ -93,13 +93,18 @@ def read_headers(path: Path, option: str) -> dict[str, str]:
         raise InvalidInput(f"{where}: not UTF-8") from None
     if len(content) > MOST_HEADERS_BYTES:
         raise InvalidInput(f"{where}: more than {MOST_HEADERS_BYTES:,} bytes")
-    headers = {}
+    headers: dict[str, str] = {}
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip() or line.startswith("#"):
             continue
         match = _HEADER.fullmatch(line.strip())
         if match is None:
             raise InvalidInput(f"{where}, line {number}: not a header; write NAME: VALUE")
+        if match["name"].lower() in map(str.lower, headers):
+            raise InvalidInput(
+                f"{where}, line {number}: {match['name']} is given twice; join the values with a "
+                "comma"
+            )
         headers[match["name"]] = match["value"]
     return headers
 

@@ -178,7 +178,10 @@ def test_the_command_lines_arguments_win_over_the_files(good, write):
     assert task.subtasks[0].workloads[0].runner == model.Constant(8, 2)
 
 
-@pytest.mark.parametrize("raw", ["[1]", "5", "word", "{times: 1, times: 2}", "{1: 2}"])
+@pytest.mark.parametrize(
+    "raw",
+    ["[1]", "5", "word", "{times: 1, times: 2}", "{1: 2}", "times=1,times=2", "times=\udce9"],
+)
 def test_arguments_that_are_no_names_with_values_are_refused(raw, wrongs):
     (said,) = wrongs(TEMPLATE, raw_arguments=raw)
     assert said.startswith(("--task-args: ", "--task-args:1: "))

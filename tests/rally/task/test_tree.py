@@ -55,6 +55,7 @@ def test_a_problem_stands_at_the_deepest_part_that_is_there():
         ("a: [1, 2", "t.yaml:1: not YAML or JSON: "),
         ("a:\n\t- b", "t.yaml:2: not YAML or JSON: while scanning"),
         ("a: 1\nb: \x01", "t.yaml:2: character 1 is not allowed in YAML"),
+        ("a: 1\nb: caf\udce9", "t.yaml:2: is not UTF-8 text"),
     ],
 )
 def test_what_rally_would_not_read_is_refused_with_its_line(text, words):

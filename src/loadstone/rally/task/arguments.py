@@ -3,7 +3,7 @@
 from typing import Any
 
 from loadstone.rally.task.problem import Problem, TaskInvalid
-from loadstone.rally.task.tree import parse
+from loadstone.rally.task.tree import NOT_TEXT, parse
 
 FLAG = "--task-args"
 
@@ -21,14 +21,31 @@ def merge(file: str, file_text: str | None, raw: str | None) -> dict[str, Any]:
 def _raw(raw: str) -> dict[str, Any]:
     """Parse YAML or JSON, else Rally's short form `k=v,k2=v2`, whose values are strings."""
     try:
+        raw.encode()
+    except UnicodeEncodeError:  # bytes of the command line that are no text
+        raise _wrong(NOT_TEXT) from None
+    try:
         value: Any = parse(raw, FLAG).value
     except TaskInvalid:
         value = raw
         if not _is_short(raw):
             raise
     if isinstance(value, str) and _is_short(raw):
-        return dict(pair.split("=", 1) for pair in raw.split(","))
+        return _short(raw)
     return _mapping(FLAG, value)
+
+
+def _short(raw: str) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in (pair.split("=", 1) for pair in raw.split(",")):
+        if name in found:
+            raise _wrong(f"{name} is given twice")
+        found[name] = value
+    return found
+
+
+def _wrong(message: str) -> TaskInvalid:
+    return TaskInvalid([Problem(FLAG, None, message)])
 
 
 def _is_short(raw: str) -> bool:

@@ -13,7 +13,7 @@ from loadstone.rally.task.checked import Checked
 from loadstone.rally.task.draft import outline
 from loadstone.rally.task.limits import MAX_BYTES
 from loadstone.rally.task.problem import Problem, TaskInvalid
-from loadstone.rally.task.tree import Path, Tree, Value, parse
+from loadstone.rally.task.tree import NOT_TEXT, Path, Tree, Value, parse
 from loadstone.system.paths import expanded
 from loadstone.system.redaction import Redaction, secrets_in
 
@@ -94,4 +94,4 @@ def text_of(file: str, name: str | None = None) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as wrong:
         line = data.count(b"\n", 0, wrong.start) + 1
-        raise TaskInvalid([Problem(name, line, "is not UTF-8 text")]) from None
+        raise TaskInvalid([Problem(name, line, NOT_TEXT)]) from None

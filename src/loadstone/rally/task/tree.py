@@ -21,6 +21,7 @@ Value = None | bool | int | float | str | date | bytes | list["Value"] | dict[An
 Path = tuple[Hashable, ...]
 Origins = Sequence[tuple[str, int]]
 
+NOT_TEXT = "is not UTF-8 text"
 MERGE = "tag:yaml.org,2002:merge"
 PLAIN_TAGS = ("tag:yaml.org,2002:map", "tag:yaml.org,2002:seq")
 
@@ -53,6 +54,9 @@ def parse(text: str, file: str, origins: Origins | None = None) -> Tree:
         mark = wrong.problem_mark or wrong.context_mark
         line = 0 if mark is None else mark.line
         raise TaskInvalid([places.problem(line, _message(wrong))]) from None
+    except UnicodeEncodeError as wrong:  # bytes of the command line that are no text
+        line = text.count("\n", 0, wrong.start)
+        raise TaskInvalid([places.problem(line, NOT_TEXT)]) from None
     except yaml.reader.ReaderError as wrong:
         line = text.count("\n", 0, wrong.position)
         message = f"character {wrong.character!r} is not allowed in YAML: {wrong.reason}"
