@@ -34,6 +34,8 @@ from loadstone.cli.duration import Number
         (("capacity", "--scenario", "mix:isue=1,validate=9"), 2, "did you mean 'issue'?"),
         (("study", "show", "sql-per-reqest"), 2, "did you mean 'sql-per-request'?"),
         (("monitor", "--for", "0s"), 2, "--for must be 1s or more"),
+        (("fault", "--do", "x", "--observe", "0s"), 2, "0s must be more than 0"),
+        (("run", "task.yaml", "--hook-timeout", "0"), 2, "0 must be more than 0"),
         (("capacity", "--budget", "soon"), 2, "not a duration"),
         (("capacity", "--budget", "9h"), 2, "outside"),
         (("capacity", "--max-rate", "1e9"), 2, "range"),

@@ -87,12 +87,19 @@ def test_another_status_than_the_expected_one_is_a_failure(loadstone, service) -
             "--header x-a: is given twice",
         ),
         (("http://127.0.0.1/", "--rate", "3", "--concurrency", "3"), "not both"),
+        (("http://127.0.0.1/", "--for", "0s"), "0s must be more than 0"),
+        (("http://127.0.0.1/", "--timeout", "0"), "0 must be more than 0"),
+        (("http://127.0.0.1/", "--expect", "100"), "200<=x<=599"),
+        (("http://127.0.0.1/", "--method", "G T"), "--method 'G T': is not an HTTP method"),
+        (("http://127.0.0.1/", "--header", "A B: c"), "'A B': is not the name of a header"),
         (
-            ("http://127.0.0.1/", "--concurrency", "8", "--max-connections", "4"),
-            "--max-connections allows 4",
+            ("http://127.0.0.1/", "--header", "Content-Length: 3"),
+            "is written by the load generator; leave it out",
         ),
-        (("http://127.0.0.1/", "--for", "0s"), "--for must be more than 0"),
-        (("http://127.0.0.1/", "--timeout", "0"), "--timeout must be more than 0"),
+        (
+            ("http://127.0.0.1/", "--concurrency", "5", "--max-connections", "2"),
+            "--concurrency 5 needs as many connections, and --max-connections allows 2",
+        ),
     ],
 )
 def test_what_cannot_be_loaded_is_one_line(loadstone, words, said) -> None:

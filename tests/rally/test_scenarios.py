@@ -212,6 +212,10 @@ def test_names_of_headers_differ_in_more_than_their_case():
         ({"headers": ["a"]}, "headers: must be a mapping"),
         ({"auth": "ann:pw"}, "auth: must be a list of user and password"),
         ({"data": [["a", 1]]}, "data: must be text or a mapping"),
+        ({"status_code": 100}, "status_code: must be from 200 to 999, not 100"),
+        ({"method": "G T"}, "method: 'G T' is not an HTTP method"),
+        ({"headers": {"X Y": 1}}, "headers: 'X Y' is not the name of a header"),
+        ({"headers": {"Content-Length": 1}}, "is written by the load generator; leave it out"),
     ],
 )
 def test_an_argument_that_would_be_dropped_is_refused(more, words):

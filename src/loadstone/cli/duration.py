@@ -12,6 +12,7 @@ SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 RATE_HINT = "write it like 40/s, 2400/min or 100000/h"
 _PER = {"s": 1.0, "min": 60.0, "h": 3600.0}
 SHORTEST_S = 20.0
+YEAR_S = 365 * 86_400.0  # the longest load and time-out of the engine
 
 
 class Duration(click.ParamType[float]):
@@ -34,9 +35,12 @@ class Duration(click.ParamType[float]):
 
 
 class Span(click.ParamType[float]):
-    """Duration such as 0, 20ms, 1.5s, 4m or 1h."""
+    """Duration such as 0, 20ms, 1.5s, 4m or 1h; if `is_positive`, more than 0, at most a year."""
 
     name = "time"
+
+    def __init__(self, *, is_positive: bool = False) -> None:
+        self.is_positive = is_positive
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
@@ -45,7 +49,10 @@ class Span(click.ParamType[float]):
         match = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|s|m|h|)", str(value).strip())
         if match is None:
             self.fail(f"{value!r} is not a time; write it like 20ms, 1.5s, 4m or 1h", param, ctx)
-        return float(match[1]) * (0.001 if match[2] == "ms" else SECONDS[match[2] or "s"])
+        seconds = float(match[1]) * (0.001 if match[2] == "ms" else SECONDS[match[2] or "s"])
+        if self.is_positive and not 0 < seconds <= YEAR_S:
+            self.fail(f"{value} must be more than 0 and at most a year (8760h)", param, ctx)
+        return seconds
 
 
 class Number(click.FloatRange):

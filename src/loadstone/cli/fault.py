@@ -146,14 +146,14 @@ class Options(TargetOptions, GeneratorOptions):
 @click.option(
     "--observe",
     "observe_s",
-    type=Span(),
+    type=Span(is_positive=True),
     help="Duration of load after the fault begins. Default: 20s, or longer if the fault lasts "
     "longer.",
 )
 @click.option(
     "--timeout",
     "timeout_s",
-    type=Span(),
+    type=Span(is_positive=True),
     default="10s",
     show_default=True,
     help="How long a client waits for a response.",

@@ -89,7 +89,7 @@ class HeaderParam(click.ParamType[tuple[str, str]]):
 @click.option(
     "--for",
     "seconds",
-    type=Span(),
+    type=Span(is_positive=True),
     default="10s",
     show_default=True,
     help="Duration of the load.",
@@ -110,7 +110,7 @@ class HeaderParam(click.ParamType[tuple[str, str]]):
 @click.option(
     "--expect",
     "status",
-    type=click.IntRange(100, 599),
+    type=click.IntRange(200, 599),
     default=200,
     show_default=True,
     help="Expected status; any other is a failure.",
@@ -118,7 +118,7 @@ class HeaderParam(click.ParamType[tuple[str, str]]):
 @click.option(
     "--timeout",
     "timeout_s",
-    type=Span(),
+    type=Span(is_positive=True),
     default="30s",
     show_default=True,
     help="How long an answer is waited for.",
@@ -208,13 +208,11 @@ def _terms(options: HitOptions) -> "HitTerms":
     seconds, workers = options["seconds"], options["concurrency"]
     if workers is not None and options["rate_rps"] is not None:
         raise click.UsageError("give --rate (open loop) or --concurrency (closed loop), not both")
-    if workers is not None and workers > (most := options["max_connections"]):
-        raise InvalidInput(
-            f"--concurrency {workers} needs as many connections, and --max-connections allows {most}"
+    if workers is not None and workers > options["max_connections"]:
+        raise click.UsageError(
+            f"--concurrency {workers} needs as many connections, and --max-connections allows "
+            f"{options['max_connections']}"
         )
-    for flag, time_s in (("--for", seconds), ("--timeout", options["timeout_s"])):
-        if time_s <= 0:
-            raise InvalidInput(f"{flag} must be more than 0")
     body = None
     if options["body"] is not None:
         if options["body"].stat().st_size > MOST_BODY:

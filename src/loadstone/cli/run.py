@@ -104,7 +104,7 @@ def limit_options(command: Command) -> Command:
     command = click.option(
         "--hook-timeout",
         "hook_timeout_s",
-        type=Span(),
+        type=Span(is_positive=True),
         default="10m",
         show_default=True,
         help=text,

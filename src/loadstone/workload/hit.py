@@ -9,7 +9,7 @@ from loadstone.engine.limits import most_connections
 from loadstone.errors import InvalidInput
 from loadstone.plan.load import ClosedLoad, OpenLoad
 from loadstone.plan.model import Limits, Placement
-from loadstone.rally.scenarios.http_requests import check_request
+from loadstone.rally.scenarios.http_requests import check_request, is_token, unsendable
 from loadstone.result.model import Measurement
 from loadstone.search.model import TrialRequest
 from loadstone.workload.model import MeasurementConfig, MeasurementGroup
@@ -59,9 +59,11 @@ def require_url(url: str) -> None:
         raise InvalidInput("URL: names a user; give --header 'Authorization: Basic ...' instead")
 
 
-def _require_distinct(headers: Sequence[str]) -> None:
+def _require_headers(headers: Sequence[str]) -> None:
     lower = [name.lower() for name in headers]
     for number, name in enumerate(headers):
+        if why := unsendable(name):
+            raise InvalidInput(f"--header {name!r}: {why}")
         if lower.index(name.lower()) < number:
             raise InvalidInput(f"--header {name}: is given twice; join the values with a comma")
 
@@ -69,7 +71,9 @@ def _require_distinct(headers: Sequence[str]) -> None:
 def hit_group(terms: HitTerms) -> MeasurementGroup:
     """Return the measurement; InvalidInput names an invalid term."""
     require_url(terms.url)
-    _require_distinct([name for name, _ in terms.headers])
+    if not is_token(terms.method):
+        raise InvalidInput(f"--method {terms.method!r}: is not an HTTP method, such as GET")
+    _require_headers([name for name, _ in terms.headers])
     scenario = check_request(
         {
             "url": terms.url,

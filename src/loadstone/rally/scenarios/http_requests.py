@@ -17,6 +17,9 @@ from loadstone.plan.script import Column, Step, Template, Text
 ACTION = "requests.check_request"
 _DRAWS = 1024  # number of iterations after which the random choice repeats
 _KNOWN = ("url", "method", "headers", "json", "data", "params", "auth", "verify")
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, section 5.6.2
+_OWN_HEADERS = ("content-length", "transfer-encoding")
+LEAST_STATUS, MOST_STATUS = 200, 999  # of a final response; 999 is the highest of three digits
 _BARE_PERCENT = re.compile("%(?![0-9A-Fa-f]{2})")  # begins no escape
 # Arguments of requests.request that do not change the request.
 _WITHOUT_EFFECT = ("allow_redirects", "stream")
@@ -30,6 +33,20 @@ class _Request:
     headers: Mapping[str, str] = field(repr=False)
     body: str = field(repr=False)
     status: int
+
+
+def is_token(text: str) -> bool:
+    """Return whether this can be a method or the name of a header."""
+    return _TOKEN.fullmatch(text) is not None
+
+
+def unsendable(header: str) -> str:
+    """Return why the engine does not send a header of this name; empty if it does."""
+    if not is_token(header):
+        return "is not the name of a header, such as X-Request-Id"
+    if header.lower() in _OWN_HEADERS:
+        return "is written by the load generator; leave it out"
+    return ""
 
 
 def check_request(arguments: Mapping[str, Json]) -> Scenario:
@@ -94,6 +111,13 @@ def _request(arguments: Mapping[str, Json]) -> _Request:
     status = arguments["status_code"]
     if not isinstance(status, int) or isinstance(status, bool):
         raise InvalidInput(f"{ACTION}: status_code: must be a whole number")
+    if not LEAST_STATUS <= status <= MOST_STATUS:
+        raise InvalidInput(
+            f"{ACTION}: status_code: must be from {LEAST_STATUS} to {MOST_STATUS}, not {status}"
+        )
+    method = str(arguments.get("method", "GET")).upper()
+    if not is_token(method):
+        raise InvalidInput(f"{ACTION}: method: {method!r} is not an HTTP method, such as GET")
     body, kind = _body(arguments)
     params = _form(_mapping(arguments, "params"))
     query = "&".join(part for part in (_quoted(parts.query), params) if part)
@@ -106,7 +130,7 @@ def _request(arguments: Mapping[str, Json]) -> _Request:
             parts.port or (443 if parts.scheme == "https" else 80),
             Tls(verify=verify is None or bool(verify), ca_file=ca_file),
         ),
-        str(arguments.get("method", "GET")).upper(),
+        method,
         _quoted(parts.path or "/") + (f"?{query}" if query else ""),
         _headers(arguments, kind),
         body,
@@ -127,6 +151,9 @@ def _headers(arguments: Mapping[str, Json], content_type: str) -> dict[str, str]
             raise InvalidInput(f"{ACTION}: auth: must be a list of user and password")
         pair = base64.b64encode(":".join(map(str, auth)).encode())
         headers["authorization"] = ("Authorization", f"Basic {pair.decode()}")
+    for name, _ in headers.values():
+        if why := unsendable(name):
+            raise InvalidInput(f"{ACTION}: headers: {name!r} {why}")
     return dict(headers.values())
 
 
