@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from loadstone.cli.choose import Command
+from loadstone.cli.choose import Command, once
 from loadstone.cli.duration import Number
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ CONTAINERS = ("docker", "podman", "kubectl")
 SOURCES = ("lab", "hosts", "inventory", *CONTAINERS)
 _FILE = click.Path(path_type=Path)
 _OPTIONS = (
-    click.option("--lab", metavar="NAME", help="Deployment started by `loadstone lab up NAME`."),
+    once("--lab", metavar="NAME", help="Deployment started by `loadstone lab up NAME`."),
     click.option(
         "--host", "hosts", multiple=True, help="Host over ssh ([USER@]HOST); may be repeated."
     ),

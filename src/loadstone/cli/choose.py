@@ -181,6 +181,17 @@ class TagParam(click.ParamType[tuple[str, str]]):
         return key, text
 
 
+def _distinct(
+    _: click.Context, option: click.Parameter, pairs: tuple[tuple[str, str], ...]
+) -> tuple[tuple[str, str], ...]:
+    keys = [key for key, _ in pairs]
+    if twice := next((key for key in keys if keys.count(key) > 1), None):
+        raise click.UsageError(
+            f"{option.opts[0]} {twice} is given twice; a run has one value of each tag"
+        )
+    return pairs
+
+
 TAG_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
 TAG_CHARACTERS = 200
 TAG = click.option(
@@ -188,7 +199,7 @@ TAG = click.option(
     "tags",
     type=TagParam(),
     multiple=True,
-    callback=lambda _ctx, _param, pairs: tuple(dict(pairs).items()),
+    callback=_distinct,
     help="Name the run by this, for `results list --tag` and `results trends --tag`; may be "
     "repeated.",
 )

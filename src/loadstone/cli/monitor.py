@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
-from loadstone.cli.choose import MONITOR
+from loadstone.cli.choose import MONITOR, once
 from loadstone.cli.duration import Span
 from loadstone.cli.stored import JSON, write_json
 
@@ -23,7 +23,7 @@ SHORTEST_S = 1.0  # a shorter time says little, and can even give more than all 
 
 
 @click.command()
-@click.option("--lab", metavar="NAME", help="Deployment started by `loadstone lab up NAME`.")
+@once("--lab", metavar="NAME", help="Deployment started by `loadstone lab up NAME`.")
 @MONITOR
 @click.option(
     "--for", "for_s", type=Span(), metavar="TIME", help="Stop after this time, such as 30s."

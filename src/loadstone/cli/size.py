@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
+from loadstone.cli.choose import once
 from loadstone.cli.duration import RATE_HINT, per_second
 from loadstone.cli.output import print_report, write_formats
 from loadstone.cli.stored import JSON, STORE, open_to_read, show_notices
@@ -47,7 +48,7 @@ class Rate(click.ParamType[float]):
     type=click.Path(path_type=Path, dir_okay=False),
     help="YAML file with more scenarios: SCENARIO: RATE on each line.",
 )
-@click.option("--lab", metavar="NAME", help="Use only runs of this deployment.")
+@once("--lab", metavar="NAME", help="Use only runs of this deployment.")
 @click.option("--run", "runs", metavar="RUN", multiple=True, help="Use this run; may be repeated.")
 @click.option(
     "--cores-per-node",
