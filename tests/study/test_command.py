@@ -149,6 +149,20 @@ def test_a_bad_file_begins_nothing(tmp_path):
     assert journal.ids(tmp_path / "store") == ()
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--fleet", "http://h"), "--fleet http://h: write local:4"),
+        (("--fleet-without-tls",), "--fleet-without-tls needs --fleet"),
+    ],
+)
+def test_a_bad_fleet_begins_nothing(tmp_path, words, said):
+    refused = ask("run", "workers", "--quick", "--store", tmp_path, *words)
+    assert refused.exit_code != 0
+    assert said in f"{refused.output}{refused.exception}"
+    assert journal.ids(tmp_path) == ()
+
+
 def test_a_study_without_its_servers_leaves_nothing_behind(tmp_path, monkeypatch):
     monkeypatch.setattr(Program, "find", lambda _: None)
     refused = ask("run", "sql-per-request", "--quick", "--store", tmp_path)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from loadstone.cli.audit_options import AuditRequest, host_options, run_audit
-from loadstone.cli.choose import refuse_given
 from loadstone.cli.duration import Number
 from loadstone.cli.stored import JSON, STORE, OutputFile, write, write_json
 
@@ -115,8 +114,8 @@ def check(
     """Check hosts, or FACTS that were collected before, against the rules."""
     from loadstone.diagnosis.finding import Severity
 
-    if not options["rate"]:
-        refuse_given(ctx, ("result",), "means something with --rate only")
+    if options["result"] is not None and options["rate"] <= 0:
+        raise click.UsageError("--result needs --rate: the load that its service time is used for")
     fail_on = Severity(options["fail_on"])
     found = run_audit(files, AuditRequest.of(options))
     code = _exit_code(found, fail_on)

@@ -1,10 +1,12 @@
 """`loadstone fleet`: hosts that send load together."""
 
+import shlex
 from pathlib import Path
 from typing import TextIO
 
 import click
 
+from loadstone.cli.choose import refuse_given
 from loadstone.cli.generator import fleet_options
 from loadstone.cli.stored import JSON, write_json
 from loadstone.engine.fleet.hosts_file import LAB, LOAD, ROLES
@@ -70,12 +72,15 @@ def up(
     from loadstone.engine.fleet import certificates as pem
     from loadstone.errors import EnvironmentUnusable, InvalidInput
 
+    if join is not None:
+        why = "does not go with --join: the scheduler that is joined has its own"
+        refuse_given(click.get_current_context(), ("host", "port"), why)
     address.require_installed()
     folder = certificates or address.certificates()
     if daemons.running(folder):
         raise EnvironmentUnusable(
-            f"processes of a fleet run on this machine already ({folder}); `loadstone fleet down` "
-            "ends them"
+            f"processes of a fleet run on this machine already ({folder}); `loadstone fleet "
+            f"down{_option(certificates)}` ends them"
         )
     if join is not None:
         url = join
@@ -92,6 +97,13 @@ def up(
     click.echo(f"loadstone {uses} --fleet {url}")
     if join is None:
         click.echo(f"on other hosts, with {folder} copied there: loadstone fleet up --join {url}")
+
+
+def _option(certificates: Path | None) -> str:
+    """Return the option that names a folder of certificates; empty for the usual one."""
+    if certificates is None:
+        return ""
+    return f" --fleet-certificates {shlex.quote(str(certificates))}"
 
 
 @fleet.command()

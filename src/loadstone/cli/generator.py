@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 import click
 
-from loadstone.cli.choose import Command
+from loadstone.cli.choose import Command, refuse_given
 from loadstone.cli.duration import Number
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 # The maximum rate of every run; the ports and descriptors of one machine allow less.
 HIGHEST_RPS = 100_000.0
+OF_FLEET = ("certificates", "without_tls")  # options that say how a fleet is reached
 
 
 class FleetOptions(TypedDict):
@@ -141,6 +142,7 @@ def fleet_options(command: Command) -> Command:
 def fleet_of(options: FleetOptions) -> "FleetAddress | None":
     """Return the fleet that the options name; None: this machine sends the load."""
     if options["fleet"] is None:
+        refuse_given(click.get_current_context(), OF_FLEET, "needs --fleet")
         return None
     from loadstone.engine.fleet import address
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
+from loadstone.cli.choose import once, refuse_given
 from loadstone.cli.duration import Number
 from loadstone.cli.output import show_rows
 from loadstone.cli.stored import JSON, write_json
@@ -20,9 +21,7 @@ MEGABYTES = re.compile(r"([^=]+)=(\d+(?:\.\d+)?)(?::(-?\d+(?:\.\d+)?))?")
 
 @click.command()
 @click.argument("facts", nargs=-1, metavar="[FACTS]...", type=click.Path(path_type=Path))
-@click.option(
-    "--cloud", metavar="NAME", help="Ask Nova of this entry of clouds.yaml. Default: OS_*."
-)
+@once("--cloud", metavar="NAME", help="Ask Nova of this entry of clouds.yaml. Default: OS_*.")
 @click.option(
     "--node",
     "nodes",
@@ -74,7 +73,10 @@ def guests(
         raise click.UsageError("--cloud asks Nova for the nodes; name no --node and no FACTS")
     own = (*_named(nodes, memory), *_of_facts(facts, memory["overcommit"]))
     kinds = _flavors(flavors)
-    if not own:
+    if own:
+        why = "asks Nova for the nodes; leave it out with --node and FACTS"
+        refuse_given(click.get_current_context(), ("cloud",), why)
+    else:
         own, listed = _from_cloud(cloud, memory)
         kinds = kinds or listed
     if not kinds:

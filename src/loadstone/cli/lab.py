@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, TextIO, Unpack
 
 import click
 
-from loadstone.cli.choose import UNDONE_ANYWAY
-from loadstone.cli.generator import FleetOptions, fleet_options
+from loadstone.cli.choose import UNDONE_ANYWAY, refuse_given
+from loadstone.cli.generator import OF_FLEET, FleetOptions, fleet_options
 from loadstone.cli.output import show_rows
 from loadstone.cli.stored import JSON, write_json
 
@@ -89,6 +89,7 @@ def up(name: str, **options: Unpack[UpOptions]) -> None:
         return
     if options["fleet"] is not None:
         raise click.UsageError("--fleet needs --on HOST: a lab host of that fleet")
+    refuse_given(click.get_current_context(), OF_FLEET, "needs --fleet")
     record = remote_lab.recorded(name)
     if record is not None:
         raise InvalidInput(

@@ -184,7 +184,8 @@ def run(ctx: click.Context, **options: Unpack[StudyRunOptions]) -> None:
     if options["is_dry"]:
         show_dry_run(tuple(_previews(options)), options["to"])
         return
-    if options["name"] is not None and options["fleet"] is None and backend_of(ctx).is_real:
+    fleet = fleet_of(options)  # before the study begins
+    if options["name"] is not None and fleet is None and backend_of(ctx).is_real:
         needs.require(read.find(options["name"]).study(quick=options["quick"]))
     with open_store(options["location"]) as store:
         journal = _journal(options)
@@ -193,7 +194,7 @@ def run(ctx: click.Context, **options: Unpack[StudyRunOptions]) -> None:
             with watching(backend_of(ctx), store, of_study) as display:
                 display.say(f"study {journal.study_id}")
                 tags = options["tags"] or journal.begun.tags
-                chosen = StudyOptions(fleet_of(options), options["yes"], tags)
+                chosen = StudyOptions(fleet, options["yes"], tags)
                 started, backend = journal.with_secrets(), backend_of(ctx)
                 run_study(started, store, display, command_line(), chosen, backend)
         finally:
