@@ -251,7 +251,7 @@ def test_without_the_extra_it_is_said_how_to_get_it(monkeypatch):
             ("--otlp", "http://127.0.0.1:9", "--otlp-headers", "away"),
             "--otlp-headers away: No such",
         ),
-        (("--otlp-headers", "away"), "--otlp-headers goes with --otlp URL"),
+        (("--otlp-headers", "away"), "--otlp-headers needs --otlp URL"),
     ],
 )
 def test_bad_options_are_one_line_before_any_load(tmp_path, words, problem):

@@ -128,7 +128,7 @@ def test_a_url_holds_no_secret():
 def test_headers_without_a_url_are_refused(tmp_path):
     done = CommandLine(tmp_path)("hit", "http://127.0.0.1:9/", "--remote-write-headers", "away")
     assert done.returncode == 2
-    assert "--remote-write-headers goes with --remote-write URL" in done.stderr
+    assert "--remote-write-headers needs --remote-write URL" in done.stderr
 
 
 @contextlib.contextmanager

@@ -154,9 +154,13 @@ def test_a_bad_file_begins_nothing(tmp_path):
     [
         (("--fleet", "http://h"), "--fleet http://h: write local:4"),
         (("--fleet-without-tls",), "--fleet-without-tls needs --fleet"),
+        (("--metrics", "192.0.2.1:9"), "other machines reach this address and could read"),
+        (("--live", "192.0.2.1:9"), "other machines reach this address, and whoever knows"),
+        (("--live-beyond-loopback",), "--live-beyond-loopback needs --live"),
+        (("--metrics-beyond-loopback",), "--metrics-beyond-loopback needs --metrics"),
     ],
 )
-def test_a_bad_fleet_begins_nothing(tmp_path, words, said):
+def test_an_option_that_cannot_be_meant_begins_nothing(tmp_path, words, said):
     refused = ask("run", "workers", "--quick", "--store", tmp_path, *words)
     assert refused.exit_code != 0
     assert said in f"{refused.output}{refused.exception}"

@@ -19,7 +19,7 @@ from loadstone.cli.stored import (
     open_to_read,
     write,
 )
-from loadstone.cli.watching import watching, watching_options
+from loadstone.cli.watching import require_possible, watching, watching_options
 from loadstone.system.paths import existing
 
 if TYPE_CHECKING:
@@ -184,7 +184,8 @@ def run(ctx: click.Context, **options: Unpack[StudyRunOptions]) -> None:
     if options["is_dry"]:
         show_dry_run(tuple(_previews(options)), options["to"])
         return
-    fleet = fleet_of(options)  # before the study begins
+    require_possible()  # a mistake begins no study
+    fleet = fleet_of(options)
     if options["name"] is not None and fleet is None and backend_of(ctx).is_real:
         needs.require(read.find(options["name"]).study(quick=options["quick"]))
     with open_store(options["location"]) as store:

@@ -205,14 +205,14 @@ def watching(
     from loadstone.cli.screen import ProgressStyle, Screen
     from loadstone.live.feed import Feed, Viewer
 
+    require_possible()
     given = _given()
     style = ProgressStyle.QUIET if given.get("quiet") else ProgressStyle(given["progress"])
     viewers: list[Viewer] = []
     feed = Feed(viewers, backend.clock)
     with ExitStack() as stack:
         if given["metrics"] is not None:
-            metrics = _metrics(given["metrics"], is_permitted=given["is_metrics_beyond"])
-            viewers.append(stack.enter_context(metrics))
+            viewers.append(stack.enter_context(_metrics(given["metrics"])))
         viewers.extend(map(stack.enter_context, _pushes(given, feed.say)))
         if given["live"] is not None:
             # Only the page needs the templates of HTML.
@@ -229,16 +229,48 @@ def watching(
             feed.end()
 
 
-def _metrics(where: "ListenAddress", *, is_permitted: bool) -> "MetricsEndpoint":
-    """Serve metrics, and print their address."""
+def require_possible() -> None:
+    """Refuse options that lack a permission, or the option that they are about."""
+    given = _given()
+    _require_permitted(
+        given["metrics"],
+        "--metrics",
+        BEYOND_METRICS,
+        " and could read the metrics",
+        is_permitted=given["is_metrics_beyond"],
+    )
+    _require_page_permitted(given)
+    for option in ("--otlp", "--remote-write"):
+        _destination(given, option)
+
+
+def _require_page_permitted(given: "dict[str, Any]") -> None:
+    _require_permitted(
+        given["live"],
+        "--live",
+        BEYOND,
+        ", and whoever knows the page's sees and can stop what is measured",
+        is_permitted=given["is_beyond"],
+    )
+
+
+def _require_permitted(
+    where: "ListenAddress | None", option: str, flag: str, danger: str, *, is_permitted: bool
+) -> None:
     from loadstone.errors import InvalidInput
+
+    if where is None and is_permitted:
+        raise InvalidInput(f"{flag} needs {option}")
+    if where is not None and not where.is_loopback and not is_permitted:
+        raise InvalidInput(
+            f"{where}: other machines reach this address{danger}; if that is meant, add {flag}"
+        )
+
+
+def _metrics(where: "ListenAddress") -> "MetricsEndpoint":
+    """Serve metrics, and print their address."""
     from loadstone.live.metrics import MetricsEndpoint
 
-    if not where.is_loopback and not is_permitted:
-        raise InvalidInput(
-            f"{where}: other machines reach this address and could read the metrics; if that is "
-            f"meant, add {BEYOND_METRICS}"
-        )
     metrics = MetricsEndpoint(where, is_open=not where.is_loopback)
     click.echo(f"metrics: {metrics.url}", err=True)
     return metrics
@@ -267,7 +299,7 @@ def _destination(given: "dict[str, Any]", option: str) -> "Destination | None":
     headers: Path | None = given[f"{name}_headers"]
     if url is None:
         if headers is not None:
-            raise InvalidInput(f"{option}-headers goes with {option} URL")
+            raise InvalidInput(f"{option}-headers needs {option} URL")
         return None
     from loadstone.live.push import Destination, read_headers
 
@@ -276,18 +308,13 @@ def _destination(given: "dict[str, Any]", option: str) -> "Destination | None":
 
 def live_page(reports: "Reports", stop: "Callable[[], None] | None") -> "LivePage":
     """Serve the page where the options say, and print its address."""
-    from loadstone.errors import InvalidInput
     from loadstone.live.page import LivePage, own_certificate
 
     given = _given()
+    _require_page_permitted(given)
     where: ListenAddress = given["live"]
     tls = None
     if not where.is_loopback:
-        if not given["is_beyond"]:
-            raise InvalidInput(
-                f"{where}: other machines reach this address, and whoever knows the page's sees "
-                f"and can stop what is measured; if that is meant, add {BEYOND}"
-            )
         tls, fingerprint = own_certificate(where)
         click.echo(f"certificate of the live page: SHA-256 {fingerprint}", err=True)
     page = LivePage(where, reports, stop=stop, tls=tls)
