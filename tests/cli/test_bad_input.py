@@ -44,6 +44,7 @@ from loadstone.cli.duration import Number
         (("study", "show", "sql-per-reqest"), 2, "did you mean 'sql-per-request'?"),
         (("monitor", "--for", "0s"), 2, "--for must be 1s or more"),
         (("fault", "--do", "x", "--observe", "0s"), 2, "0s must be more than 0"),
+        (("fault", "--do=x", "--rate=9", "--load=5%"), 2, "--load is a share of N, and --rate is"),
         (("run", "task.yaml", "--hook-timeout", "0"), 2, "0 must be more than 0"),
         (("capacity", "--budget", "soon"), 2, "not a duration"),
         (("capacity", "--budget", "9h"), 2, "outside"),

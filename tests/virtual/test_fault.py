@@ -141,7 +141,7 @@ def test_a_search_without_n_ends_as_such_before_a_share_of_n_fails(
     assert search["status"] == "finished"
     assert "no N exists for the allowed share" in search["capacity"]["words"][0]
     assert overload["status"] == "failed"
-    assert "no N was found that the load could be a share of" in overload["failure"]
+    assert "N was not found, and the load is a share of it" in overload["failure"]
 
 
 def test_an_overload_is_worked_off_at_the_rate_that_is_left(

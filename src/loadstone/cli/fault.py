@@ -15,6 +15,7 @@ from loadstone.cli.choose import (
     fault_options,
     federation_of,
     once,
+    refuse_given,
     target_options,
 )
 from loadstone.cli.dry_run import DRY_RUN, show_dry_config
@@ -196,6 +197,9 @@ def fault(ctx: click.Context, **options: Unpack[Options]) -> None:
     if options["undoes"]:
         _undo(ctx, options)
         return
+    if options["rate_rps"] is not None:
+        why = "is a share of N, and --rate is the rate itself: give one of the two"
+        refuse_given(ctx, ("load",), why)
 
     config = _config(ctx, options)
     if options["is_dry"]:

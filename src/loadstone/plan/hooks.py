@@ -36,6 +36,11 @@ class Periodic:
     start: int
     end: int | None = None
 
+    @property
+    def never_fires(self) -> bool:
+        """Whether it ends before it starts."""
+        return self.end is not None and self.end < self.start
+
 
 @dataclass(frozen=True, slots=True)
 class Hook:

@@ -227,7 +227,9 @@ class _Flow:
         if config.at_capacity is None:
             return config
         if self.found_rps is None:
-            raise MeasurementInvalid("no N was found that the load could be a share of")
+            raise MeasurementInvalid(
+                "N was not found, and the load is a share of it; give a rate in its place"
+            )
         return config.at_capacity(self.found_rps)
 
     def _measure(self, config: MeasurementConfig, actors: Actors | None) -> None:

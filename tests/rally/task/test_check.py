@@ -290,6 +290,12 @@ def test_an_sla_section_without_failure_rate_is_warned_of(good):
     [
         ("runner: {serial: {times: 2, concurrency: 2}}", "serial takes only times"),
         ("group: abc", "group means nothing"),
+        ("sla: {failure_rate: {min: 5, max: 1}}", "this rule never holds: its min is above its"),
+        (
+            "hooks: [{action: {sys_call: a}, trigger: {periodic: {unit: time, step: 1, start: 9, "
+            "end: 2}}}]",
+            "this hook never runs: its end comes before its start",
+        ),
     ],
 )
 def test_what_means_nothing_is_warned_of(text, words, good):

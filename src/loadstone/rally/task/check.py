@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 from loadstone.analysis.criteria import FailureRate, SlaRule
 from loadstone.errors import InvalidInput
 from loadstone.keystone.contexts.model import Cleanup, Context, Users
-from loadstone.plan.hooks import Hook
+from loadstone.plan.hooks import Hook, Periodic
 from loadstone.rally.task import messages
 from loadstone.rally.task.catalogue import foreign
 from loadstone.rally.task.catalogue.argument_form import form_of
@@ -33,6 +33,8 @@ TRAP = (
     "add failure_rate: {max: 0}"
 )
 
+NEVER_HOLDS = "this rule never holds: its min is above its max"
+NEVER_RUNS = "this hook never runs: its end comes before its start"
 REDIRECTS = "redirects are not followed; give the URL that the service redirects to"
 
 F = TypeVar("F", bound=BaseModel)
@@ -183,15 +185,24 @@ class _Checker:
             return (FailureRate(max_percent=0.0),)
         if not any(part.name.partition("@")[0] == "failure_rate" for part in draft.sla):
             self.warnings.append(self.tree.problem((*draft.path, "sla"), TRAP))
-        forms = (self._known("sla", SLAS, part) for part in draft.sla)
-        return tuple(form.to_model() for form in forms if form is not None)
+        return tuple(rule for part in draft.sla if (rule := self._rule(part)) is not None)
+
+    def _rule(self, part: NamedPlugin) -> SlaRule | None:
+        form = self._known("sla", SLAS, part)
+        rule = None if form is None else form.to_model()
+        if isinstance(rule, FailureRate) and rule.min_percent > rule.max_percent:
+            self.warnings.append(self.tree.problem(part.name_path, NEVER_HOLDS))
+        return rule
 
     def _hook(self, draft: HookDraft) -> Hook | None:
         action = self._known("hook action", ACTIONS, draft.action)
         trigger = self._known("hook trigger", TRIGGERS, draft.trigger)
         if action is None or trigger is None:
             return None
-        return Hook(action.to_model(), trigger.to_model(), draft.description)
+        hook = Hook(action.to_model(), trigger.to_model(), draft.description)
+        if isinstance(hook.trigger, Periodic) and hook.trigger.never_fires:
+            self.warnings.append(self.tree.problem(draft.trigger.name_path, NEVER_RUNS))
+        return hook
 
 
 def _siblings(name: str) -> Collection[str]:
