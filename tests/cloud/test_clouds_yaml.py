@@ -70,6 +70,27 @@ def test_the_variables_of_the_environment_are_no_entry_of_the_file(clouds, url, 
     assert str(problem.value) == f"--cloud envvars: no such cloud in {path}; it has prod"
 
 
+def test_an_unknown_cloud_of_the_environment_is_named_as_given(clouds, url):
+    clouds({"clouds": {"prod": entry(url)}})
+    with pytest.raises(InvalidInput, match="^OS_CLOUD=staging: no such cloud in "):
+        from_environment({"OS_CLOUD": "staging"})
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("clouds:\n  prod:\n", "clouds.prod must be a mapping, not nothing"),
+        ("clouds:\n  prod: nothing\n", "clouds.prod must be a mapping, not a text"),
+        ("clouds:\n  prod:\n    auth: [a]\n", "clouds.prod.auth must be a mapping, not a list"),
+    ],
+)
+def test_an_entry_that_is_no_mapping_is_named(clouds, content, said):
+    path = clouds(content)
+    with pytest.raises(InvalidInput) as problem:
+        from_clouds_yaml("prod")
+    assert str(problem.value) == f"{path}: {said}"
+
+
 def test_a_file_that_is_no_yaml_is_named_with_the_line(clouds):
     path = clouds("clouds:\n  prod:\n    auth: {auth_url: [\n")
     with pytest.raises(InvalidInput) as problem:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec, module_from_spec
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, NoneType
 from typing import TYPE_CHECKING, Any
 
 from loadstone.cloud.cloud import Cloud, Endpoint
@@ -30,6 +30,7 @@ Where = Callable[[str], str]
 
 # Settings of a cloud in clouds.yaml that are not in its section `auth`.
 _BESIDE_AUTH = ("auth_type", "cacert", "cert", "key")
+_KINDS = {NoneType: "nothing", list: "a list", str: "a text", bool: "true or false"}
 # Variables that select file or cloud, or that collide with parameters of get_one.
 _NOT_SETTINGS = {
     "auth",
@@ -46,7 +47,7 @@ _NOT_SETTINGS = {
 def from_environment(env: Mapping[str, str], chosen: str = "OS_*") -> Cloud:
     """Read OS_* variables; if OS_CLOUD is set, that entry of clouds.yaml."""
     if env.get("OS_CLOUD"):
-        return from_clouds_yaml(env["OS_CLOUD"])
+        return from_clouds_yaml(env["OS_CLOUD"], f"OS_CLOUD={env['OS_CLOUD']}")
     settings: dict[str, Any] = {
         key.removeprefix("OS_").lower(): value
         for key, value in env.items()
@@ -64,8 +65,12 @@ def from_environment(env: Mapping[str, str], chosen: str = "OS_*") -> Cloud:
         return _cloud(config, settings, chosen, lambda field: f"OS_{field.upper()}")
 
 
-def from_clouds_yaml(name: str) -> Cloud:
-    """Read the entry `name` of clouds.yaml (and secure.yaml), at OpenStack's usual places."""
+def from_clouds_yaml(name: str, given: str = "") -> Cloud:
+    """Read the entry `name` of clouds.yaml (and secure.yaml), at OpenStack's usual places.
+
+    `given` is how the user named it, for messages; by default --cloud NAME.
+    """
+    given = given or f"--cloud {name}"
     with _reading("clouds.yaml") as skipped:
         from openstack.config import OpenStackConfig, loader
 
@@ -73,12 +78,14 @@ def from_clouds_yaml(name: str) -> Cloud:
             yaml_file.require_finite(file)
         config = OpenStackConfig()
         path = config.config_filename
+        if path is not None:
+            _require_shape(Path(path), name)
         # The loader adds an entry of this name for the OS_* variables.
         of_variables = str(getattr(config, "envvar_key", "envvars"))
         names = sorted(set(config.cloud_config["clouds"]) - {of_variables})
         if path is None or name not in names:
-            _require_clouds(name, path)
-            raise InvalidInput(_unknown(name, path, names, skipped))
+            _require_clouds(given, path)
+            raise InvalidInput(_unknown(given, path, names, skipped))
 
         def where(field: str) -> str:
             section = f"clouds.{name}" if field in _BESIDE_AUTH else f"clouds.{name}.auth"
@@ -97,7 +104,23 @@ def _files_of_clouds(loader: ModuleType) -> Iterator[Path]:
             yield Path(file)
 
 
-def _require_clouds(name: str, path: str | None) -> None:
+def _require_shape(path: Path, name: str) -> None:
+    """Refuse an entry that is not a mapping: the loader's error names neither file nor key."""
+    try:
+        content = yaml_file.read(path)
+    except InvalidInput:
+        return  # reported by the loader
+    place = ""
+    for key in ("clouds", name, "auth"):
+        if not isinstance(content, dict) or key not in content:
+            return
+        content, place = content[key], f"{place}.{key}".removeprefix(".")
+        if not isinstance(content, dict):
+            kind = _KINDS.get(type(content), "a number")
+            raise InvalidInput(f"{path}: {place} must be a mapping, not {kind}")
+
+
+def _require_clouds(given: str, path: str | None) -> None:
     """Refuse a file without a section `clouds`, which the loader would silently replace."""
     try:
         content = yaml_file.read(Path(path)).content if path else None
@@ -105,23 +128,23 @@ def _require_clouds(name: str, path: str | None) -> None:
         return  # reported by the loader
     if isinstance(content, dict) and "clouds" not in content:
         raise InvalidInput(
-            f"--cloud {name}: {path} has no `clouds:` section; it has "
+            f"{given}: {path} has no `clouds:` section; it has "
             f"{', '.join(f'{key}:' for key in content) or 'nothing'}"
         )
 
 
-def _unknown(name: str, path: str | None, names: list[str], skipped: list[str]) -> str:
+def _unknown(given: str, path: str | None, names: list[str], skipped: list[str]) -> str:
     if skipped:
         return f"clouds.yaml cannot be read: {skipped[0]}"
     if path is None:
         config_file = os.environ.get("OS_CLIENT_CONFIG_FILE")
         missing = f" ({config_file} of OS_CLIENT_CONFIG_FILE does not exist)" if config_file else ""
         return (
-            f"--cloud {name}: no clouds.yaml found{missing}; it is looked for in the working "
+            f"{given}: no clouds.yaml found{missing}; it is looked for in the working "
             "directory, ~/.config/openstack and /etc/openstack"
         )
     known = f"it has {', '.join(names)}" if names else "it has no clouds"
-    return f"--cloud {name}: no such cloud in {path}; {known}"
+    return f"{given}: no such cloud in {path}; {known}"
 
 
 @contextmanager
