@@ -86,6 +86,13 @@ def test_in_rallys_style_a_task_that_crashed_could_not_run(at_once, monkeypatch,
     assert "RuntimeError: bug" in crash_file(ended.stderr).read_text()
 
 
+@pytest.mark.parametrize(("style", "code"), [("loadstone", 2), ("rally", 1)])
+def test_in_rallys_style_wrong_usage_is_no_broken_sla(at_once, style, code):
+    ended = at_once("run", "-", "--task-args", "-", "--exit-code-style", style)
+    assert ended.returncode == code
+    assert "only one of TASK and --task-args can come from stdin" in ended.stderr
+
+
 @pytest.mark.usefixtures("broken")
 def test_only_the_newest_crash_files_are_kept(at_once, tmp_path):
     folder = tmp_path / "crashes"

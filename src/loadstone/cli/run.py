@@ -283,7 +283,11 @@ def _in_style(style: str) -> Iterator[None]:
         if style == "rally":
             stopped.exit_code = RALLY_ERROR  # type: ignore[misc]  # on the instance only
         raise
-    except (click.ClickException, click.Abort, click.exceptions.Exit, ReaderGone):
+    except click.ClickException as refused:
+        if style == "rally":
+            refused.exit_code = RALLY_ERROR  # 2 means that an SLA failed
+        raise
+    except (click.Abort, click.exceptions.Exit, ReaderGone):
         raise
     except Exception as error:
         if style == "rally":
