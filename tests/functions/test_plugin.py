@@ -18,6 +18,7 @@ from loadstone.rally.functions import plugin
 from loadstone.rally.functions.actor import rows
 from loadstone.rally.functions.catalogue import FUNCTIONS
 from loadstone.rally.functions.plugin import load_plugins
+from loadstone.rally.task.catalogue.scenario import ArgType
 from loadstone.rally.task.catalogue.scenarios import SCENARIOS
 from loadstone.rally.task.read import read
 from loadstone.workload.task import TaskTerms, task_groups
@@ -126,6 +127,14 @@ def test_task_check_knows_the_arguments_of_an_own_scenario(tmp_path):
             "@scenario('Dummy.dummy')\ndef f(context): pass",
             "there is a scenario Dummy.dummy already",
         ),
+        *(
+            (
+                "from loadstone.rally.functions.plugin import scenario\n"
+                f"@scenario('{name}')\ndef f(context): pass",
+                f"there is a scenario {name} already",
+            )
+            for name in ("issue", "oidc-login", "mix:mine=1")
+        ),
         (
             "from loadstone.rally.functions.plugin import scenario\n"
             "@scenario('A.b')\ndef f(): pass",
@@ -164,7 +173,7 @@ def test_a_plugin_that_cannot_be_used_is_refused_in_one_line(tmp_path, text, wor
 # The second stands for a folder that may not be entered: nobody knows whether the file is there.
 @pytest.mark.parametrize("file", ["/nowhere/own.py", f"/{300 * 'x'}.py"])
 def test_a_plugin_that_is_not_there_is_refused(file):
-    with pytest.raises(InvalidInput, match="is no Python file"):
+    with pytest.raises(InvalidInput, match="is not a Python file"):
         load_plugins([file])
 
 
@@ -213,6 +222,17 @@ def test_values_are_checked_where_an_annotation_is_one_of_the_documented_types(
         task.write_text(f"Own.one: [{{args: {{word: {wrong}}}}}]")
         with pytest.raises(InvalidInput, match='"word" must be'):
             read(str(task))
+
+
+@pytest.mark.parametrize("annotation", ["int | 'x'", "dict.nothing", "list[int"])
+def test_an_annotation_that_cannot_be_evaluated_takes_any_value(tmp_path, annotation):
+    text = f"""from loadstone.rally.functions.plugin import scenario
+@scenario("Own.two")
+def two(context, times: {annotation!r} = 1): "Do it."
+"""
+    assert load_plugins([written(tmp_path, text)]) == ("Own.two",)
+    (times,) = SCENARIOS["Own.two"].arguments
+    assert times.kind is ArgType.ANY
 
 
 def test_a_file_that_ends_the_program_is_named(tmp_path):

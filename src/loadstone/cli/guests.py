@@ -69,8 +69,6 @@ def guests(
 
     from loadstone.audit.guests import count
 
-    if cloud is not None and (nodes or facts):
-        raise click.UsageError("--cloud asks Nova for the nodes; name no --node and no FACTS")
     own = (*_named(nodes, memory), *_of_facts(facts, memory["overcommit"]))
     kinds = _flavors(flavors)
     if own:

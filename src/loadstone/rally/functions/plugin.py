@@ -15,8 +15,10 @@ from loadstone.engine.callables.model import Function
 from loadstone.engine.callables.module import module_of
 from loadstone.errors import InvalidInput
 from loadstone.keystone.scenarios.model import Scenario
+from loadstone.plan.mix import is_mix
 from loadstone.rally.functions.catalogue import FUNCTIONS
 from loadstone.rally.scenarios import FIXED
+from loadstone.rally.task.catalogue.own import OWN_NAMES
 from loadstone.rally.task.catalogue.scenario import ArgType, Argument, CatalogueEntry
 from loadstone.rally.task.catalogue.scenarios import SCENARIOS
 from loadstone.system.paths import expanded
@@ -79,7 +81,7 @@ def _loaded(files: Iterable[str]) -> tuple[str, ...]:
 
 def _imported(path: Path) -> ModuleType:
     if path.suffix != ".py" or not os.path.isfile(path):
-        raise InvalidInput(f"--plugin {path}: is no Python file")
+        raise InvalidInput(f"--plugin {path}: is not a Python file (NAME.py)")
     try:
         return module_of(path)
     except (Exception, SystemExit) as error:
@@ -135,6 +137,11 @@ _places: dict[str, str] = {}  # of the scenarios from plugins
 def _enter(entry: CatalogueEntry, place: str) -> None:
     if not entry.name or "@" in entry.name:
         raise InvalidInput(f"{place}: {entry.name!r} cannot be the name of a scenario")
+    if entry.name in OWN_NAMES or is_mix(entry.name):
+        raise InvalidInput(
+            f"{place}: there is a scenario {entry.name} already (Loadstone's own); give yours "
+            "another name"
+        )
     if entry.name in SCENARIOS and _places.get(entry.name) != place:
         other = _places.get(entry.name, "Loadstone's own")
         raise InvalidInput(f"{place}: there is a scenario {entry.name} already ({other})")
