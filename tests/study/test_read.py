@@ -74,6 +74,14 @@ def test_the_quick_form_leaves_out_what_it_says():
          "mine.yaml:5: the lab has no setting 'webs'; did you mean 'web'?"),
         ("[1, 2]\nrep", "[1, off]\nrep", 'mine.yaml:6: "workers" is read as true or false: quote '
          'it, as workers: "off"'),
+        ("web: apache}\n    ng", "web: }\n    ng",
+         'mine.yaml:4: "web" must have one value, not nothing'),
+        ("web: apache}\n    ng", "web: [apache]}\n    ng",
+         'mine.yaml:4: "web" must have one value, not a list'),
+        ("    apache: {", "    on: {",
+         'mine.yaml:4: a level of factor "web" is read as true or false: quote its name'),
+        ("{budget_s: 60}", "{users: 0, scenario: user-life}", 'mine.yaml:9: scenario "user-life" '
+         "makes users, which are removed with the users of the run: give users: 1 or more"),
         ("levels: [apache, nginx]", "levels: [apache, ngin]", 'mine.yaml:11: factor "web" has no '
          'level "ngin"; did you mean "nginx"?'),
         ("levels: [apache, nginx]", "levels: [apache, apache]",

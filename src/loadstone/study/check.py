@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from loadstone.compare.sequential import FEWEST_PAIRS
 from loadstone.errors import InvalidInput
+from loadstone.keystone.scenarios import named
 from loadstone.lab.keystone import settings as lab
 from loadstone.oidc.scenarios import PREFIX as PROVIDER_SCENARIO
 from loadstone.rally.task import messages
@@ -19,13 +20,16 @@ from loadstone.study.measurement import Reader, require_searchable, require_serv
 from loadstone.study.model import (
     Cell,
     Factor,
+    FaultMeasurement,
     Level,
     LevelComparison,
     Measurement,
     Pairs,
     Published,
     SearchMeasurement,
+    StepsMeasurement,
     Study,
+    Tasks,
     rows_of,
 )
 from loadstone.study.shape import QuickShape, StudyShape
@@ -74,6 +78,8 @@ class _StudyReader:
         measurement, scenario = Reader(self.tree, self.problems).read(self.shape.measurement, quick)
         reference = self._reference(factors, scenario)
         cells = (*self._cells(all_factors, factors, scenario), *reference)
+        if not self.problems:
+            self._require_users(measurement, cells)
         return Study(
             name=name,
             title=self.shape.title,
@@ -91,6 +97,22 @@ class _StudyReader:
             shows_costs=self.shape.costs,
             pairs_in_turns=self._pairs_in_turns(measurement, quick),
         )
+
+    def _require_users(self, measurement: Measurement, cells: tuple[Cell, ...]) -> None:
+        """Refuse scenarios whose things are removed with users of a run that creates none."""
+        if isinstance(measurement, Tasks) or measurement.users:
+            return
+        match measurement:
+            case SearchMeasurement():
+                names = [cell.scenario for cell in cells if PROVIDER_SCENARIO not in cell.scenario]
+            case StepsMeasurement(steps=steps):
+                names = [step.scenario for step in steps]
+            case FaultMeasurement(scenario=name):
+                names = [name]
+        for name in dict.fromkeys(names):
+            if made := named(name).goes_with_users:
+                message = f'scenario "{name}" makes {made}, which are removed with the users of the'
+                self._wrong(("measurement", "users"), f"{message} run: give users: 1 or more")
 
     def _pairs_in_turns(self, measurement: Measurement, quick: QuickShape | None) -> int:
         """Return how many pairs of trials each two compared cells have in turns; 0: none."""
@@ -121,6 +143,10 @@ class _StudyReader:
                 self._level({name: one}, (*path, i), _word(one)) for i, one in enumerate(value)
             ]
         elif isinstance(value, dict):
+            for key in value:
+                if not isinstance(key, str | int | float) or isinstance(key, bool):
+                    read = f'a level of factor "{name}" is read as {_kind(key)}: quote its name'
+                    self._wrong((*path, key), read)
             levels = [self._level(one, (*path, key), _word(key)) for key, one in value.items()]
         else:
             self._wrong(path, f'factor "{name}" must be a list of values or a mapping of levels')
@@ -171,8 +197,7 @@ class _StudyReader:
         for key, value in settings.items():
             where: Path = (*path, key) if (*path, key) in self.tree.places else path
             if not isinstance(value, str | int | float) or isinstance(value, bool):
-                kind = "true or false" if isinstance(value, bool) else type(value).__name__
-                self._wrong(where, f'"{key}" is read as {kind}: quote it, as {key}: "off"')
+                self._wrong(where, _no_setting(key, value))
                 continue
             pairs.append((str(key), str(value)))
             if key != SCENARIO:
@@ -337,6 +362,27 @@ class _StudyReader:
                 known = messages.suggestion(published.step, steps, "steps")
                 self._wrong(("published", i), f'there is no step "{published.step}"; {known}')
             yield Published(levels, published.step, published.value, published.words)
+
+
+def _no_setting(key: object, value: object) -> str:
+    """Return what is wrong with a value that is neither text nor a number."""
+    if value is None or isinstance(value, list | dict):
+        return f'"{key}" must have one value, not {_kind(value)}'
+    return f'"{key}" is read as {_kind(value)}: quote it, as {key}: "off"'
+
+
+def _kind(value: object) -> str:
+    match value:
+        case None:
+            return "nothing"
+        case bool():
+            return "true or false"
+        case list():
+            return "a list"
+        case dict():
+            return "a mapping"
+        case _:
+            return "a date"
 
 
 def _word(value: object) -> str:
