@@ -175,7 +175,7 @@ CREATE_USER = ("capacity", "--scenario", "KeystoneBasic.create_user", "--arg")
             ("capacity", "--users", "0", "--scenario", "mix:issue=9,user-life=1"),
             "needs --users 1 or more: the users",
         ),
-        (("capacity", "--workload", "2"), "--workload means something with --task only"),
+        (("capacity", "--workload", "2"), "--workload needs --task"),
         (("capacity", "--task", "gone.yaml"), "gone.yaml: cannot be read: No such file"),
     ],
 )
@@ -204,7 +204,7 @@ def test_a_mistaken_scenario_is_one_line(at_once, words, told):
             "several workloads have this scenario; choose by number: 1 Dummy.dummy, 2 Auth",
         ),
         (("--workload", "1"), "logins.yaml:5: Dummy.dummy is a Python function"),
-        (("--users", "3"), "--users does not go with --task: the file says it"),
+        (("--users", "3"), "--users does not go with --task, whose file chooses this"),
         (("--arg", "a=b"), "--arg does not go with --task"),
         (("--scenario", "issue"), "--scenario does not go with --task"),
     ],

@@ -79,7 +79,7 @@ def test_a_service_of_version_2_only(variables):
 def test_what_is_no_keystone(variables, status, body):
     with serving(answering(status, body)) as url:
         line = refused({**variables, "OS_AUTH_URL": url})
-    assert "what answers there is no Keystone" in line
+    assert "what answers there is not Keystone" in line
     assert "http://HOST:5000/v3" in line
 
 

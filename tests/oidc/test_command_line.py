@@ -41,7 +41,7 @@ def test_help_names_every_scenario():
     ("words", "message"),
     [
         (("--oidc", "http://127.0.0.1:9"), "--oidc needs --client-id"),
-        (("--client-id", "x"), "--client-id means something with --oidc only"),
+        (("--client-id", "x"), "--client-id needs --oidc"),
         (("--oidc", "http://127.0.0.1:9", "--lab", "x"), "--lab does not go with --oidc"),
         (("--oidc", "http://127.0.0.1:9", "--users", "3"), "--users does not go with --oidc"),
         (("--scenario", "oidc-login"), "needs an OpenID provider: --oidc ISSUER"),

@@ -242,7 +242,7 @@ def test_addresses(text, expected):
 
 @pytest.mark.parametrize("text", ["task.yaml", "host", "1:2:3", "99999", "http://x:1", "x:y", ""])
 def test_what_is_no_address_is_refused(text):
-    with pytest.raises(InvalidInput, match="is no address"):
+    with pytest.raises(InvalidInput, match="is not an address"):
         address(text)
 
 

@@ -549,8 +549,8 @@ def test_each_workload_of_a_task_is_searched(loadstone: VirtualCommandLine) -> N
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--task=task.yaml", "--all", "--workload=1"), "--workload names one workload"),
-        (("--all",), "--all means something with --task only"),
+        (("--task=task.yaml", "--all", "--workload=1"), "--workload chooses one workload"),
+        (("--all",), "--all needs --task"),
         (("--scenario=issue,issue",), "--scenario issue is given twice; --repeat repeats a search"),
         (("--scenario=issue,isue",), "no scenario 'isue'; did you mean 'issue'?"),
         (("--scenario=issue,Authenticate.keystone", "--arg=a=1"), "--arg goes with one --scenario"),

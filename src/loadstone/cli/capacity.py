@@ -286,16 +286,16 @@ def _searched(
 
     file = options["task"]
     if file is None:
-        refuse_given(ctx, _OF_TASK, "means something with --task only")
+        refuse_given(ctx, _OF_TASK, "needs --task")
         if options["given"] and len(options["scenario"]) > 1:
             raise click.UsageError("--arg goes with one --scenario; use a command for each")
         return tuple(
             searchable(target, wanted(ctx, {**options, "scenario": name}))
             for name in options["scenario"]
         )
-    refuse_given(ctx, _OF_SCENARIO, "does not go with --task: the file says it")
+    refuse_given(ctx, _OF_SCENARIO, "does not go with --task, whose file chooses this")
     if options["is_whole"] and options["workload"] is not None:
-        raise click.UsageError("--workload names one workload, and --all means each: use one")
+        raise click.UsageError("--workload chooses one workload, --all each: give one of the two")
     from loadstone.rally.task.read import read
 
     checked = read(file, arguments_text(options["raw"], file), options["args_file"])

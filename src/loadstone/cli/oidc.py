@@ -141,4 +141,4 @@ def require_no_client(ctx: click.Context) -> None:
     flags = {option.name: option.opts[0] for option in ctx.command.params}
     for name in _OF_OIDC:
         if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            raise click.UsageError(f"{flags[name]} means something with --oidc only")
+            raise click.UsageError(f"{flags[name]} needs --oidc")

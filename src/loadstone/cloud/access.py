@@ -196,7 +196,7 @@ def _discover(cloud: Cloud, session: "Session") -> Endpoint:
 
 def _no_keystone(cloud: Cloud, why: str) -> EnvironmentUnusable:
     return EnvironmentUnusable(
-        f"{cloud.auth_url}: what answers there is no Keystone ({why}); "
+        f"{cloud.auth_url}: what answers there is not Keystone ({why}); "
         "give Keystone's own URL, such as http://HOST:5000/v3"
     )
 

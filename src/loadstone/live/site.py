@@ -64,7 +64,7 @@ def address(text: str) -> ListenAddress:
     """Read HOST:PORT, or PORT of 127.0.0.1; InvalidInput if it is neither."""
     match = _ADDRESS.fullmatch(text)
     if match is None or int(match["port"]) > 65535:
-        raise InvalidInput(f"{text!r} is no address; write HOST:PORT, or a PORT of 127.0.0.1")
+        raise InvalidInput(f"{text!r} is not an address; write HOST:PORT, or a PORT of 127.0.0.1")
     return ListenAddress(match["v6"] or match["host"] or LOOPBACK.host, int(match["port"]))
 
 

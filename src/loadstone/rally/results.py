@@ -123,7 +123,7 @@ def _why(problem: Exception) -> str:
             return f"it is not JSON (line {problem.lineno}: {problem.msg})"
         case KeyError():
             return f'"{problem.args[0]}" is missing in it'
-        case ValueError() if "no time from" in str(problem) or "no duration of" in str(problem):
+        case ValueError() if "which is not a " in str(problem):
             return str(problem)
         case _:
             return "its values are not in the form that Rally writes"

@@ -52,7 +52,7 @@ def moment_s(value: Any, name: str) -> float:
     """Return a Unix time in seconds; ValueError if it is none or is absurd."""
     found_s = float(value)
     if not 0.0 <= found_s <= LAST.timestamp():
-        raise ValueError(f"{name} is {value!r:.40}, no time from 1970 to 2200")
+        raise ValueError(f"{name} is {value!r:.40}, which is not a time from 1970 to 2200")
     return found_s
 
 
@@ -61,5 +61,7 @@ def duration_s(value: Any, name: str, most_s: float = MOST_SPAN_S) -> float:
     found_s = float(value)
     if not math.isfinite(found_s) or not 0.0 <= found_s <= most_s:
         most = timedelta(seconds=most_s)
-        raise ValueError(f"{name} is {value!r:.40}, no duration of up to {most.days} days")
+        raise ValueError(
+            f"{name} is {value!r:.40}, which is not a duration of up to {most.days} days"
+        )
     return found_s
