@@ -44,6 +44,7 @@ def test_an_empty_environment_says_how_to_choose_a_target():
         ("127.0.0.1:5000/v3", "must begin with http"),
         ("http:///v3", "names no host"),
         ("http://127.0.0.1:99999/v3", "[Pp]ort"),
+        ("http://127.0.0.1:0/v3", "its port must be from 1 to 65535"),
         ("http://user:pw@127.0.0.1:5000/v3", "only scheme, host, port and path"),
         ("http://[::1/v3", "IPv6"),
     ],

@@ -8,6 +8,9 @@ import threading
 
 import pytest
 
+from loadstone.errors import EnvironmentUnusable
+from loadstone.run import resume
+
 TASK = """
 Authenticate.keystone:
   - runner: {type: constant, times: 24, concurrency: 2}
@@ -64,3 +67,9 @@ def test_what_a_resumed_run_leaves_is_found_under_either_id(loadstone, fake, kil
     fake.disturb = lambda _method, _path: None
     assert loadstone("results", "clean", "latest").returncode == 0
     assert not any(fake.things.values())
+
+
+def test_a_store_without_symbolic_links_is_one_line(tmp_path):
+    # A folder that is not there stands for a file system that refuses the link.
+    with pytest.raises(EnvironmentUnusable, match="--resume-users: .* cannot be a symbolic link"):
+        resume.link(tmp_path / "none", tmp_path)

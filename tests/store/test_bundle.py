@@ -1,4 +1,5 @@
 import json
+import os
 from dataclasses import replace
 from zipfile import ZipFile
 
@@ -27,6 +28,14 @@ def test_an_exported_run_is_the_same_in_another_store(store, exported, tmp_path)
         ours, theirs = store.get("latest"), other.get("latest")
         assert codec.dumps(ours) == codec.dumps(theirs)
         assert len(other.samples(RESULT.run_id, theirs.measurements[0].trials[0])) == 76
+
+
+def test_a_file_of_1970_is_exported(store, exported, tmp_path):
+    (samples,) = (store.folder(RESULT.run_id) / "samples").iterdir()
+    os.utime(samples, (0, 0))
+    bundle.export(store, "latest", exported)
+    with Store.open(tmp_path / "other") as other:
+        assert bundle.import_run(other, exported) == RESULT.run_id
 
 
 def test_an_export_below_a_file_is_refused(store, exported):

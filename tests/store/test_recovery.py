@@ -157,6 +157,18 @@ def test_an_open_store_is_closed_at_the_next_start(tmp_path):
         assert stat.S_IMODE(path.stat().st_mode) == (0o700 if path.is_dir() else 0o600)
 
 
+def test_permissions_that_cannot_be_changed_are_not_said_to_be(tmp_path, monkeypatch):
+    Store.open(tmp_path / "store").close()
+    (tmp_path / "store").chmod(0o755)
+
+    def refuse(*_):
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr("pathlib.Path.chmod", refuse)
+    with Store.open_to_read(tmp_path / "store") as store:
+        assert store.notices == ()
+
+
 def test_a_folder_of_runs_that_are_not_loadstones_keeps_its_permissions(tmp_path):
     others = tmp_path / "runs/model-1"
     others.mkdir(parents=True)

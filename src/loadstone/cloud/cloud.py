@@ -32,6 +32,8 @@ class Endpoint:
             raise ValueError("it names no host")
         if parts.username is not None or parts.query or parts.fragment:
             raise ValueError("it must be only scheme, host, port and path")
+        if parts.port == 0:
+            raise ValueError("its port must be from 1 to 65535")
         port = parts.port or (443 if parts.scheme == "https" else 80)
         scheme = cast('Literal["http", "https"]', parts.scheme)
         return cls(scheme, parts.hostname, port, parts.path.rstrip("/"))

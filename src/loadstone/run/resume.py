@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 
 from loadstone.cloud import Access
-from loadstone.errors import InvalidInput
+from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.keystone.clean import require_same_cloud
 from loadstone.keystone.journal import JOURNAL, read
 from loadstone.store.store import Store
@@ -34,4 +34,11 @@ def maker(store: Store, name: str, access: Access) -> str:
 
 def link(folder: Path, makers_folder: Path) -> None:
     """Link a run's journal to that of the run that created the users."""
-    (folder / JOURNAL).symlink_to(os.path.relpath(makers_folder / JOURNAL, folder))
+    path = folder / JOURNAL
+    try:
+        path.symlink_to(os.path.relpath(makers_folder / JOURNAL, folder))
+    except OSError as problem:
+        raise EnvironmentUnusable(
+            f"--resume-users: {path} cannot be a symbolic link: {problem.strerror}; choose a store "
+            "on a file system that has them"
+        ) from problem

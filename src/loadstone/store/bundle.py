@@ -38,7 +38,7 @@ def export(store: Store, name: str, path: Path) -> str:
     # Stored, not deflated: Parquet is compressed already.
     with (
         files.replaced(path, files.PRIVATE) as half,
-        ZipFile(half, "w", ZIP_STORED) as bundle,
+        ZipFile(half, "w", ZIP_STORED, strict_timestamps=False) as bundle,  # files may be of 1970
     ):
         bundle.writestr(RESULT, json.dumps(head, allow_nan=False))
         for kind in ("samples", "readings", "profiles"):

@@ -16,7 +16,7 @@ _OWN = ("results.db*", "runs", "studies", "tunings", "unrecorded")
 
 
 def make_private(location: StoreLocation) -> bool:
-    """Remove the permissions of other users from a store; return whether they could read it.
+    """Close a store to other users; return whether they could read it and no longer can.
 
     A folder that a PostgreSQL store names for several users (`?files=`) is left as it is, and so is
     what belongs to another user.
@@ -36,7 +36,7 @@ def make_private(location: StoreLocation) -> bool:
         if not path.is_symlink():
             for below in _below(path):
                 _close(below)
-    return could_enter
+    return could_enter and not any(_is_open(path) for path in checked)  # on a read-only disk
 
 
 def share(location: StoreLocation, run_folder: Path) -> None:
