@@ -207,6 +207,12 @@ def test_a_port_that_is_taken_is_one_line(page):
         LivePage(ListenAddress("127.0.0.1", port), nothing, stop=None)
 
 
+@pytest.mark.parametrize("host", ["a..b", "x" * 64])
+def test_a_host_without_an_address_cannot_be_listened_on(host):
+    with pytest.raises(EnvironmentUnusable, match=f"^cannot listen on {host}:0: the host has"):
+        LivePage(ListenAddress(host, 0), nothing, stop=None)
+
+
 def test_beyond_loopback_the_page_is_served_with_tls():
     context, fingerprint = own_certificate(ListenAddress("127.0.0.1", 0))
     page = LivePage(LOOPBACK, nothing, stop=None, tls=context)

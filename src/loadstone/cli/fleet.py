@@ -1,5 +1,6 @@
 """`loadstone fleet`: hosts that send load together."""
 
+import re
 import shlex
 from pathlib import Path
 from typing import TextIO
@@ -75,6 +76,8 @@ def up(
     if join is not None:
         why = "does not go with --join: the scheduler that is joined has its own"
         refuse_given(click.get_current_context(), ("host", "port"), why)
+        if not re.fullmatch(r"tls://[^\s/?#@]+:\d{1,5}/?", join):
+            raise InvalidInput("--join: write tls://HOST:PORT of a scheduler")
     address.require_installed()
     folder = certificates or address.certificates()
     if daemons.running(folder):
@@ -84,8 +87,6 @@ def up(
         )
     if join is not None:
         url = join
-        if not url.startswith("tls://"):
-            raise InvalidInput(f"--join {url}: write tls://HOST:PORT of a scheduler")
         address.read(url, folder)
     else:
         address.require_own(host, f"--host {host}")

@@ -46,8 +46,14 @@ class ListenAddress:
 
     @property
     def is_loopback(self) -> bool:
-        """Whether only this machine reaches it."""
-        return is_loopback(self.host, self.port)
+        """Whether only this machine reaches it; EnvironmentUnusable if the host has no address."""
+        try:
+            return is_loopback(self.host, self.port)
+        except EnvironmentUnusable:
+            raise EnvironmentUnusable(
+                f"cannot listen on {self}: the host has no address; write an address of this "
+                "machine, or only the port for 127.0.0.1"
+            ) from None
 
 
 LOOPBACK = ListenAddress("127.0.0.1", 0)
@@ -126,7 +132,7 @@ class SiteServer(ThreadingHTTPServer):
         except OSError as problem:
             why = problem.strerror or str(problem)
             raise EnvironmentUnusable(
-                f"{option} {where}: cannot listen there ({why}); choose another port"
+                f"{option} {where}: cannot listen there ({why}); choose another address or port"
             ) from None
         self.address = ListenAddress(where.host, int(self.server_address[1]))
         if tls is not None:

@@ -1,5 +1,6 @@
 """Address of a fleet: `local:4`, a Dask scheduler, or a file of ssh hosts."""
 
+import os
 import re
 import socket
 from dataclasses import dataclass, field
@@ -73,19 +74,19 @@ def read(text: str, folder: Path | None = None, *, without_tls: bool = False) ->
         return LocalFleet(count)
     if text.endswith((".yaml", ".yml")):
         return hosts_file.read(Path(text))
-    url = urlsplit(text)
     try:
-        host, port = url.hostname, url.port
+        url = urlsplit(text)
+        scheme, host, port = url.scheme, url.hostname, url.port
     except ValueError:
-        host = port = None
+        scheme, host, port = "", None, None
     if "@" in text:
         raise InvalidInput("--fleet: no user or password in the address; write tls://HOST:8786")
-    if url.scheme not in {"tls", "tcp"} or not host or not port:
+    if scheme not in {"tls", "tcp"} or not host or not port:
         raise InvalidInput(
             f"--fleet {text}: write local:4, or tls://HOST:8786 of a Dask scheduler, or a file of "
             "hosts (fleet.yaml)"
         )
-    if url.scheme == "tls":
+    if scheme == "tls":
         return SchedulerAddress(text, _complete(folder or certificates()))
     if not without_tls and not is_loopback(host, port):
         raise InvalidInput(
@@ -97,7 +98,7 @@ def read(text: str, folder: Path | None = None, *, without_tls: bool = False) ->
 
 def _complete(folder: Path) -> Path:
     for name in (CA, CERTIFICATE, KEY):
-        if not (folder / name).is_file():
+        if not os.path.isfile(folder / name):  # answers for a folder that may not be entered, too
             raise InvalidInput(
                 f"{folder / name} is missing; `loadstone fleet up` makes it, and "
                 "--fleet-certificates names another folder"
@@ -112,8 +113,9 @@ def require_own(address: str, where: str) -> None:
         family, kind, protocol, _, at = found[0]
         with socket.socket(family, kind, protocol) as probe:
             probe.bind(at)
-    except OSError as error:
+    except (OSError, UnicodeError) as error:  # no name: an empty label, or one too long
+        why = getattr(error, "strerror", None) or "not a name of a host"
         raise EnvironmentUnusable(
-            f"{where} is none of this machine's addresses ({error.strerror}); write the one at "
+            f"{where} is none of this machine's addresses ({why}); write the one at "
             "which the hosts reach it"
         ) from None

@@ -51,16 +51,26 @@ class Daemon:
 
 
 def running(folder: Path) -> tuple[Daemon, ...]:
-    """Return the processes of the fleet that run on this machine."""
+    """Return the processes of the fleet that run on this machine.
+
+    Raises EnvironmentUnusable for a folder or a list of processes that cannot be read.
+    """
+    path = folder / STATE
     try:
-        records = json.loads((folder / STATE).read_text("utf-8"))
+        daemons = [Daemon(**record) for record in json.loads(path.read_text("utf-8"))]
     except FileNotFoundError:
         return ()
-    return tuple(
-        daemon
-        for daemon in (Daemon(**record) for record in records)
-        if daemon.process() is not None
-    )
+    except OSError as problem:
+        raise EnvironmentUnusable(
+            f"{path} cannot be read: {problem.strerror}; choose another folder with "
+            "--fleet-certificates"
+        ) from None
+    except (ValueError, TypeError):
+        raise EnvironmentUnusable(
+            f"{path} is damaged; end the processes of the fleet yourself (`pgrep -f "
+            "distributed.cli` shows them), then delete this file"
+        ) from None
+    return tuple(daemon for daemon in daemons if daemon.process() is not None)
 
 
 def start_scheduler(folder: Path, host: str, port: int) -> str:
