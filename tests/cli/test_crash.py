@@ -1,5 +1,6 @@
 """Internal errors: one line, a crash file, exit code 70."""
 
+import errno
 import json
 import re
 import stat
@@ -106,3 +107,21 @@ def test_only_the_newest_crash_files_are_kept(at_once, tmp_path):
     assert newest.name == left[-1]
     assert left[0] == "20250101-000011-1.txt"
     assert (folder / "notes.md").exists()
+
+
+@pytest.mark.parametrize(
+    ("more", "place"),
+    [
+        ((), "the disks of the results and of temporary files"),
+        (("/tmp/some-file",), "the disk of /tmp/some-file"),
+    ],
+)
+def test_a_full_disk_is_no_internal_error(at_once, monkeypatch, tmp_path, more, place):
+    def fail(*_):
+        raise OSError(errno.ENOSPC, "No space left on device", *more)
+
+    monkeypatch.setattr("loadstone.store.listing.read", fail)
+    ended = at_once("results", "list")
+    line = f"loadstone: No space left on device; free some space on {place}\n"
+    assert (ended.returncode, ended.stderr) == (3, line)
+    assert not (tmp_path / "crashes").exists()

@@ -10,7 +10,7 @@ from loadstone.engine.progress import Progress
 from loadstone.faults.model import FaultRecord
 from loadstone.faults.sentence import read
 from loadstone.observers.hooks import MOST_AT_ONCE, Hooks
-from loadstone.plan.hooks import Event, FaultInjection, Hook
+from loadstone.plan.hooks import Event, FaultInjection, Hook, SysCall
 from loadstone.system.redaction import Redaction
 
 SENTENCE = "kill keystone service"
@@ -57,3 +57,15 @@ def test_a_fault_that_waited_for_other_hooks_does_not_begin_after_the_load():
     assert len(injected) == MOST_AT_ONCE
     errors = [run.error[0] for run in ended.hook_runs if run.error]
     assert errors == ["not started before the load ended: 16 other hooks ran"]
+
+
+def test_deeply_nested_output_of_a_command_is_text():
+    command = ("/bin/sh", "-c", "head -c 200000 /dev/zero | tr '\\0' '['")
+    hooks = Hooks((Hook(SysCall(command), Event("time", (1,))),), Redaction(), 5.0)
+    hooks.on_progress(Progress(1.5, 10, 10, 10, 0, 1.0))
+    trial = runs()["search"].measurements[0].trials[0]
+    ended = hooks.on_trial_end(replace(trial, stats=replace(trial.stats, load_s=3.0)))
+    hooks.close()
+    (run,) = ended.hook_runs
+    assert run.error is None
+    assert "StdOut: [[[[" in run.output

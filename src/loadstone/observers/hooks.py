@@ -275,7 +275,7 @@ def _charts(out: str) -> Output | None:
     """Return the charts in a command's output; None: it is something else."""
     try:
         return charts(masked(json.loads(out)))
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
 
 

@@ -78,13 +78,18 @@ class WorkerProfile(TrialObserver):
         """Start a profiler for each worker."""
         if self.purpose is not None and request.purpose != self.purpose:
             return
-        self._folder = tempfile.TemporaryDirectory(prefix="loadstone-profile-")
-        for pid in tuple(workers(self.members))[:MOST_WORKERS]:
-            file = Path(self._folder.name) / f"{pid}.folded"
-            self._profilers.append(_Profiler(_started(pid, file), file))
+        try:
+            self._folder = tempfile.TemporaryDirectory(prefix="loadstone-profile-")
+            for pid in tuple(workers(self.members))[:MOST_WORKERS]:
+                file = Path(self._folder.name) / f"{pid}.folded"
+                self._profilers.append(_Profiler(_started(pid, file), file))
+        except (OSError, EnvironmentUnusable) as problem:  # a full disk; py-spy was removed
+            self.say(f"  no profile: {getattr(problem, 'strerror', None) or problem}")
+            self.close()
+        else:
+            if not self._profilers:
+                self.say("  no profile: no worker was found")
         self._began_s = time.monotonic()
-        if not self._profilers:
-            self.say("  no profile: no worker was found")
 
     def on_load_end(self, samples: Samples | SampleFile) -> None:  # noqa: ARG002
         """Stop the profilers, which then write their results."""

@@ -1,5 +1,6 @@
 """Internal errors: one line on stderr that names a file with the traceback, and exit code 70."""
 
+import errno
 import os
 import platform
 import tempfile
@@ -10,7 +11,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from loadstone.errors import INTERNAL_ERROR
+from loadstone.errors import INTERNAL_ERROR, EnvironmentUnusable
 from loadstone.system import files, paths
 from loadstone.system.redaction import MASK, Redaction, masked, secrets_of_environment
 
@@ -40,11 +41,16 @@ def hide(redaction: Redaction) -> None:
 def report(error: BaseException, command: Callable[[], str]) -> tuple[str, int]:
     """Write a crash file; return the line for the user and the exit code.
 
+    A full disk is no error of Loadstone and has no crash file.
+
     `command` returns the command line without secrets.
     """
     exit_code = INTERNAL_ERROR
     if isinstance(error, InternalError):
         exit_code, error = error.exit_code, error.__cause__ or error
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        is_internal = exit_code == INTERNAL_ERROR
+        return _full_disk(error), EnvironmentUnusable.exit_code if is_internal else exit_code
     redaction = _Known.redaction.also(secrets_of_environment())
     what = " ".join(traceback.format_exception_only(error)[-1].split())
     what = redaction.text(str(masked(what)))[:200]
@@ -56,6 +62,12 @@ def report(error: BaseException, command: Callable[[], str]) -> tuple[str, int]:
             exit_code,
         )
     return f"internal error: {what}; please report it with {path}", exit_code
+
+
+def _full_disk(problem: OSError) -> str:
+    where = problem.filename
+    disk = f"the disk of {where}" if where else "the disks of the results and of temporary files"
+    return f"{problem.strerror}; free some space on {disk}"
 
 
 def _text(error: BaseException, command: Callable[[], str]) -> str:
