@@ -788,7 +788,7 @@ def test_workers_are_computed_from_what_was_measured(facts, tmp_path):
     _, text = audit(facts({}), *words, "--rate", "30")
     (row,) = json.loads(text)["results"]
     assert row["state"] == "skip"
-    with pytest.raises(click.UsageError, match="--result means something with --rate only"):
+    with pytest.raises(click.UsageError, match="--result needs --rate"):
         audit(facts({}), *words, "--result", run.run_id)
 
 

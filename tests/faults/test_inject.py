@@ -125,7 +125,6 @@ def test_an_overload_names_the_queue_of_the_lab_s_web_server(
     monkeypatch: pytest.MonkeyPatch,
     pairs: Sequence[tuple[str, str]],
     bound: str,
-| None,
 ) -> None:
     monkeypatch.setattr(uwsgi, "backlog", lambda wanted=uwsgi.BACKLOG: wanted)
     folder = running(tmp_path, pairs).folder

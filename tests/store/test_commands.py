@@ -124,6 +124,8 @@ def test_the_report_comes_in_the_forms_of_other_programs(loadstone, tmp_path):
         (("results", "list", "--store", "/proc/nowhere"), 2, "no such folder"),
         (("results", "import", "pyvenv.cfg", "--store", "/proc/x"), 3, "cannot hold results"),
         (("report", "--as", "rally-json"), 2, "is not a task (demo)"),
+        (("report", "latest", "2026", "-o", "x"), 2, "run 20261121-0931-ab12cd is given twice"),
+        (("results", "export", "latest", "-"), 2, "not written to stdout; name a file"),
         (("report", "workers-1"), 2, "workers-1 is a study, not a run: loadstone study show wor"),
         (("report", "-o", "/proc/report.html"), 3, "cannot write /proc/report.html"),
     ],

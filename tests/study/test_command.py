@@ -106,6 +106,11 @@ def test_show_gives_the_table_of_a_study_that_has_begun(tmp_path):
     for option in ("--quick", "--seed=7"):
         ignored = ask("show", *asked, option)
         assert (ignored.exit_code, "it began with its own" in ignored.output) == (2, True)
+    both = ("--csv", "-", "--json", tmp_path / "study.json")
+    assert "measurements" not in ask("show", *asked, *both).output
+    assert json.loads((tmp_path / "study.json").read_text())["missing"] == 12
+    mixed = ask("show", *asked, "--markdown", "--csv", "-")
+    assert (mixed.exit_code, "--markdown prints to stdout" in mixed.output) == (2, True)
     refused = ask("show", "workers", "--markdown")
     assert refused.exit_code == 2
     assert "name a study by its ID" in refused.output

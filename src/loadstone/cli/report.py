@@ -155,6 +155,9 @@ def _compared(store: "Store", results: "list[Run]") -> "tuple[list[Run], list[Re
 
 
 def _require_one(results: "list[Run]", form: str, output: Path | None) -> None:
+    ids = [result.run_id for result in results]
+    if twice := next((one for one in ids if ids.count(one) > 1), None):
+        raise InvalidInput(f"run {twice} is given twice")
     for result in results if form == "rally-json" else ():
         if not result.workloads:
             raise InvalidInput(

@@ -131,6 +131,8 @@ def export(run: str, file: Path, location: "StoreLocation") -> None:
     """Write one run with its samples to FILE, for another store to import."""
     from loadstone.store import bundle
 
+    if file == Path("-"):
+        raise InvalidInput("an export is a ZIP file, which is not written to stdout; name a file")
     with open_to_read(location) as store:
         click.echo(f"exported {bundle.export(store, run, file)} to {file}")
 

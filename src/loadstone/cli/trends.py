@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from loadstone.store.store import Store
 
 NOTHING = (
-    "Nothing was measured yet: loadstone capacity, loadstone run TASK, or loadstone results import "
-    "FILE."
+    "No results yet: measure with loadstone capacity or loadstone run TASK, or import with "
+    "loadstone results import FILE."
 )
 
 
