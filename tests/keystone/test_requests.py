@@ -3,6 +3,7 @@
 import pytest
 
 from loadstone.engine.gate import Allowance
+from loadstone.keystone.contexts.users import RunJournal
 from loadstone.keystone.contexts.workload import contexts
 from loadstone.plan.load import OpenLoad
 from loadstone.plan.model import Limits, Placement
@@ -48,7 +49,7 @@ def test_iterations_open_connections_if_the_measurement_says_so(
     requests = wanted.generator(Limits(), Placement(), options)
     terms = LoadTerms(Allowance(5.0, 10.0), None, lambda: None, lambda _: True, engine=_Engine())
     with (
-        contexts(access, RUN, wanted.contexts, journal, said.append) as actors,
+        contexts(access, RunJournal(RUN, journal), wanted.contexts, said.append) as actors,
         requests.prepared(Target(access), RUN, actors, said.append) as load,
         pytest.raises(_Sent) as sent,
     ):

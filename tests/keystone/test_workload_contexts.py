@@ -4,6 +4,7 @@ from fake_keystone import FakeKeystone
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.keystone.clean import clean, remaining
 from loadstone.keystone.contexts.model import DummyContext, Quotas, Roles, Users
+from loadstone.keystone.contexts.users import RunJournal
 from loadstone.keystone.contexts.workload import contexts
 from loadstone.keystone.resources import CreatedByIterations, ResourceKind, User
 from loadstone.keystone.scenarios import Scenario
@@ -19,7 +20,7 @@ def scenario_that_makes(*made: CreatedByIterations) -> Scenario:
 
 def test_users_are_made_as_the_file_says_and_removed(fake, access, journal, said):
     wanted = [Users(tenants=2, users_per_tenant=3), Roles(("reader",))]
-    with contexts(access, RUN, wanted, journal, said.append) as actors:
+    with contexts(access, RunJournal(RUN, journal), wanted, said.append) as actors:
         assert [user.project_name for user in actors.users] == [f"{NAME}-p1", f"{NAME}-p2"] * 3
         assert {role for _, _, role in fake.grants} == {"r-member", "r-reader"}
         assert len(fake.grants) == 12
@@ -29,7 +30,7 @@ def test_users_are_made_as_the_file_says_and_removed(fake, access, journal, said
 
 def test_look_ups_are_made_once_however_many_users(fake, access, journal, said):
     wanted = [Users(tenants=2, users_per_tenant=10), Roles(("reader", "admin"))]
-    with contexts(access, RUN, wanted, journal, said.append):
+    with contexts(access, RunJournal(RUN, journal), wanted, said.append):
         assert fake.calls["GET", "/v3/roles"] == 1
         assert fake.calls["POST", "/v3/domains"] == 1
 
@@ -38,7 +39,7 @@ def test_users_in_a_domain_that_the_file_names_leave_it_as_it_was(fake, access, 
     fake.add("domains", "Staff", id="d-staff")
     fake.add("users", "operator", domain_id="d-staff", password="x")
     wanted = [Users(users_per_tenant=2, user_domain="Staff", project_domain="Staff")]
-    with contexts(access, RUN, wanted, journal, said.append) as actors:
+    with contexts(access, RunJournal(RUN, journal), wanted, said.append) as actors:
         assert {user.domain_id for user in actors.users} == {"d-staff"}
         assert fake.names("domains") == ["Staff"]
         assert len(fake.names("users")) == 3
@@ -49,14 +50,15 @@ def test_users_in_a_domain_that_the_file_names_leave_it_as_it_was(fake, access, 
 def test_users_that_exist_take_turns_and_nothing_is_made(fake, access, journal, said):
     others = [SOMEONE, User("u2", "bob", "x", "p1", "office", "default", "Default")]
     wanted = [Users(choice="round_robin", may_be_existing=True)]
-    with contexts(access, RUN, wanted, journal, said.append, others) as actors:
+    with contexts(access, RunJournal(RUN, journal), wanted, said.append, others) as actors:
         assert actors.users == tuple(others)
         assert actors.turns() == (0, 1)
     assert not any(fake.things.values())
 
 
 def test_a_random_choice_is_the_same_for_the_same_seed(access, journal, said):
-    with contexts(access, RUN, [Users(users_per_tenant=3)], journal, said.append) as actors:
+    wanted = [Users(users_per_tenant=3)]
+    with contexts(access, RunJournal(RUN, journal), wanted, said.append) as actors:
         assert actors.turns(7) == actors.turns(7) != actors.turns(8)
         assert set(actors.turns(7)) == {0, 1, 2}
 
@@ -65,7 +67,7 @@ def test_roles_of_users_that_exist_are_not_touched(access, journal, said):
     wanted = [Users(may_be_existing=True), Roles(("admin",))]
     with (
         pytest.raises(InvalidInput, match="exist already"),
-        contexts(access, RUN, wanted, journal, said.append, [SOMEONE]),
+        contexts(access, RunJournal(RUN, journal), wanted, said.append, [SOMEONE]),
     ):
         pass
 
@@ -75,7 +77,7 @@ def test_what_iterations_made_is_removed_and_nothing_of_anyone_else(fake, access
     fake.add("users", f"{NAME}9-w1-i1", domain_id="default", password="x")
     fake.add("users", f"{NAME}-w1-i1x", domain_id="default", password="x")
     kept = fake.names("users")
-    with contexts(access, RUN, [Users()], journal, said.append) as actors:
+    with contexts(access, RunJournal(RUN, journal), [Users()], said.append) as actors:
         actors.announce(scenario_that_makes(CreatedByIterations(ResourceKind.USER, "default")))
         for number in range(30):
             fake.add("users", f"{NAME}-w1-i{number}", domain_id="default", password="x")
@@ -84,13 +86,15 @@ def test_what_iterations_made_is_removed_and_nothing_of_anyone_else(fake, access
 
 
 def test_what_iterations_made_and_would_not_go_is_a_leftover(fake, access, journal, said):
-    with contexts(access, RUN, [Users()], journal, said.append) as actors:
+    run = RunJournal(RUN, journal, " --store mine")
+    with contexts(access, run, [Users()], said.append) as actors:
         actors.announce(scenario_that_makes(CreatedByIterations(ResourceKind.USER, "default")))
         stuck = fake.add("users", f"{NAME}-w1-i1", domain_id="default", password="x")
         fake.disturb = lambda method, path: (
             403 if (method, path) == ("DELETE", f"/v3/users/{stuck['id']}") else None
         )
     assert "results clean" in said[-2]
+    assert said[-2].endswith(" --store mine")
     assert f"{NAME}-w1-i1" in said[-1]
     assert remaining(journal)
     fake.disturb = lambda *_: None
@@ -102,7 +106,11 @@ def test_unnamed_things_are_not_left_with_users_that_exist(access, journal, said
     leaving = Scenario("A.scenario", "", "", (), leaves_with_users=("EC2 credentials",))
     with (
         contexts(
-            access, RUN, [Users(may_be_existing=True)], journal, said.append, [SOMEONE]
+            access,
+            RunJournal(RUN, journal),
+            [Users(may_be_existing=True)],
+            said.append,
+            [SOMEONE],
         ) as actors,
         pytest.raises(InvalidInput, match="EC2 credentials"),
     ):
@@ -117,11 +125,11 @@ def test_users_of_a_killed_run_are_taken_over(fake, access, journal, said, monke
     wanted = [Users(tenants=2, users_per_tenant=2)]
     with monkeypatch.context() as dead:
         dead.setattr("loadstone.keystone.contexts.users._remove", lambda *_: None)
-        with pytest.raises(Killed), contexts(access, RUN, wanted, journal, said.append):
+        with pytest.raises(Killed), contexts(access, RunJournal(RUN, journal), wanted, said.append):
             raise Killed
     made = fake.calls["POST", "/v3/users"]
     more = [Users(tenants=2, users_per_tenant=4)]
-    with contexts(access, RUN, more, journal, said.append) as actors:
+    with contexts(access, RunJournal(RUN, journal), more, said.append) as actors:
         assert fake.calls["POST", "/v3/users"] == made + 4
         assert len({user.id for user in actors.users}) == 8
     assert not any(fake.things.values())
@@ -132,21 +140,21 @@ def test_a_user_that_a_killed_run_never_confirmed_gets_our_password(
 ):
     domain = fake.add("domains", NAME)
     fake.add("users", f"{NAME}-u1", domain_id=domain["id"], password="nobody knows")
-    with contexts(access, RUN, [Users()], journal, said.append) as actors:
+    with contexts(access, RunJournal(RUN, journal), [Users()], said.append) as actors:
         (user,) = actors.users
         assert fake.things["users"][user.id]["password"] == user.password
 
 
 def test_quotas_of_a_service_that_the_cloud_lacks_are_named(access, journal, said):
     wanted = [Users(), Quotas({"nova": {"cores": 1}})]
-    with contexts(access, RUN, wanted, journal, said.append):
+    with contexts(access, RunJournal(RUN, journal), wanted, said.append):
         pass
     assert "quotas: the cloud has no nova, so its quotas are left out" in said
 
 
 def test_quotas_of_projects_that_exist_are_not_set_and_that_is_reported(access, journal, said):
     wanted = [Users(may_be_existing=True), Quotas({"nova": {"cores": 1}})]
-    with contexts(access, RUN, wanted, journal, said.append, [SOMEONE]):
+    with contexts(access, RunJournal(RUN, journal), wanted, said.append, [SOMEONE]):
         pass
     assert "quotas: not set, because the projects exist already" in said
 
@@ -156,7 +164,7 @@ def test_a_dummy_context_fails_as_told_and_leaves_nothing(fake, access, journal,
     wanted = [Users(), DummyContext(**{f"fail_{when}": True})]
     with (
         pytest.raises(EnvironmentUnusable, match=f"fail_{when}"),
-        contexts(access, RUN, wanted, journal, said.append),
+        contexts(access, RunJournal(RUN, journal), wanted, said.append),
     ):
         pass
     assert not any(fake.things.values())

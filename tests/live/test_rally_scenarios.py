@@ -9,6 +9,7 @@ from loadstone.keystone.clean import remaining
 from loadstone.keystone.compile import compile_plan
 from loadstone.keystone.contexts.model import Roles, Users
 from loadstone.keystone.contexts.tokens import issue_tokens
+from loadstone.keystone.contexts.users import RunJournal
 from loadstone.keystone.contexts.workload import contexts
 from loadstone.keystone.identity import Identity
 from loadstone.keystone.resources import ResourceKind
@@ -57,7 +58,7 @@ def actors(access, journal):
     """Two users with a role besides, for all scenarios of this module."""
     before = everything(access)
     wanted = [Users(tenants=2, choice="round_robin"), Roles(("reader",))]
-    with contexts(access, RUN, wanted, journal, print) as actors:
+    with contexts(access, RunJournal(RUN, journal), wanted, print) as actors:
         yield actors
     # Also what the iterations of all scenarios made.
     assert everything(access) == before

@@ -56,7 +56,7 @@ def clean(
     # Removal is no load, so it needs no permission to load.
     with held(journal.resolve(), record.run_id), connected_target(lab, cloud, yes=True) as subject:
         leftovers = clean_up(subject.access, journal, click.echo)
-    list_leftovers(read(journal), journal, leftovers, click.echo)
+    list_leftovers(read(journal), journal, leftovers, click.echo, location.option)
     ctx.exit(FELL_SHORT if leftovers else 0)
 
 

@@ -103,12 +103,19 @@ def forget(path: Path) -> None:
 
 
 def list_leftovers(
-    record: JournalContents | None, path: Path, leftovers: tuple[Leftover, ...], say: Say
+    record: JournalContents | None,
+    path: Path,
+    leftovers: tuple[Leftover, ...],
+    say: Say,
+    store: str = "",
 ) -> None:
-    """Print the leftovers, the reasons, and the command that removes them."""
+    """Print the leftovers, the reasons, and the command that removes them.
+
+    `store` is the option that chooses the run's store, with a space before it.
+    """
     if record is None or not leftovers:
         return
-    remedy = f"remove with: {record.cleanup_command}"
+    remedy = f"remove with: {record.cleanup_command}{store}"
     if not path.exists():
         remedy = (
             f"its journal {path} is gone, so remove it by hand: all that is named "

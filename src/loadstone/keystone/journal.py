@@ -8,6 +8,7 @@ Incomplete lines are removed (full disk) or ignored (kill).
 import errno
 import json
 import os
+import shlex
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -51,7 +52,8 @@ class JournalContents:
     @property
     def cleanup_command(self) -> str:
         """The command that removes what remains."""
-        target = f" {self.chosen}" if self.chosen.startswith("--") else ""
+        option, _, name = self.chosen.partition(" ")
+        target = f" {option} {shlex.quote(name)}" if option.startswith("--") else ""
         return f"loadstone results clean {self.run_id}{target}"
 
 

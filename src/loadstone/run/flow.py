@@ -21,6 +21,7 @@ from loadstone.errors import (
 from loadstone.faults.carried import FaultRunner
 from loadstone.faults.pending import undone_target
 from loadstone.keystone.contexts.existing import own_user
+from loadstone.keystone.contexts.users import RunJournal
 from loadstone.keystone.contexts.workload import Actors, contexts
 from loadstone.keystone.identity import Unreachable
 from loadstone.keystone.journal import JOURNAL
@@ -189,10 +190,11 @@ class _Flow:
         if not group.contexts and not any(one.generator.needs_actors for one in group.measurements):
             yield None
             return
-        journal = self.store.folder(self.config.run_id) / JOURNAL
+        path, option = self.store.folder(self.config.run_id) / JOURNAL, self.store.location.option
+        journal = RunJournal(self.maker, path, option)
         existing = self._existing_users(group)
         access, say = self.target.access, self.display.say
-        with contexts(access, self.maker, group.contexts, journal, say, existing) as actors:
+        with contexts(access, journal, group.contexts, say, existing) as actors:
             yield actors
 
     def _existing_users(self, group: MeasurementGroup) -> tuple[User, ...]:

@@ -54,6 +54,15 @@ class UsersSettings:
                 raise InvalidInput(f"users.{name} must be at least 1, not {value}")
 
 
+@dataclass(frozen=True, slots=True)
+class RunJournal:
+    """A run and the file of its journal."""
+
+    run_id: str
+    path: Path
+    store: str = ""  # the option that chooses its store, with a space before it
+
+
 @contextmanager
 def users(
     access: Access, run_id: str, settings: UsersSettings, journal_path: Path, say: Say
@@ -64,15 +73,15 @@ def users(
     not be removed is reported with the command that removes it, and stays in the journal
     (`clean.remaining`). A second Ctrl-C leaves the rest to that command.
     """
-    with removing(access, run_id, journal_path, say) as journal:
+    with removing(access, RunJournal(run_id, journal_path), say) as journal:
         yield make_users(Identity(access), settings, journal, say)
 
 
 @contextmanager
-def removing(access: Access, run_id: str, journal_path: Path, say: Say) -> Iterator[Journal]:
+def removing(access: Access, run: RunJournal, say: Say) -> Iterator[Journal]:
     """Open a journal and remove at the end what it lists; one process at a time."""
-    with held(journal_path, run_id):
-        journal = Journal.start(journal_path, run_id, access)
+    with held(run.path, run.run_id):
+        journal = Journal.start(run.path, run.run_id, access)
         tolerated = 1  # a Ctrl-C, which does not end the removal
         try:
             yield journal
@@ -81,12 +90,12 @@ def removing(access: Access, run_id: str, journal_path: Path, say: Say) -> Itera
             raise
         finally:
             with Interrupts(tolerated) as interrupts:
-                _remove(access, journal, say)
+                _remove(access, journal, say, run.store)
             if interrupts.count:
                 raise KeyboardInterrupt
 
 
-def _remove(access: Access, journal: Journal, say: Say) -> None:
+def _remove(access: Access, journal: Journal, say: Say, store: str) -> None:
     try:
         leftovers = clean_journal(access, journal, say)
     except BaseException:
@@ -97,9 +106,10 @@ def _remove(access: Access, journal: Journal, say: Say) -> None:
             journal.path,
             tuple(Leftover(resource, "not removed yet") for resource in remaining),
             say,
+            store,
         )
         raise
-    list_leftovers(journal.record(), journal.path, leftovers, say)
+    list_leftovers(journal.record(), journal.path, leftovers, say, store)
 
 
 def make_users(

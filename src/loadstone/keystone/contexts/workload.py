@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from random import Random
 from typing import Literal, assert_never
 
@@ -25,7 +24,7 @@ from loadstone.keystone.contexts.networks import make_networks
 from loadstone.keystone.contexts.quotas import set_quotas
 from loadstone.keystone.contexts.security_groups import note_security_groups
 from loadstone.keystone.contexts.servers import boot_servers
-from loadstone.keystone.contexts.users import UsersSettings, make_users, removing
+from loadstone.keystone.contexts.users import RunJournal, UsersSettings, make_users, removing
 from loadstone.keystone.identity import Identity
 from loadstone.keystone.journal import Journal
 from loadstone.keystone.resources import (
@@ -114,20 +113,19 @@ def announce(journal: Journal, makes: Iterable[CreatedByIterations]) -> None:
 @contextmanager
 def contexts(
     access: Access,
-    run_id: str,
+    run: RunJournal,
     wanted: Sequence[Context],
-    journal_path: Path,
     say: Say,
     existing: Sequence[User] = (),
 ) -> Iterator[Actors]:
     """Set up the workload's contexts; remove them, and what iterations created, at the end.
 
     `existing` users are used where the file does not ask for new ones. What could not be removed
-    stays in the journal (`clean.remaining`), and `say` gets the command that removes it. With the
-    id and journal of a killed run, that run's users are reused.
+    stays in the journal (`clean.remaining`), and `say` gets the command that removes it. The users
+    of a killed run are reused, given its id and journal.
     """
     dummies = [context for context in wanted if isinstance(context, DummyContext)]
-    with removing(access, run_id, journal_path, say) as journal:
+    with removing(access, run, say) as journal:
         if any(dummy.fail_setup for dummy in dummies):
             raise EnvironmentUnusable("dummy_context: failed, as fail_setup says")
         yield _set_up(access, wanted, journal, say, existing)
