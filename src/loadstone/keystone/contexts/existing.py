@@ -1,9 +1,9 @@
 """Existing users of the target, for runs that create nothing in the cloud."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from loadstone.cloud import Access
-from loadstone.errors import InvalidInput
+from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.keystone.identity import Identity
 from loadstone.keystone.resources import ResourceKind, User
 
@@ -41,15 +41,12 @@ def directory_users(access: Access, entries: Sequence[Mapping[str, str]]) -> tup
     identity = Identity(access)
     domain_id = entries[0]["OS_USER_DOMAIN_ID"]
     domain = identity.domain(domain_id)
-    ids = {
-        user.name: str(user.id) for user in identity.find(ResourceKind.USER, domain_id=domain_id)
-    }
-    names = {one["OS_PROJECT_NAME"] for one in entries}
-    projects = {
-        found.name: str(found.id)
-        for name in names
-        for found in identity.find(ResourceKind.PROJECT, domain_id=domain_id, name=name)
-    }
+    names = {one["OS_USERNAME"] for one in entries}
+    ids = {one.name: str(one.id) for one in identity.find(ResourceKind.USER, domain_id=domain_id)}
+    # A list may be cut short ([DEFAULT] list_limit).
+    ids |= _ids(identity, ResourceKind.USER, names - ids.keys(), domain_id)
+    project_names = {one["OS_PROJECT_NAME"] for one in entries}
+    projects = _ids(identity, ResourceKind.PROJECT, project_names, domain_id)
     return tuple(
         User(
             id=ids[one["OS_USERNAME"]],
@@ -62,3 +59,19 @@ def directory_users(access: Access, entries: Sequence[Mapping[str, str]]) -> tup
         )
         for one in entries
     )
+
+
+def _ids(
+    identity: Identity, kind: ResourceKind, names: Iterable[str], domain_id: str
+) -> dict[str, str]:
+    """Return the ids of these names; EnvironmentUnusable if one of them is missing."""
+    found = {}
+    for name in names:
+        for one in identity.find(kind, domain_id=domain_id, name=name):
+            found[one.name] = str(one.id)
+        if name not in found:
+            raise EnvironmentUnusable(
+                f"{identity.access.identity_url}: has no {kind} {name!r}, which the lab was "
+                "started with; remove the lab (lab down --purge) and start it again"
+            )
+    return found
