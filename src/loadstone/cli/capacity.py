@@ -108,7 +108,7 @@ def search_options(command: Command) -> Command:
          "Maximum number of open connections (with --http2: of requests in flight). The search "
          "begins with 256 and opens more only if these are the limit."),
         ("--curve", "curve_s", Number(0.0, 300.0), 0.0, "After the search, measure a "
-         "curve: so many seconds at each of a few rates up to N and a little beyond. Not part of "
+         "curve: this many seconds at each of a few rates up to N and a little beyond. Not part of "
          "--budget. 0: no curve."),
         ("--repeat", "repeat", click.IntRange(1, 100), 1, "Repeat the search and combine the "
          "results. This also captures noise that is slower than one search."),

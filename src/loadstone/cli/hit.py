@@ -84,7 +84,7 @@ class HeaderParam(click.ParamType[tuple[str, str]]):
 @click.option(
     "--concurrency",
     type=click.IntRange(1, 10_000),
-    help="So many requests at once instead of a rate (closed loop).",
+    help="Number of requests in flight, instead of a rate (closed loop).",
 )
 @click.option(
     "--for",
@@ -121,7 +121,7 @@ class HeaderParam(click.ParamType[tuple[str, str]]):
     type=Span(is_positive=True),
     default="30s",
     show_default=True,
-    help="How long an answer is waited for.",
+    help="How long to wait for a response.",
 )
 @click.option("--insecure", is_flag=True, help="Do not verify the certificate.")
 @click.option(

@@ -153,7 +153,7 @@ def _show_results(begun: "StudyJournal", options: StudyShowOptions) -> None:
 
 
 @study.command()
-@click.argument("name", metavar="NAME|FILE", required=False)
+@click.argument("name", metavar="[NAME|FILE]", required=False)
 @QUICK
 @SEED
 @click.option("--resume", metavar="ID", help="Continue a study that has been started.")

@@ -116,7 +116,7 @@ def live_options(command: Command) -> Command:
 
 def watching_options(command: Command) -> Command:
     """Add the options of what shows the command's progress; `watching` reads their values."""
-    quiet = "Print no progress, messages and verdicts on stderr; errors are printed."
+    quiet = "Print no progress, messages or verdicts on stderr; errors are printed."
     command = click.option(
         "--quiet", "-q", is_flag=True, expose_value=False, callback=_keep, help=quiet
     )(command)
