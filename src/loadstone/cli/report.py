@@ -169,7 +169,7 @@ def _require_one(results: "list[Run]", form: str, output: Path | None) -> None:
     if form != "html":
         raise InvalidInput(f"--as {form} takes one run, not {len(results)}")
     if output is None:
-        raise InvalidInput("say with -o FILE where the page of several runs goes")
+        raise InvalidInput("the page of several runs needs -o FILE")
 
 
 def _look_for_files(store: "Store", results: "list[Run]", form: str, output: Path | None) -> None:

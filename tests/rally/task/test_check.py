@@ -103,7 +103,7 @@ subtasks:
         ("contexts: {users: {}, servers: {image: {name: a}}}", 'servers needs "flavor"'),
         (
             "contexts: {users: {}, servers: {image: {name: a}, flavor: {regex: '['}}}",
-            '"flavor" has a regex that is none: unterminated character set',
+            '"flavor" has an invalid regex: unterminated character set',
         ),
         ("sla: {failure_rate: {}}", "needs min, max or both"),
         ("sla: {max_avg_duration: 0}", "must be more than 0, not 0"),

@@ -15,10 +15,10 @@ CHOICE = "user_choice_method"
 class UsersForm(Form):
     """Projects and users for the load."""
 
-    tenants: Count = Field(1, description="How many projects.")
-    users_per_tenant: Count = Field(1, description="How many users in each.")
-    user_password: str = Field("", description="Their password; else a random one each.")
-    resource_management_workers: Count = Field(20, description="How many are made at a time.")
+    tenants: Count = Field(1, description="Number of projects.")
+    users_per_tenant: Count = Field(1, description="Number of users in each project.")
+    user_password: str = Field("", description="Their password; by default a random one each.")
+    resource_management_workers: Count = Field(20, description="Number of parallel creations.")
     project_domain: str = Field("", description="The projects' domain.")
     user_domain: str = Field("", description="The users' domain.")
     user_choice_method: Literal["random", "round_robin"] = Field(
@@ -116,8 +116,8 @@ class NetworkForm(Form):
     """Networks in each project. No router is made: servers need none to boot."""
 
     start_cidr: str = Field("10.2.0.0/24", description="The first subnet; others follow it.")
-    networks_per_tenant: Count = Field(1, description="How many in each project.")
-    subnets_per_network: Count = Field(1, description="How many in each network.")
+    networks_per_tenant: Count = Field(1, description="Number in each project.")
+    subnets_per_network: Count = Field(1, description="Number in each network.")
     network_create_args: dict[str, Any] = Field(
         default_factory=dict, description="Further attributes of each network."
     )
@@ -155,7 +155,7 @@ class ServersForm(Form):
 
     image: Reference = Field(description="id, name or regex of the image.")
     flavor: Reference = Field(description="id, name or regex of the flavor.")
-    servers_per_tenant: Count = Field(5, description="How many in each project.")
+    servers_per_tenant: Count = Field(5, description="Number in each project.")
     auto_assign_nic: bool = Field(False, description="Whether to choose a network.")
 
     def to_model(self) -> model.Context:

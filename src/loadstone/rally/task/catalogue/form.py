@@ -31,7 +31,7 @@ def _reference(value: dict[str, Any]) -> dict[str, Any]:
         try:
             re.compile(str(value["regex"]))
         except re.error as wrong:
-            raise ValueError(f"has a regex that is none: {wrong}") from None
+            raise ValueError(f"has an invalid regex: {wrong}") from None
     return value
 
 

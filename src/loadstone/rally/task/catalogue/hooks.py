@@ -68,7 +68,7 @@ class EventForm(Form):
     """Triggers at given times or iterations."""
 
     unit: Unit
-    at: Annotated[list[Moment], Field(min_length=1)] = Field(description="The moments.")
+    at: Annotated[list[Moment], Field(min_length=1)] = Field(description="Seconds or iterations.")
 
     @field_validator("at")
     @classmethod
@@ -88,9 +88,9 @@ class PeriodicForm(Form):
     """Triggers repeatedly."""
 
     unit: Unit
-    step: Count = Field(description="From one time to the next.")
-    start: Moment = Field(0, description="First time; default 0 s or iteration 1.")
-    end: Count = Field(0, description="Last time; default the end of the load.")
+    step: Count = Field(description="Interval between two runs.")
+    start: Moment = Field(0, description="First run; default: 0 s or iteration 1.")
+    end: Count = Field(0, description="Last possible run; default: the end of the load.")
 
     @field_validator("start")
     @classmethod

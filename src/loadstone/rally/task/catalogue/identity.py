@@ -88,7 +88,7 @@ KEYSTONE = (
         "create_project create_users",
         (
             Argument(
-                "users_per_tenant", ArgType.WHOLE, "How many users.", is_required=True, least=1
+                "users_per_tenant", ArgType.WHOLE, "Number of users.", is_required=True, least=1
             ),
             IGNORED_LENGTH,
             *CREATE_PROJECT,
@@ -206,7 +206,7 @@ VALIDATED = {
 REPETITIONS = Argument(
     "repetitions",
     ArgType.WHOLE,
-    "How many calls an iteration makes.",
+    "Number of calls in each iteration.",
     is_required=True,
     least=1,
 )
@@ -216,7 +216,7 @@ AUTHENTICATE = (
     *(
         CatalogueEntry(
             f"Authenticate.validate_{name}",
-            f"Issue a token and use it on {name}, so many times.",
+            f"Issue a token and use it on {name}, `repetitions` times.",
             (REPETITIONS,),
             actions=(f"authenticate.validate_{name}",),
             service=service,

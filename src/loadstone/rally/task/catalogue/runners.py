@@ -36,8 +36,8 @@ Cpus = Annotated[Count, Field(description="Rally's number of processes; the engi
 class ConstantForm(Form):
     """A number of iterations at a fixed concurrency."""
 
-    times: Times = Field(1, description="Iterations in all.")
-    concurrency: Concurrency = Field(1, description="Iterations at a time, at most `times`.")
+    times: Times = Field(1, description="Total number of iterations.")
+    concurrency: Concurrency = Field(1, description="Iterations in flight, at most `times`.")
     timeout: Timeout = 0
     max_cpu_count: Cpus = 1
 
@@ -58,11 +58,11 @@ class ConstantForDurationForm(Form):
     """Iterations at a fixed concurrency for a duration."""
 
     duration: Annotated[Seconds, Field(le=YEAR_S)] = Field(
-        description="Seconds of load; 0: one iteration for each slot."
+        description="Duration of the load in seconds; 0: one iteration for each slot."
     )
-    concurrency: Concurrency = Field(1, description="Iterations at a time.")
+    concurrency: Concurrency = Field(1, description="Iterations in flight.")
     timeout: Annotated[float, Field(ge=1, le=YEAR_S)] = Field(
-        600, description="Seconds for an iteration."
+        600, description="Time limit of an iteration in seconds."
     )
 
     def to_model(self) -> Runner:
@@ -76,10 +76,10 @@ Rate = Annotated[float, Field(ge=1)]
 class RampForm(Form):
     """A rate that increases in steps."""
 
-    start: Rate = Field(description="Iterations per second at first.")
-    end: Rate = Field(description="Iterations per second at last, at least `start`.")
-    step: Rate = Field(description="By how much the rate rises each time.")
-    duration: Rate = Field(1, description="Seconds from one rise to the next.")
+    start: Rate = Field(description="Initial rate in iterations per second.")
+    end: Rate = Field(description="Final rate, at least `start`.")
+    step: Rate = Field(description="Increase of the rate in each step.")
+    duration: Rate = Field(1, description="Duration of a step in seconds.")
 
     @field_validator("end")
     @classmethod
@@ -101,13 +101,13 @@ def _form_of_rate(value: Any) -> str:
 class RpsForm(Form):
     """A fixed number of iterations per second, regardless of response times."""
 
-    times: Times = Field(description="Iterations in all.")
+    times: Times = Field(description="Total number of iterations.")
     rps: Annotated[
         Annotated[Annotated[float, Field(gt=0)], Tag("number")] | Annotated[RampForm, Tag("ramp")],
         Discriminator(_form_of_rate),
-    ] = Field(description="Iterations per second, or a rate that rises.")
+    ] = Field(description="Iterations per second, or a ramp.")
     timeout: Timeout = 0
-    max_concurrency: Count = Field(0, description="At most so many in flight; else any number.")
+    max_concurrency: Count = Field(0, description="Maximum in flight; by default no limit.")
     max_cpu_count: Cpus = 1
 
     @model_validator(mode="after")
@@ -133,7 +133,7 @@ class SerialForm(Form):
 
     model_config = ConfigDict({**RULES, "extra": "allow"})
 
-    times: Times = Field(1, description="Iterations in all.")
+    times: Times = Field(1, description="Total number of iterations.")
 
     def to_model(self) -> Runner:
         """Return the runner."""

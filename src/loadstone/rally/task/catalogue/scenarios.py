@@ -40,7 +40,7 @@ DUMMY = (
     _dummy(
         "dummy_random_action",
         "Sleep in several actions.",
-        _whole("actions_num", "How many actions.", 5),
+        _whole("actions_num", "Number of actions.", 5),
         Argument("sleep_min", ArgType.NUMBER, "Shortest sleep in seconds.", 0, least=0),
         Argument("sleep_max", ArgType.NUMBER, "Longest sleep in seconds.", 0, least=0),
     ),
@@ -48,7 +48,7 @@ DUMMY = (
     _dummy(
         "dummy_timed_atomic_actions",
         "Sleep longer in each action.",
-        _whole("number_of_actions", "How many actions.", 5),
+        _whole("number_of_actions", "Number of actions.", 5),
         Argument("sleep_factor", ArgType.NUMBER, "Seconds more for each.", 1, least=0),
     ),
     _dummy(
@@ -57,7 +57,7 @@ DUMMY = (
         Argument("sleep", ArgType.NUMBER, "Seconds that an iteration sleeps.", 0.1, least=0),
         _whole("from_iteration", "First iteration that fails.", 0),
         _whole("to_iteration", "Last iteration that fails.", 0),
-        _whole("each", "Of these, each so many-th.", 1, least=1),
+        _whole("each", "Of these, every n-th fails.", 1, least=1),
     ),
 )
 
@@ -167,7 +167,7 @@ NOVA = (
             Argument("marker", ArgType.TEXT, "The id of the flavor before the first one."),
             _whole("min_disk", "Least disk in GiB.", None, 0),
             _whole("min_ram", "Least memory in MB.", None, 0),
-            _whole("limit", "How many at most.", None, 1),
+            _whole("limit", "Maximum number.", None, 1),
             Argument("sort_key", ArgType.TEXT, "The attribute that they are sorted by."),
             Argument("sort_dir", ArgType.TEXT, "asc or desc."),
         ),

@@ -11,8 +11,8 @@ from loadstone.rally.task.catalogue.form import ROOT_RULES, Form, Percent, Posit
 class FailureRateForm(Form):
     """Share of failed iterations in percent."""
 
-    min: Percent = Field(0, description="At least so many percent fail.")
-    max: Percent = Field(100, description="At most so many percent fail.")
+    min: Percent = Field(0, description="Minimum percentage of failures.")
+    max: Percent = Field(100, description="Maximum percentage of failures.")
 
     @model_validator(mode="after")
     def _says_something(self) -> "FailureRateForm":
@@ -61,9 +61,11 @@ class MaxAvgDurationPerAtomicForm(RootModel[dict[str, float]]):
 class OutliersForm(Form):
     """Maximum number of iterations far above the mean."""
 
-    max: Annotated[int, Field(ge=0)] = Field(0, description="So many outliers at most.")
-    min_iterations: Annotated[int, Field(ge=3)] = Field(3, description="None before so many.")
-    sigmas: Annotated[float, Field(gt=0)] = Field(3.0, description="Standard deviations.")
+    max: Annotated[int, Field(ge=0)] = Field(0, description="Maximum number.")
+    min_iterations: Annotated[int, Field(ge=3)] = Field(
+        3, description="Iterations before the first outlier."
+    )
+    sigmas: Annotated[float, Field(gt=0)] = Field(3.0, description="Number of standard deviations.")
 
     def to_model(self) -> criteria.SlaRule:
         """Return the rule."""
@@ -73,7 +75,7 @@ class OutliersForm(Form):
 class PerformanceDegradationForm(Form):
     """Maximum slowdown of the slowest iteration compared with the fastest."""
 
-    max_degradation: Annotated[float, Field(ge=0)] = Field(description="In percent.")
+    max_degradation: Annotated[float, Field(ge=0)] = Field(description="Maximum in percent.")
 
     def to_model(self) -> criteria.SlaRule:
         """Return the rule."""
