@@ -64,6 +64,8 @@ class OutputFile(click.File):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the file, which is created at the first write."""
+        if not str(value):
+            self.fail("the name of the file is empty; is a variable not set?", param, ctx)
         path = Path(str(value))
         # Unlike pathlib's, these answer for a path in a folder that must not be entered, too.
         if str(value) != "-" and os.path.isdir(path):

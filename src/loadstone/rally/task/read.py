@@ -29,8 +29,9 @@ def load(file: str, raw_arguments: str | None = None, arguments_file: str | None
         message = "only one of the task and --task-args-file can come from stdin"
         raise TaskInvalid([Problem("stdin", None, message)])
     source = text_of(file)
-    file_text = None if arguments_file is None else text_of(arguments_file)
-    values = arguments.merge(arguments_file or "", file_text, raw_arguments)
+    args = arguments_file
+    file_text = None if args is None else text_of(args, args or "--task-args-file")
+    values = arguments.merge(args or "", file_text, raw_arguments)
     name = "stdin" if file == "-" else file
     folder = pathlib.Path() if file == "-" else expanded(file).parent
     secrets = secrets_in(values)
@@ -78,6 +79,9 @@ def _scalars(value: Value, path: Path) -> list[tuple[Path, Value]]:
 
 def text_of(file: str, name: str | None = None) -> str:
     """Read a file up to the maximum size of a task; `name` is for messages."""
+    if not file:
+        message = "the name of the file is empty; is a variable not set?"
+        raise TaskInvalid([Problem(name or "TASK", None, message)])
     name = name or file
     try:
         if file == "-":
