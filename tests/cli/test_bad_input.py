@@ -35,7 +35,6 @@ from loadstone.cli.duration import Number
         (("capacity", "--fleet-without-tls"), 2, "--fleet-without-tls needs --fleet"),
         (("lab", "up", "a", "--fleet-without-tls"), 2, "--fleet-without-tls needs --fleet"),
         (("run", ""), 2, "TASK: the name of the file is empty; is a variable not set?"),
-        (("task", "check", "t", "--task-args-file="), 2, "t: cannot be read"),
         (("results", "list", "--json", ""), 2, "the name of the file is empty; is a variable not"),
         (("fleet", "up", "--join=h:1"), 2, "--join: write tls://HOST:PORT of a scheduler"),
         (("fleet", "up", "--join=tls://h"), 2, "--join: write tls://HOST:PORT of a scheduler"),

@@ -279,3 +279,11 @@ subtasks:
     smoke = read(path, json.dumps({"smoke": True, "existing": True})).task.subtasks[0].workloads
     assert smoke[0].runner == model.Constant(1, 1)
     assert smoke[0].contexts == (contexts.Users(may_be_existing=True),)
+
+
+def test_an_empty_name_of_a_file_is_said(tmp_path):
+    task = tmp_path / "task.yaml"
+    task.write_text("{}")
+    for files, place in ((("",), "TASK"), ((str(task), None, ""), "--task-args-file")):
+        with pytest.raises(TaskInvalid, match=f"^{place}: the name of the file is empty"):
+            read(*files)
