@@ -72,7 +72,7 @@ def test_the_variables_of_the_environment_are_no_entry_of_the_file(clouds, url, 
 
 def test_an_unknown_cloud_of_the_environment_is_named_as_given(clouds, url):
     clouds({"clouds": {"prod": entry(url)}})
-    with pytest.raises(InvalidInput, match="^OS_CLOUD=staging: no such cloud in "):
+    with pytest.raises(InvalidInput, match=r"^OS_CLOUD=staging: no such cloud in "):
         from_environment({"OS_CLOUD": "staging"})
 
 

@@ -100,9 +100,9 @@ def test_haproxy_before_a_provider_is_not_reloaded(tmp_path: Path) -> None:
 def test_an_upgrade_does_not_go_back(tmp_path: Path, release: str, target: str) -> None:
     folder = running(tmp_path, [("release", release), ("database", "mariadb")]).folder
     rolling.require_upgrade(folder, read("upgrade keystone to 30.1.0"))
-    with pytest.raises(InvalidInput, match="later release|already"):
+    with pytest.raises(InvalidInput, match=r"later release|already"):
         rolling.require_upgrade(folder, read(f"upgrade keystone to {target}"))
-    with pytest.raises(InvalidInput, match="later release|already"):
+    with pytest.raises(InvalidInput, match=r"later release|already"):
         rolling.prepare(folder, read(f"upgrade keystone to {target}"), print)
 
 

@@ -122,10 +122,6 @@ class LabInjector:
                 filling.require_small(database.folder(self.folder))
             case Verb.EXPIRE:
                 balancer.require_tls(self.folder)
-            case Verb.RELOAD if fault.service != "haproxy":
-                raise InvalidInput(
-                    f"fault {fault.sentence!r}: only haproxy can be reloaded; restart is for all"
-                )
             case Verb.RELOAD:
                 _require_reload(self.folder, fault, self.random)
             case (
@@ -524,7 +520,11 @@ def _require_flush(folder: Path, fault: Fault) -> None:
 
 
 def _require_reload(folder: Path, fault: Fault, random: Random) -> None:
-    """Raise InvalidInput for a lab without haproxy, and for the one before Hydra."""
+    """Raise InvalidInput for other parts than haproxy, and for the haproxy before Hydra."""
+    if fault.service != "haproxy":
+        raise InvalidInput(
+            f"fault {fault.sentence!r}: only haproxy can be reloaded; restart is for all"
+        )
     known = parts.read_state(folder)
     parts.hit(fault, known, random)
     if Deployment(folder, known).is_provider:
