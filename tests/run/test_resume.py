@@ -71,5 +71,5 @@ def test_what_a_resumed_run_leaves_is_found_under_either_id(loadstone, fake, kil
 
 def test_a_store_without_symbolic_links_is_one_line(tmp_path):
     # A folder that is not there stands for a file system that refuses the link.
-    with pytest.raises(EnvironmentUnusable, match="--resume-users: .* cannot be a symbolic link"):
+    with pytest.raises(EnvironmentUnusable, match=r"--resume-users: .* cannot be a symbolic link"):
         resume.link(tmp_path / "none", tmp_path)
