@@ -79,16 +79,16 @@ def test_an_unknown_cloud_of_the_environment_is_named_as_given(clouds, url):
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("clouds:\n  prod:\n", "clouds.prod must be a mapping, not nothing"),
-        ("clouds:\n  prod: nothing\n", "clouds.prod must be a mapping, not a text"),
-        ("clouds:\n  prod:\n    auth: [a]\n", "clouds.prod.auth must be a mapping, not a list"),
+        ("clouds:\n  prod:\n", ":2: clouds.prod must be a mapping, not nothing"),
+        ("clouds:\n  prod: nothing\n", ":2: clouds.prod must be a mapping, not a text"),
+        ("clouds:\n  prod:\n    auth: [a]\n", ":3: clouds.prod.auth must be a mapping, not a list"),
     ],
 )
 def test_an_entry_that_is_no_mapping_is_named(clouds, content, said):
     path = clouds(content)
     with pytest.raises(InvalidInput) as problem:
         from_clouds_yaml("prod")
-    assert str(problem.value) == f"{path}: {said}"
+    assert str(problem.value) == f"{path}{said}"
 
 
 def test_a_file_that_is_no_yaml_is_named_with_the_line(clouds):

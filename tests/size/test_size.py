@@ -228,7 +228,7 @@ def test_a_damaged_run_is_left_out_and_named(command, tmp_path):
     code, shown, told = command("--logins", "40/s", "--json", "-")
     assert code == 0
     assert json.loads(shown)["demands"][0]["runs"] == [older.run_id]
-    assert f"'{newest.run_id}' is left out" in told
+    assert f"'{newest.run_id}' cannot be read" in told
 
 
 @pytest.mark.processes

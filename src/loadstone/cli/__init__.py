@@ -64,8 +64,7 @@ class Lazy(click.Group):
         try:
             return super().invoke(ctx)
         except click.BadParameter as refused:
-            defaults.name_source(refused)
-            raise
+            raise defaults.with_source(refused) from None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

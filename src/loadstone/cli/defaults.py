@@ -253,14 +253,14 @@ def _option_of(one: Default, path: str) -> str:
 
 def _value(one: Default, option: click.Option) -> Any:
     value = one.value
+    if isinstance(value, list) and not option.multiple:
+        raise InvalidInput(f"{one.source}: {one.name}: takes one value, not a list")
     if one.table == "store" and "://" not in str(value):
         value = str(one.source.parent / expanded(str(value)))
     if isinstance(option.flag_value, str) and isinstance(value, bool):  # such as --predict
         return option.flag_value if value else option.default
     if option.multiple:
         return [_typed(part) for part in (value if isinstance(value, list) else [value])]
-    if isinstance(value, list):
-        raise InvalidInput(f"{one.source}: {one.name}: takes one value, not a list")
     return value if option.is_flag and isinstance(value, bool) else _typed(value)
 
 
@@ -269,16 +269,20 @@ def _typed(value: str | float) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def name_source(refused: click.BadParameter) -> None:
-    """Add to an error where the wrong value comes from, unless it was typed."""
+def with_source(refused: click.BadParameter) -> click.BadParameter:
+    """Return an error that says where the wrong value comes from, unless it was typed."""
     ctx, option = refused.ctx, refused.param
     if ctx is None or not isinstance(option, click.Option):
-        return
+        return refused
     source = ctx.get_parameter_source(option.name or "")
     if source is ParameterSource.ENVIRONMENT:
-        refused.message += f" (from {option.envvar})"
+        place = str(option.envvar)
     elif source is ParameterSource.DEFAULT_MAP:
-        refused.message += f" (from {_place(ctx, option)})"
+        place = _place(ctx, option)
+    else:
+        return refused
+    message = f"{refused.message} (from {place})"
+    return click.BadParameter(message, ctx, option, refused.param_hint)
 
 
 def _place(ctx: click.Context, option: click.Option) -> str:

@@ -285,7 +285,8 @@ def _in_style(style: str) -> Iterator[None]:
         raise
     except click.ClickException as refused:
         if style == "rally":
-            refused.exit_code = RALLY_ERROR  # 2 means that an SLA failed
+            # 2 means that an SLA failed
+            refused.exit_code = RALLY_ERROR  # type: ignore[misc]  # on the instance only
         raise
     except (click.Abort, click.exceptions.Exit, ReaderGone):
         raise

@@ -107,17 +107,20 @@ def _files_of_clouds(loader: ModuleType) -> Iterator[Path]:
 def _require_shape(path: Path, name: str) -> None:
     """Refuse an entry that is not a mapping: the loader's error names neither file nor key."""
     try:
-        content = yaml_file.read(path)
+        file = yaml_file.read(path)
     except InvalidInput:
         return  # reported by the loader
-    place = ""
+    content, keys = file.content, list[str]()
     for key in ("clouds", name, "auth"):
         if not isinstance(content, dict) or key not in content:
             return
-        content, place = content[key], f"{place}.{key}".removeprefix(".")
+        content = content[key]
+        keys.append(key)
         if not isinstance(content, dict):
             kind = _KINDS.get(type(content), "a number")
-            raise InvalidInput(f"{path}: {place} must be a mapping, not {kind}")
+            raise InvalidInput(
+                f"{file.place(*keys)}: {'.'.join(keys)} must be a mapping, not {kind}"
+            )
 
 
 def _require_clouds(given: str, path: str | None) -> None:

@@ -347,8 +347,9 @@ def _require_facts(config: RunConfig, target: Target) -> None:
 
 def _require_observable(choice: TargetChoice, target: Target) -> None:
     """Refuse to predict N of a service whose processes cannot be watched."""
-    is_elsewhere = isinstance(choice, NamedTarget | OidcIssuer) and choice.lab is None
-    if is_elsewhere and not choice.watched and target.members() is None:
+    if not isinstance(choice, NamedTarget | OidcIssuer):
+        return
+    if choice.lab is None and not choice.watched and target.members() is None:
         raise InvalidInput(
             "--predict reads what a request costs the service's processes, and those of this "
             "target are not known: use --lab, or watch its machine with --monitor ssh=HOST or "
