@@ -304,12 +304,3 @@ def test_one_trial_that_the_generator_limited_does_not_void_what_others_show(cap
     [invalid] = (one.number for one in ISSUE.trials if not one.is_valid)
     assert invalid == 4
     assert search.certainty(replace(ISSUE, capacity=capacity)).text == verdict
-
-
-def test_the_generators_wait_for_a_core_is_said():
-    calm = ISSUE.trials[2]
-    waited_s = 0.123 * calm.stats.ended * calm.stats.total.mean_s
-    held_up = replace(calm, health=replace(calm.health, runqueue_wait_s=waited_s))
-    found = replace(ISSUE, trials=(*ISSUE.trials[:2], held_up, *ISSUE.trials[3:]))
-    assert "At least 12 % of the mean latency of trial 3 is time in which the load" in said(found)
-    assert "waited for a core" not in said(ISSUE)

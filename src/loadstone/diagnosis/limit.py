@@ -6,7 +6,6 @@ from loadstone.diagnosis.bottleneck import FULL, OTHER_WORK
 from loadstone.diagnosis.demand import BottleneckKind
 from loadstone.diagnosis.finding import Finding, three_digits
 from loadstone.diagnosis.resources import Resources
-from loadstone.engine.health import Health
 from loadstone.monitor.usage import Usage
 
 NEAR_FULL = 0.6  # a resource that is busy for this share of the time is worth a look
@@ -14,7 +13,6 @@ SPARE = 0.7  # below this share of all cores, something else than the cores is t
 STOLEN = 0.02  # share of the CPU time that other guests took: it lowers N by as much
 OTHERS = 0.1  # share of the CPU time that other programs took
 OTHER_CORES = 0.3  # an idle machine stays below, including its kernel's work for the load
-CORE_WAIT = 0.05  # share of the mean latency in which the load generator waited for a core
 WORKERS = "workers"
 # Findings that the use of a CPU describes; the others need their sentence.
 OF_THE_SERVICE = (WORKERS, "cpu")
@@ -44,15 +42,6 @@ def is_stolen(usage: Usage) -> bool:
 def is_disturbed(usage: Usage) -> bool:
     """Return whether other programs took a share that matters; False where that is unknown."""
     return usage.others_busy is not None and usage.others_busy >= OTHERS
-
-
-def core_wait_share(health: Health, iterations: int, mean_s: float) -> float:
-    """Return the share of the mean latency in which the load generator waited for a core.
-
-    It is at least so much: each wait delays at least the response that woke the generator.
-    """
-    waited_s = health.runqueue_wait_s / iterations if iterations else 0.0
-    return waited_s / mean_s if mean_s > 0 else 0.0
 
 
 def taken_by_others(resources: Resources | None) -> Finding | None:

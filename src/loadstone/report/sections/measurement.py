@@ -244,7 +244,7 @@ def _shared_facts(measurement: Measurement, limit: str) -> Iterator[Fact]:
     by_others = None if is_named or disturbed else taken_by_others(measurement.resources)
     if by_others is not None:
         yield Fact("disturbed", by_others.sentence.rstrip("."), rank=1, tone="undecided")
-    for line in (*statements.died(measurement), *disturbed, *statements.held_up(measurement)):
+    for line in (*statements.died(measurement), *disturbed):
         yield Fact("note", line, rank=2, tone="undecided")
 
 

@@ -6,14 +6,7 @@ from typing import assert_never
 
 from loadstone.analysis.model import Cause, Trial
 from loadstone.diagnosis.finding import Severity
-from loadstone.diagnosis.limit import (
-    CORE_WAIT,
-    CpuVerdict,
-    core_wait_share,
-    is_disturbed,
-    is_stolen,
-    judge_cpu,
-)
+from loadstone.diagnosis.limit import CpuVerdict, is_disturbed, is_stolen, judge_cpu
 from loadstone.monitor.usage import Usage, deaths
 from loadstone.report import figures, prediction, profile, resources, trial_figures
 from loadstone.report.generator import cores_of, generator_of
@@ -42,12 +35,7 @@ TIMES = {1: "once", 2: "twice"}
 
 def of(measurement: Measurement) -> tuple[Statement, ...]:
     """Return what the figures of a measurement say apart from the answer, without duplicates."""
-    warnings = (
-        *died(measurement),
-        *disturbed(measurement),
-        *invalid(measurement),
-        *held_up(measurement),
-    )
+    warnings = (*died(measurement), *disturbed(measurement), *invalid(measurement))
     found = [
         *(Statement(sentence(text), Severity.WARNING) for text in warnings),
         *(Statement(sentence(text)) for text in _infos(measurement)),
@@ -279,23 +267,6 @@ def invalid(measurement: Measurement) -> Iterator[str]:
         one = len(found.invalid_trials) == 1
         trials = f"trial {which}: it says" if one else f"trials {which}: they say"
         yield f"The load generator was the limit in {trials} nothing of the service."
-
-
-def held_up(measurement: Measurement) -> Iterator[str]:
-    """Describe how much of the latency is the load generator's own wait for a core."""
-    shares = {
-        trial.number: core_wait_share(trial.health, trial.stats.ended, trial.stats.total.mean_s)
-        for trial in measurement.trials
-        if trial.health is not None and trial.is_valid
-    }
-    number, share = max(shares.items(), key=lambda one: one[1], default=(0, 0.0))
-    if share > CORE_WAIT:
-        where = "" if len(measurement.trials) == 1 else f" of trial {number}"
-        yield (
-            f"At least {figures.percent(share)} of the mean latency{where} is time in which the "
-            f"load generator waited for a core: other programs use this machine, and without them "
-            f"latencies are shorter."
-        )
 
 
 def generator(measurement: Measurement) -> Iterator[str]:

@@ -158,7 +158,6 @@ def described(measurement: Measurement) -> tuple[Statement, ...]:
         warnings.append(f"the load generator was the limit: {'; '.join(health.limits)}")
     if health is not None and health.ceiling:
         warnings.append(f"the rate is not the service's: {health.ceiling}")
-    warnings += statements.held_up(measurement)
     texts = map(statements.sentence, warnings)
     return (*(Statement(one, Severity.WARNING) for one in texts), *found)
 
