@@ -68,7 +68,8 @@ def _field(scenario: str, argument: Argument) -> tuple[Any, Any]:
         kind = list[form] if is_list else form  # type: ignore[valid-type]  # made at run time
     kind = Annotated[kind, Field(ge=argument.least, le=argument.most)]
     if argument.is_required:
-        return kind, Field(description=argument.about)
+        required = kind | None if argument.takes_null else kind
+        return required, Field(description=argument.about)
     # Rally's signatures treat None as "not given" if it is the default.
     if argument.default is None or argument.takes_null:
         return kind | None, Field(argument.default, description=argument.about)
