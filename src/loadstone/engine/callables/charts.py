@@ -12,7 +12,7 @@ _NEEDED: dict[str, type | tuple[type, ...]] = {
     "data": (list, dict),
 }
 _KNOWN = {**_NEEDED, "description": str, "label": str, "axis_label": str}
-# Its kinds, by the name of the plugin. Results of Rally may have others, of its users' own plugins.
+# Rally's own chart plugins. Results of Rally may name others, which its users wrote.
 KINDS = ("Lines", "StackedArea", "StatsTable", "Pie", "Table", "TextArea")
 
 
