@@ -1,6 +1,7 @@
 """`loadstone compare`: is B faster than A?"""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from string import ascii_lowercase
 from typing import TYPE_CHECKING, Literal, TextIO, Unpack
@@ -88,6 +89,7 @@ class CompareOptions(LoadOptions, ClientOptions):
     base: tuple[str, ...]
     baseline: str | None
     most_slower: float | None
+    is_kept: bool
     yes: bool
     anyway: bool
     location: "StoreLocation"
@@ -212,6 +214,13 @@ def _add_load_options(
     type=ShareParam(),
     help="Exit code 1 if B is slower than A by more than this, 4 if that is undecided.",
 )
+@click.option(
+    "--keep-running",
+    "is_kept",
+    is_flag=True,
+    help="Leave the processes of the --lab deployments as they are. By default Keystone is started "
+    "anew on both sides between pairs of trials, because two starts of one deployment differ.",
+)
 @load_options()
 @MARKDOWN
 @JUNIT
@@ -269,8 +278,7 @@ def compare(ctx: click.Context, **options: Unpack[CompareOptions]) -> None:
                 f"{option} {twice} is given twice, and it is measured once at a time; for a test "
                 "of equal services start a second one with its settings"
             )
-    if options["base"] and chosen not in (["releases"], ["levels"]):
-        raise click.UsageError("--base means something with --release and --with only")
+    _require_meaning(options, chosen)
     if pair:
         refuse_given(ctx, _OF_LOAD, "does not go with stored runs: they are compared without load")
         if options["is_dry"]:
@@ -281,6 +289,14 @@ def compare(ctx: click.Context, **options: Unpack[CompareOptions]) -> None:
     found = (_stored(pair, options),) if pair else _measured(options, backend_of(ctx))
     location, to = options["location"], options["to"]
     ctx.exit(write_comparison(found, location, to, options["markdown"], options["junit"]))
+
+
+def _require_meaning(options: CompareOptions, chosen: Sequence[str]) -> None:
+    """Refuse options that say nothing of the chosen kind of targets."""
+    if options["base"] and chosen not in (["releases"], ["levels"]):
+        raise click.UsageError("--base means something with --release and --with only")
+    if options["is_kept"] and chosen != ["labs"]:
+        raise click.UsageError("--keep-running means something with --lab only")
 
 
 def write_comparison(
@@ -359,6 +375,7 @@ def _measured(options: CompareOptions, backend: "Backend") -> "tuple[Compared, .
     found, problems = list["Compared"](), list[Exception]()
     for other in others:
         config = config_of((a, other), options, most_slower, comparisons=len(others))
+        config = replace(config, restarts=not options["is_kept"])
         try:
             measured = measure(config, options["location"], backend)
         # InvalidInput: a setting that only another release has.

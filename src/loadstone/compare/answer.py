@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import exp, isfinite, log, sqrt
-from statistics import fmean, stdev
+from statistics import fmean
 
 from loadstone.compare.sequential import FEWEST_PAIRS, interval, pairs_needed
+from loadstone.compare.starts import scatter
 
 ALPHA = 0.05
 MOST_NEEDED = 10_000  # pairs: nobody measures more
@@ -52,7 +53,7 @@ class MetricComparison:
     high: float
     pairs: int
     answer: ComparisonAnswer
-    deviation: float  # standard deviation of the pairs' log ratios; NaN: not known
+    deviation: float  # standard deviation of the pairs' log ratios (`starts.scatter`)
 
     def pairs_to_find(self, share: float, alpha: float) -> int | None:
         """Return the pairs of trials that find a difference of `share` (0.02 is 2 %), if known."""
@@ -83,10 +84,19 @@ Pair = tuple[float, float]  # of A and of B, greater than 0
 
 
 def compare(
-    pairs: Mapping[Metric, Sequence[Pair]], criteria: Criteria
+    pairs: Mapping[Metric, Sequence[Pair]],
+    criteria: Criteria,
+    starts: Mapping[Metric, Sequence[int]] | None = None,
 ) -> tuple[MetricComparison, ...]:
-    """Compare all metrics after the pairs so far."""
-    return decided([_summary(metric, of_metric) for metric, of_metric in pairs.items()], criteria)
+    """Compare all metrics after the pairs so far.
+
+    `starts` has the number of the start of each pair, where the services were started anew.
+    """
+    of_pairs = starts or {}
+    rows = [
+        _summary(metric, of_metric, of_pairs.get(metric, ())) for metric, of_metric in pairs.items()
+    ]
+    return decided(rows, criteria)
 
 
 def decided(rows: Sequence[MetricComparison], criteria: Criteria) -> tuple[MetricComparison, ...]:
@@ -123,7 +133,7 @@ def answer_of(metric: Metric, low: float, high: float, same_within: float) -> Co
     return ComparisonAnswer.UNKNOWN
 
 
-def _summary(metric: Metric, pairs: Sequence[Pair]) -> MetricComparison:
+def _summary(metric: Metric, pairs: Sequence[Pair], starts: Sequence[int]) -> MetricComparison:
     """Return the mean and the deviation of the pairs, without an answer."""
     ratios = [log(b / a) for a, b in pairs]
     return MetricComparison(
@@ -135,7 +145,7 @@ def _summary(metric: Metric, pairs: Sequence[Pair]) -> MetricComparison:
         high=float("inf"),
         pairs=len(pairs),
         answer=ComparisonAnswer.UNKNOWN,
-        deviation=stdev(ratios) if len(ratios) > 1 else float("nan"),
+        deviation=scatter(ratios, starts),
     )
 
 

@@ -8,31 +8,54 @@ they can share their cores.
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from random import Random
 
 from loadstone.faults.cores import BoundProcesses
-from loadstone.faults.journal import Owner, Undo, UndoJournal
+from loadstone.faults.journal import Owner, Undo, UndoJournal, UndoStep
 from loadstone.faults.watcher import watched
 from loadstone.lab.processes import Process, bind, identify
 from loadstone.monitor.service import Members
 from loadstone.observers.profile import workers
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class SharedCores:
     """The workers of both services, and the cores that they may use."""
 
-    sides: tuple[tuple[Process, ...], ...]
+    members: Sequence[Members]
+    journals: Sequence[UndoJournal]
+    owner: Owner
     cores: tuple[int, ...]
+    _sides: list[tuple[Process, ...]] = field(default_factory=list, init=False)
+    _steps: list[UndoStep] = field(default_factory=list, init=False)
 
     def deal(self, random: Random) -> None:
         """Bind worker i of both sides to the same core, another one each time."""
         cores = list(self.cores)
         random.shuffle(cores)
-        for side in self.sides:
+        for side in self._sides:
             for number, worker in enumerate(side):
                 bind(worker, (cores[number % len(cores)],))
+
+    def find_workers(self) -> None:
+        """Find the workers, again after a restart, and note that they get their cores back."""
+        for number, one in enumerate(self.members):
+            side = tuple(map(identify, workers(one)))
+            bound = BoundProcesses(self.cores, side).to_json()
+            step = self.journals[number].note(Undo.CORES, bound, self.owner)
+            if number < len(self._steps):  # of workers that have ended
+                self.journals[number].remove(self._steps[number])
+                self._sides[number], self._steps[number] = side, step
+            else:
+                self._sides.append(side)
+                self._steps.append(step)
+
+    def give_back(self) -> None:
+        """Let the workers use all their cores."""
+        for side, journal, step in zip(self._sides, self.journals, self._steps, strict=True):
+            BoundProcesses(self.cores, side).unbind()
+            journal.remove(step)
 
 
 @contextmanager
@@ -45,28 +68,19 @@ def shared_cores(
     this process is killed. None if the workers are on another machine, or if they may not use the
     same cores.
     """
-    sides = tuple(tuple(map(identify, workers(one))) for one in members)
-    allowed = {frozenset(_cores(one.pid)) for side in sides for one in side}
+    sides = [tuple(workers(one)) for one in members]
+    allowed = {frozenset(_cores(pid)) for side in sides for pid in side}
     if not all(sides) or len(allowed) != 1 or len(next(iter(allowed))) < 2:
         yield None
         return
-    cores = tuple(sorted(next(iter(allowed))))
-    with ExitStack() as stack:
-        for side, journal in zip(sides, journals, strict=True):
-            stack.enter_context(_unbound_at_the_end(BoundProcesses(cores, side), journal))
-        yield SharedCores(sides, cores)
-
-
-@contextmanager
-def _unbound_at_the_end(bound: BoundProcesses, journal: UndoJournal) -> Iterator[None]:
     owner = Owner.this()
-    with watched(journal, owner):
-        step = journal.note(Undo.CORES, bound.to_json(), owner)
-        try:
-            yield
-        finally:
-            bound.unbind()
-            journal.remove(step)
+    with ExitStack() as stack:
+        for journal in journals:
+            stack.enter_context(watched(journal, owner))
+        shared = SharedCores(members, journals, owner, tuple(sorted(next(iter(allowed)))))
+        stack.callback(shared.give_back)
+        shared.find_workers()
+        yield shared
 
 
 def _cores(pid: int) -> set[int]:

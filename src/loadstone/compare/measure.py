@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
+from random import Random
 from typing import Protocol, cast
 
 from loadstone.analysis.model import Trial
@@ -31,6 +32,8 @@ from loadstone.compare.pairs import (
     of_turns,
     usable,
 )
+from loadstone.compare.restart import TwoLabs, two_labs
+from loadstone.compare.starts import PAIRS_OF_A_START, most_starts
 from loadstone.compare.turns import Duet, duet, turn_length
 from loadstone.compare.where import COUNTED, COUNTED_S, PROFILE_S, PROFILED, Where, where
 from loadstone.engine import gate
@@ -64,7 +67,7 @@ from loadstone.workload.policy import Interleaved
 from loadstone.workload.searchable import USERS, Searchable
 
 PAIRED = "comparison"  # parameter: the label that both runs of a comparison share
-WARM_UP = "warm-up"  # purpose of the first trial, which is not compared
+WARM_UP = "warm-up"  # purpose of the first trial after a start, which is not compared
 # Share of the highest rate from which on it, not the service, may be the throughput. (That the
 # engine held iterations back says less: in a closed loop some are, long before the service idles.)
 # In turns, the end of each turn has fewer in flight, so that less than the highest rate completes.
@@ -77,6 +80,8 @@ MOST_PAIRS = "pairs at most"  # parameter: the error rate is spent over this num
 METRIC = "compared metric"  # parameter: the only one that is compared in turns; else both
 ERROR_RATE = "error rate"  # parameter: of one comparison of several; else that of all, ALPHA
 SAME_WITHIN = "same within"  # parameter: ratios this close to 1 count as equal
+STARTS = "starts"  # parameter: ANEW if Keystone was started anew between pairs
+ANEW = "anew between pairs of trials"
 MOST_SLOWER = "slower at most"  # parameter: limit of --fail-if-slower
 
 
@@ -131,6 +136,7 @@ class ComparisonConfig:
     metric: Metric | None = None  # the only one that is compared in turns; None: both
     profiles: bool = False  # at the end, both sides are profiled in turns
     takes_turns: bool = True  # False: whole trials alternate, as they must at a rate or on a fleet
+    restarts: bool = True  # Keystone of two labs is started anew between pairs in turns
     switch: SideSwitch | None = None  # both sides are one service, changed before each trial
     remedies: Remedies = field(default_factory=Remedies)
     max_rate_rps: float = MAX_RATE_RPS  # limit of a closed loop
@@ -153,7 +159,13 @@ class ComparisonConfig:
     def load_s(self) -> float:
         """Seconds of load on each side, at most."""
         trials_s = (self.load.duration_s or 0.0) * self.most_trials
-        return self.warm_up_s + trials_s + self.profiling_s
+        return self.most_starts * self.warm_up_s + trials_s + self.profiling_s
+
+    @property
+    def most_starts(self) -> int:
+        """Starts of both services, at most; one warms up after each."""
+        is_anew = self.is_in_turns and self.restarts
+        return most_starts(self.criteria.most_pairs) if is_anew else 1
 
     @property
     def profiling_s(self) -> float:
@@ -164,10 +176,10 @@ class ComparisonConfig:
     def most_trials(self) -> int:
         """Trials on each side, at most; one whose result is not usable is repeated."""
         trials = self.criteria.most_pairs * MOST_INVALID
-        # In turns, a pair has two trials of each side. One more warms up, and one is profiled, and
-        # in one its SQL statements are counted.
+        # In turns, a pair has two trials of each side. One more warms up after each start, one is
+        # profiled, and in one its SQL statements are counted.
         if self.is_in_turns:
-            return 2 * trials + (3 if self.profiles else 2)
+            return 2 * trials + self.most_starts + (2 if self.profiles else 1)
         return trials if self.switch is None else 2 * trials  # one warms up after each change
 
     @property
@@ -193,12 +205,18 @@ class MeasuredComparison:
     comparison: PairComparison
     runs: tuple[Run, Run]
     memory_mb: tuple[float | None, float | None]  # of the services, after the last pair
+    starts: int = 0  # of both services for the comparison
+    restarted_s: float = 0.0  # that these starts took
     where: Where | None = None  # where the difference lies, if both were profiled
     left: tuple[str, ...] = ()  # the runs that left something in their clouds
 
 
 def run_config(
-    config: ComparisonConfig, number: int, carry: Callable[[Measure], None]
+    config: ComparisonConfig,
+    number: int,
+    carry: Callable[[Measure], None],
+    *,
+    is_started_anew: bool = False,
 ) -> RunConfig:
     """Return the run of one side; `carry` decides when each of its trials runs."""
     side, searched = config.sides[number], config.searched
@@ -223,6 +241,7 @@ def run_config(
             *config.guard,
             *_error_rate(config.criteria),
             *(((METRIC, config.metric.name),) if config.metric and config.is_in_turns else ()),
+            *(((STARTS, ANEW),) if is_started_anew else ()),
             *config.parameters,
             *searched.parameters,
             ("load of a trial", config.load_words),
@@ -311,6 +330,14 @@ class _Session:
     found: PairComparison | None = field(default=None, init=False)
     configs: tuple[RunConfig, ...] = field(default=(), init=False)  # of the runs, A first
     where: Where | None = field(default=None, init=False)
+    # Whose Keystone is started anew between pairs; None: it goes on as it is.
+    labs: TwoLabs | None = field(default=None, init=False)
+    starts: int = field(default=0, init=False)
+    restarted_s: float = field(default=0.0, init=False)
+
+    def __post_init__(self) -> None:
+        if self.config.restarts and self.config.is_in_turns:
+            self.labs = two_labs(self.targets)
 
     def measure(self) -> MeasuredComparison:
         """Run A with the run of B nested in it, so that both cover the same time."""
@@ -330,11 +357,18 @@ class _Session:
         run_a = self._run(0, with_a, engines[0])
         if self.found is None:
             raise AssertionError("a comparison has at least one pair")
-        a, b = (memory_mb(target.members) for target in self.targets)
-        return MeasuredComparison(self.found, (run_a, runs[0]), (a, b), self.where)
+        memory = (memory_mb(self.targets[0].members), memory_mb(self.targets[1].members))
+        return MeasuredComparison(
+            self.found,
+            (run_a, runs[0]),
+            memory,
+            where=self.where,
+            starts=self.starts if self.labs is not None else 0,
+            restarted_s=self.restarted_s,
+        )
 
     def _run(self, number: int, carry: Callable[[Measure], None], engine: Engine) -> Run:
-        run = run_config(self.config, number, carry)
+        run = run_config(self.config, number, carry, is_started_anew=self.labs is not None)
         self.configs += (run,)
         backend = replace(self.backend, engine=engine)
         return run_on(self.targets[number], run, self.store, self.display, backend)
@@ -343,51 +377,40 @@ class _Session:
         members = [target.members for target in self.targets]
         journals = [UndoJournal.of(fault_target(target)) for target in self.targets]
         with shared_cores(members, journals) as shared:
-            self._measure_rounds(pair, (measure_a, measure_b), shared)
+            config, order = self.config, self.backend.random()
+            left_s = config.load_s - config.profiling_s
+            turns = _Turns(config, pair, (measure_a, measure_b), shared, order, left_s)
+            self._measure_rounds(turns)
 
-    def _measure_rounds(
-        self, pair: gate.Pair, measures: tuple[Measure, Measure], shared: SharedCores | None
-    ) -> None:
+    def _measure_rounds(self, turns: "_Turns") -> None:
         """Measure rounds of trials in turns: one request at a time, and several in flight."""
         config = self.config
         load = cast("ClosedLoad", config.load)
-        measure_a, measure_b = measures
-        order = self.backend.random()
-        left_s = config.load_s - config.profiling_s
-
-        def both(load: ClosedLoad, purpose: str) -> tuple[Trial, Trial]:
-            nonlocal left_s
-            if shared is not None:
-                shared.deal(order)
-            request = TrialRequest(load, purpose)
-            trials = pair.measure(partial(measure_a, request), partial(measure_b, request))
-            left_s -= max(one.spent_s for one in trials)
-            return trials
-
-        def within_time(load: ClosedLoad, purpose: str) -> tuple[Trial, Trial]:
-            if _lasts_s([load]) > left_s:
-                raise LoadTimeUsed(_used_up(config, "before an answer"))
-            return both(load, purpose)
-
         lasts_s = max(load.duration_s or 0.0, config.warm_up_s)
         warm = replace(load, turn=load.workers, duration_s=lasts_s)
-        warmed = self._usable(partial(both, warm, WARM_UP))
+        self._start_anew(turns)
+        warmed = self._usable(partial(turns.both, warm, WARM_UP))
         single_s = ALONE_S if config.metric == THROUGHPUT else load.duration_s or 0.0
         loads = list(_loads_in_turns(load, self._slowest_s(warmed), single_s))
-        _require_time(loads, config, left_s)
-        self._measure_pairs(within_time, loads)
+        _require_time(loads, config, turns.left_s)
+        self._measure_pairs(turns, loads, warm)
         if config.profiles:
-            self._profile(both, replace(load, workers=1, turn=1))
+            self._profile(turns.both, replace(load, workers=1, turn=1))
 
-    def _measure_pairs(self, both: "_Both", loads: Sequence[ClosedLoad]) -> None:
+    def _measure_pairs(
+        self, turns: "_Turns", loads: Sequence[ClosedLoad], warm: ClosedLoad
+    ) -> None:
         """Measure pair after pair until all is answered or the load time is used up."""
         duets: list[Duet] = []
         is_over = False
-        for _ in range(self.config.criteria.most_pairs):
+        for number in range(self.config.criteria.most_pairs):
             try:
+                if number and number % PAIRS_OF_A_START == 0 and self._start_anew(turns):
+                    self._usable(partial(turns.within_time, warm, WARM_UP))
                 for one in self._undecided(loads):
-                    trials = self._usable(partial(both, one, _purpose(one)))
-                    duets.append(duet(trials, self._samples(trials)))
+                    trials = self._usable(partial(turns.within_time, one, _purpose(one)))
+                    start = None if self.labs is None else self.starts
+                    duets.append(duet(trials, self._samples(trials), start))
                     self._require_below_ceiling(duets[-1].values.get(THROUGHPUT, ()))
             except LoadTimeUsed:
                 if self.found is None:
@@ -401,6 +424,18 @@ class _Session:
             self.display.say(_progress(self.found))
             if is_answered(self.found, self.config.most_slower):
                 break
+
+    def _start_anew(self, turns: "_Turns") -> bool:
+        """Start Keystone anew on both sides, where that is ours to do; return whether it is."""
+        self.starts += 1
+        if self.labs is None:
+            return False
+        began_s = self.backend.clock.monotonic_s()
+        self.labs.restart()
+        if turns.shared is not None:
+            turns.shared.find_workers()
+        self.restarted_s += self.backend.clock.monotonic_s() - began_s
+        return True
 
     def _profile(self, both: "_Both", single: ClosedLoad) -> None:
         """Profile both sides in turns; that it cannot be done takes no answer away."""
@@ -511,6 +546,33 @@ class _Session:
                 f"{ceiling_rps:,.0f}/s in a closed loop, which does not tell them "
                 f"apart{self.config.remedies.fast}"
             )
+
+
+@dataclass(slots=True)
+class _Turns:
+    """Two services that are loaded in turns."""
+
+    config: ComparisonConfig
+    pair: gate.Pair
+    measures: tuple[Measure, Measure]
+    shared: SharedCores | None
+    order: Random
+    left_s: float  # of load
+
+    def both(self, load: ClosedLoad, purpose: str) -> tuple[Trial, Trial]:
+        """Measure a trial of each side."""
+        if self.shared is not None:
+            self.shared.deal(self.order)
+        request = TrialRequest(load, purpose)
+        trials = self.pair.measure(*(partial(measure, request) for measure in self.measures))
+        self.left_s -= max(one.spent_s for one in trials)
+        return trials
+
+    def within_time(self, load: ClosedLoad, purpose: str) -> tuple[Trial, Trial]:
+        """Measure a trial of each side; raise LoadTimeUsed if there is no time for it."""
+        if _lasts_s([load]) > self.left_s:
+            raise LoadTimeUsed(_used_up(self.config, "before an answer"))
+        return self.both(load, purpose)
 
 
 _Both = Callable[[ClosedLoad, str], tuple[Trial, Trial]]  # measures a trial of each side

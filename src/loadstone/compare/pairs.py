@@ -18,8 +18,10 @@ from loadstone.compare.answer import (
 from loadstone.compare.metrics import LEADING, THROUGHPUT, values
 from loadstone.compare.turns import Duet, NotFull, full_rates, not_full, statements
 from loadstone.errors import MeasurementInvalid
+from loadstone.report import figures
 
 MOST_INVALID = 3  # trials in a row in which the load generator was the limit
+OF_STARTS = 0.03  # share by which two starts of one deployment have differed
 MOST_FAILED = 0.01  # share of failed iterations; above, a trial says little about the speed
 
 
@@ -99,11 +101,14 @@ def of_trials(
 def of_turns(duets: Sequence[Duet], criteria: Criteria, only: str | None = None) -> PairComparison:
     """Compare two targets whose loads took turns; `only` names the one metric that decides."""
     by_metric: dict[Metric, list[Pair]] = {}
+    starts: dict[Metric, list[int]] = {}
     throughput = full_rates(duets)
     for one in duets:
         for metric, both in one.values.items():
             full = next(throughput) if metric == THROUGHPUT else both
             by_metric.setdefault(metric, []).append(full)
+            if one.start is not None:
+                starts.setdefault(metric, []).append(one.start)
     first = [metric for metric in LEADING if metric in by_metric]
     if only is not None:
         for metric in [one for one in first if one.name != only]:
@@ -112,8 +117,20 @@ def of_turns(duets: Sequence[Duet], criteria: Criteria, only: str | None = None)
     ordered = {metric: by_metric[metric] for metric in (*first, *by_metric)}
     lengths = [one.length for one in duets]
     rounds = max((lengths.count(length) for length in set(lengths)), default=0)
-    found = compare(ordered, criteria)
-    return PairComparison(found, rounds, criteria, tuple(statements(duets)), not_full(duets))
+    found = compare(ordered, criteria, starts)
+    said = [*statements(duets), *([] if starts else _of_one_start(found))]
+    return PairComparison(found, rounds, criteria, tuple(said), not_full(duets))
+
+
+def _of_one_start(rows: Sequence[MetricComparison]) -> Iterator[str]:
+    """Say that a small difference may be one between two starts, which no interval holds."""
+    answers = (ComparisonAnswer.FASTER, ComparisonAnswer.SLOWER)
+    decided = [row for row in leading(rows) if row.answer in answers]
+    if any(row.high > 1 / (1 + OF_STARTS) and row.low < 1 + OF_STARTS for row in decided):
+        yield (
+            "Both services went on as they were. Two starts of one deployment can differ by "
+            f"{figures.percent(OF_STARTS)}, which the intervals do not hold."
+        )
 
 
 def guard(

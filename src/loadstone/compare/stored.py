@@ -18,6 +18,7 @@ from loadstone.compare.measure import (
     ROLE,
     SAME_WITHIN,
     SIDE,
+    STARTS,
     WARM_UP,
 )
 from loadstone.compare.metrics import CAPACITY, CPU, MEDIAN, P95, P99, THROUGHPUT
@@ -217,6 +218,7 @@ def _in_pairs(
     if a.policy == "turns":
         others = {trial.number: trial for trial in b.trials}
         both = [(trial, others[trial.number]) for trial in a.trials if trial.number in others]
+        starts = _starts([one for one, _ in both]) if STARTS in known else {}
         usable = [
             two
             for two in both
@@ -224,9 +226,8 @@ def _in_pairs(
         ]
         if not usable:
             return None
-        return of_turns(
-            [duet(trials, read(trials)) for trials in usable], original, known.get(METRIC)
-        )
+        duets = [duet(two, read(two), starts.get(two[0].number)) for two in usable]
+        return of_turns(duets, original, known.get(METRIC))
     ours, theirs = (
         [trial for trial in one.trials if is_usable(trial) and trial.purpose != WARM_UP]
         for one in (a, b)
@@ -235,6 +236,16 @@ def _in_pairs(
         return None
     is_paced = ours[0].rate_rps is not None
     return of_trials(ours, theirs, original, is_paced=is_paced)
+
+
+def _starts(trials: Sequence[Trial]) -> dict[int, int]:
+    """Return the number of the start that each trial is of: a warm-up comes after each."""
+    found: dict[int, int] = {}
+    count, before = 0, ""
+    for one in trials:
+        count += one.purpose == WARM_UP != before
+        found[one.number], before = count, one.purpose
+    return found
 
 
 def _apart(
@@ -333,5 +344,5 @@ def _goal(text: str) -> Goal | str:
 def _loads(measured: Measurement) -> Iterator[tuple[str, str]]:
     """Yield the parameters of a load that may explain a difference, as settings."""
     for name, value in measured.parameters:
-        if name not in (*EFFORT, PAIRED, ROLE, SIDE, ERROR_RATE, MOST_PAIRS):
+        if name not in (*EFFORT, PAIRED, ROLE, SIDE, ERROR_RATE, MOST_PAIRS, STARTS):
             yield f"{measured.title}: {name}", value

@@ -80,6 +80,7 @@ class Duet:
     length: int  # iterations in a turn
     turns: tuple[Turns, Turns]
     values: Mapping[Metric, Pair]
+    start: int | None = None  # number of the start of both services; None: only one is known
 
     @property
     def pairs(self) -> int:
@@ -87,11 +88,11 @@ class Duet:
         return min(map(len, self.turns))
 
 
-def duet(trials: Sequence[Trial], samples: Sequence[Samples]) -> Duet:
+def duet(trials: Sequence[Trial], samples: Sequence[Samples], start: int | None = None) -> Duet:
     """Return what a trial of each side says, A first; both have the same length of turns."""
     length = trials[0].turn or 1
     a, b = (turns_of(one, length) for one in samples)
-    return Duet(length, (a, b), _values(trials, a, b, length))
+    return Duet(length, (a, b), _values(trials, a, b, length), start)
 
 
 def _values(trials: Sequence[Trial], a: Turns, b: Turns, length: int) -> Mapping[Metric, Pair]:
@@ -253,6 +254,10 @@ def statements(duets: Sequence[Duet]) -> Iterator[str]:
     if several:
         count = sum(one.pairs for one in several)
         yield f"{count:,} pairs of turns of {several[0].length} iterations with several in flight."
+    starts = {one.start for one in duets} - {None}
+    if starts:
+        often = "once" if len(starts) == 1 else f"{len(starts)} times"
+        yield f"Keystone was started anew {often}, on both sides at the same time."
     if idle := not_full(duets):
         yield idle.sentence()
     for kind in (several, [one for one in duets if one.length == 1]):

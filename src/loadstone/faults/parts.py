@@ -153,6 +153,13 @@ def end_process(folder: Path, name: str, pid: int) -> None:
 
 def start_again(folder: Path, name: str) -> None:
     """Start a part if it does not run, and wait until it serves."""
+    started, process = launch(folder, name)
+    if process is not None:
+        composition.await_health(started, process)
+
+
+def launch(folder: Path, name: str) -> tuple[Part, processes.Process | None]:
+    """Start a part if it does not run; return it and its process, which need not serve yet."""
     started = part(folder, name)
     with locks.held(folder / watcher.LOCK):
         deployment = read_state(folder)
@@ -164,8 +171,7 @@ def start_again(folder: Path, name: str) -> None:
             processes.end(_unknown(folder, deployment), grace_s=0.0)
             process = started.start()
             state.write(folder, deployment.with_record(replace(record, process=process)))
-    if process is not None:
-        composition.await_health(started, process)
+    return started, process
 
 
 def replace_process(folder: Path, name: str, process: processes.Process) -> None:

@@ -2,8 +2,10 @@
 
 from dataclasses import dataclass, field
 from math import ceil, isfinite, log
+from statistics import fmean
 
 from loadstone.compare.sequential import pairs_needed
+from loadstone.compare.starts import PAIRS_OF_A_START, most_starts
 from loadstone.tune.evidence import GainEvidence
 from loadstone.tune.model import ComparisonOutcome, Terms
 
@@ -37,13 +39,16 @@ class ComparisonDurations:
     first_pairs: int = FIRST_PAIRS  # of a combination's first round
     _starts_s: list[float] = field(default_factory=list)
     _loads_s: list[tuple[float, int]] = field(default_factory=list)
+    _restarts_s: list[float] = field(default_factory=list)  # after the first, of both services
 
     def add(self, outcome: ComparisonOutcome, pairs: int) -> None:
         """Count a comparison."""
         self.spent_s += outcome.took_s
         if outcome.evidence is not None and outcome.load_s > 0:
-            self._starts_s.append(outcome.took_s - outcome.load_s)
+            restarts_s = (most_starts(pairs) - 1) * outcome.restart_s
+            self._starts_s.append(outcome.took_s - outcome.load_s - restarts_s)
             self._loads_s.append((outcome.load_s, pairs))
+            self._restarts_s.append(outcome.restart_s)
 
     def learn_scatter(self, check: GainEvidence) -> None:
         """Plan the first rounds: pairs that scatter little tell enough when there are few."""
@@ -64,11 +69,12 @@ class ComparisonDurations:
 
     @property
     def pair_s(self) -> float:
-        """Seconds of a pair of trials."""
+        """Seconds of a pair of trials, with its share of a restart."""
         known = self._loads_s
         if not known:
             return self.terms.pair_s
-        return sum(load_s for load_s, _ in known) / sum(pairs for _, pairs in known)
+        load_s = sum(one_s for one_s, _ in known) / sum(pairs for _, pairs in known)
+        return load_s + fmean(self._restarts_s) / PAIRS_OF_A_START
 
     def of(self, pairs: int) -> float:
         """Return the seconds of a comparison of so many pairs."""

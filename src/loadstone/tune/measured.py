@@ -201,6 +201,7 @@ class RealMeasure:
             notes=tuple(disturbance.notes(found.runs)),
             not_full="" if idle is None else idle.sentence(SIDES),
             findings=tuple(one.rule for one in found.runs[0].environment.audit),
+            restart_s=found.restarted_s / found.starts if found.starts else 0.0,
         )
 
 

@@ -64,6 +64,7 @@ class ComparisonOutcome:
     capacities: tuple[Found, Found] | None = None  # of A and B, where they were searched
     a_does_not_start: bool = False
     failed_runs: tuple[str, ...] = ()  # in the store, of attempts that gave no evidence
+    restart_s: float = 0.0  # of both services, on average; 0: they were not started anew
 
 
 Measure = Callable[[Comparison], ComparisonOutcome]
