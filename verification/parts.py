@@ -218,6 +218,14 @@ COMPARISON = (
         "--difference '1 and 4 workers of 20 a second'",
     ),
     Part(
+        "comparison-starts",
+        "comparison",
+        "how much two equal Keystones differ by the way in which they were started",
+        20 * MINUTE_S,
+        "{python} -m verification.comparison.starts",
+        "{python} -m verification.comparison.starts --times 1 --pairs 2",
+    ),
+    Part(
         "comparison-bisections",
         "comparison",
         "how often `bisect` blames the right one of 16 simulated versions",
