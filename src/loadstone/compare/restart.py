@@ -12,12 +12,11 @@ from pathlib import Path
 from signal import Signals
 
 from loadstone.errors import EnvironmentUnusable, MeasurementInvalid
-from loadstone.faults import parts
+from loadstone.faults import balancer, parts
 from loadstone.faults.journal import Owner, Undo, UndoJournal
 from loadstone.faults.pending import lab_target
 from loadstone.faults.watcher import watched
 from loadstone.lab import composition, processes
-from loadstone.lab.parts.part import Part
 from loadstone.lab.state import Record
 from loadstone.target.target import Target
 
@@ -43,7 +42,11 @@ class TwoLabs:
             launched = [parts.launch(folder, record.part) for folder, record in served]
             for (folder, _), (part, process) in zip(served, launched, strict=True):
                 if process is not None:
-                    _await_health(folder, part, process)
+                    with _serving(folder):
+                        composition.await_health(part, process)
+            for folder in self.folders:
+                with _serving(folder):
+                    balancer.await_all(folder)
 
 
 def two_labs(sides: Sequence[Target]) -> TwoLabs | None:
@@ -84,8 +87,9 @@ def _watched(folder: Path) -> Iterator[None]:
             journal.remove(step)
 
 
-def _await_health(folder: Path, part: Part, process: processes.Process) -> None:
+@contextmanager
+def _serving(folder: Path) -> Iterator[None]:
     try:
-        composition.await_health(part, process)
+        yield
     except EnvironmentUnusable as problem:
         raise MeasurementInvalid(f"lab {folder.name} does not start again: {problem}") from None
