@@ -95,7 +95,8 @@ def of_trials(
         metric: [(x[metric], y[metric]) for x, y in zip(ours, theirs, strict=True)]
         for metric in measured
     }
-    return PairComparison(compare(by_metric, criteria), pairs, criteria)
+    found = compare(by_metric, criteria)
+    return PairComparison(found, pairs, criteria, tuple(_of_one_start(found)))
 
 
 def of_turns(duets: Sequence[Duet], criteria: Criteria, only: str | None = None) -> PairComparison:
