@@ -16,7 +16,7 @@ from math import nan, sqrt
 from statistics import stdev
 
 # Standard deviation of the log ratio of two equal Keystones between starts.
-BETWEEN_STARTS = 0.005
+BETWEEN_STARTS = 0.01
 PAIRS_OF_A_START = 8  # enough to find a large difference without a second start
 
 
