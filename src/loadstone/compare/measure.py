@@ -389,7 +389,7 @@ class _Session:
         lasts_s = max(load.duration_s or 0.0, config.warm_up_s)
         warm = replace(load, turn=load.workers, duration_s=lasts_s)
         self._start_anew(turns)
-        warmed = self._usable(partial(turns.both, warm, WARM_UP))
+        warmed = self._warmed(partial(turns.both, warm, WARM_UP))
         single_s = ALONE_S if config.metric == THROUGHPUT else load.duration_s or 0.0
         loads = list(_loads_in_turns(load, self._slowest_s(warmed), single_s))
         _require_time(loads, config, turns.left_s)
@@ -406,7 +406,7 @@ class _Session:
         for number in range(self.config.criteria.most_pairs):
             try:
                 if number and number % PAIRS_OF_A_START == 0 and self._start_anew(turns):
-                    self._usable(partial(turns.within_time, warm, WARM_UP))
+                    self._warmed(partial(turns.within_time, warm, WARM_UP))
                 for one in self._undecided(loads):
                     trials = self._usable(partial(turns.within_time, one, _purpose(one)))
                     start = None if self.labs is None else self.starts
@@ -492,6 +492,12 @@ class _Session:
 
     def _usable(self, measure: Callable[[], Sequence[Trial]]) -> Sequence[Trial]:
         return usable(measure, self._names, self.config.remedies.short)
+
+    def _warmed(self, measure: Callable[[], Sequence[Trial]]) -> Sequence[Trial]:
+        """Warm up; Keystone with threads answers some first requests with 403 while it loads."""
+        is_started = self.labs is not None
+        remedy = self.config.remedies.short
+        return usable(measure, self._names, remedy, tolerates_failures=is_started)
 
     def _slowest_s(self, trials: Sequence[Trial]) -> float:
         """Return the time per iteration of the slower side, with all workers in flight."""

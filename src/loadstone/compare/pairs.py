@@ -194,17 +194,22 @@ def _failure(trial: Trial, remedy: str) -> str:
 
 
 def usable(
-    measure: Callable[[], Sequence[Trial]], names: Sequence[str], remedy: str
+    measure: Callable[[], Sequence[Trial]],
+    names: Sequence[str],
+    remedy: str,
+    *,
+    tolerates_failures: bool = False,
 ) -> Sequence[Trial]:
     """Measure until the trials, one for each name, are usable.
 
-    `remedy` is what the command advises for trials that are too short.
+    `remedy` is what the command advises for trials that are too short. `tolerates_failures`: of
+    these trials nothing is compared, so some iterations may fail.
     Raises MeasurementInvalid as `in_pairs` does.
     """
     for _ in range(MOST_INVALID):
         trials = measure()
         for trial, name in zip(trials, names, strict=True):
-            if _has_failed(trial):
+            if not trial.stats.ok or (_has_failed(trial) and not tolerates_failures):
                 raise MeasurementInvalid(f"{name}: {_failure(trial, remedy)}")
         if all(trial.is_valid for trial in trials):
             return trials
