@@ -1,7 +1,9 @@
 """Two loads that take turns, on two services of known capacity."""
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+from random import Random
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -10,11 +12,13 @@ from known_service import ISSUE, known_service
 
 from loadstone.compare.turns import turns_of
 from loadstone.engine import local, parquet
+from loadstone.engine.pair import Pair
 from loadstone.engine.progress import Progress
 from loadstone.engine.samples import Outcome, Samples
 from loadstone.errors import InvalidInput
 from loadstone.plan.load import ClosedLoad, Load
 from loadstone.plan.model import Limits, Origin, Placement, Plan
+from loadstone.system.clock import SYSTEM
 
 SIDES = (0.004, 0.002)  # seconds of a request on each side
 
@@ -99,3 +103,34 @@ def test_loads_that_cannot_take_turns_are_refused(
     )
     with pytest.raises(InvalidInput, match=message):
         local.run_pair((one, other), (tmp_path / "a", tmp_path / "b"), (go_on, go_on))
+
+
+class _Engine:
+    """Keeps the plans of each pair of loads."""
+
+    clock = SYSTEM
+
+    def __init__(self) -> None:
+        self.seeds: list[tuple[int, int]] = []
+
+    def run_pair(self, plans: tuple[Plan, Plan], *_: object) -> tuple[str, str]:
+        self.seeds.append((plans[0].seed, plans[1].seed))
+        return "of one", "of the other"
+
+    def failure(self) -> None:
+        return None
+
+
+def test_each_pair_of_loads_has_an_order_of_its_own_and_both_sides_the_same_mix() -> None:
+    engine = _Engine()
+    both = Pair(engine, Random(1))  # type: ignore[arg-type]
+    load = ClosedLoad(1, duration_s=1.0, turn=1)
+    for _ in range(20):
+        both.measure(
+            *(
+                partial(side.run_to_file, plan("http://localhost:1", load), Path("x"))
+                for side in both.sides
+            )
+        )
+    assert all(one == other for one, other in engine.seeds)
+    assert len(set(engine.seeds)) == 20

@@ -55,3 +55,20 @@ def test_iterations_open_connections_if_the_measurement_says_so(
     ):
         load(TrialRequest(OpenLoad(5.0, 1.0), "load"), terms)
     assert sent.value.plan.connection == ("iteration" if opens_connections else "kept")
+
+
+def test_each_trial_has_random_choices_and_arrivals_of_its_own(access, journal, said):
+    wanted = by_name("issue", 1, ())
+    requests = wanted.generator(Limits(), Placement(), RequestOptions())
+    engine, allowance = _Engine(), Allowance(5.0, 10.0)
+    with (
+        contexts(access, RunJournal(RUN, journal), wanted.contexts, said.append) as actors,
+        requests.prepared(Target(access), RUN, actors, said.append) as load,
+    ):
+        for seed in (1, 2):
+            terms = LoadTerms(
+                allowance, None, lambda: None, lambda _: True, engine=engine, seed=seed
+            )
+            with pytest.raises(_Sent) as sent:
+                load(TrialRequest(OpenLoad(5.0, 1.0, "poisson"), "load"), terms)
+            assert (sent.value.plan.seed, sent.value.plan.load.seed) == (seed, seed)

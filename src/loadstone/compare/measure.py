@@ -345,7 +345,7 @@ class _Session:
         engines = [self.backend.engine] * 2
         measure_pairs = self._alternate
         if self.config.is_in_turns:
-            pair = gate.pair(self.backend.engine)
+            pair = gate.pair(self.backend.engine, self.backend.random())
             engines, measure_pairs = list(pair.sides), partial(self._take_turns, pair)
 
         def with_a(measure_a: Measure) -> None:

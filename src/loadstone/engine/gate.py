@@ -35,6 +35,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from random import Random
 
     from loadstone.engine.callables.model import Called, CallPlan
     from loadstone.engine.fleet.address import FleetAddress
@@ -100,9 +101,9 @@ def fleet_status(address: "FleetAddress") -> "FleetStatus":
         return engine.status()
 
 
-def pair(engine: Engine) -> Pair:
-    """Return the engines of two runs whose loads take turns."""
-    return Pair(cast("PairEngine", engine))
+def pair(engine: Engine, random: "Random") -> Pair:
+    """Return the engines of two runs whose loads take turns, in an order that `random` draws."""
+    return Pair(cast("PairEngine", engine), random)
 
 
 def run(

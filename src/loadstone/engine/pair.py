@@ -6,8 +6,9 @@ take place together. So at any time one of the two threads works and the other w
 
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from loadstone.engine.local import LoadResult, Spilled
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from loadstone.plan.model import Plan
 
 T = TypeVar("T")
+SEED_BITS = 63
 
 
 class PairEngine(Protocol):
@@ -50,9 +52,14 @@ class _Load:
 
 @dataclass(slots=True)
 class Pair:
-    """The engines of two runs, each load of the one together with a load of the other."""
+    """The engines of two runs, each load of the one together with a load of the other.
+
+    `random` draws the seed of each pair of loads. Both have the same one, so both send the same
+    requests of a mix, and the order of their turns is another one in each pair of loads.
+    """
 
     engine: PairEngine
+    random: Random
     _offered: "Future[_Load]" = field(default_factory=Future)  # by the first side
     _released: "Future[Spilled]" = field(default_factory=Future)  # the first side goes on
     _first: "Future[Any]" = field(default_factory=Future)  # its whole trial
@@ -93,8 +100,9 @@ class Pair:
             self._first.result()  # raises the reason
             raise AssertionError("a trial has a load")
         first = self._offered.result()
+        seed = self.random.getrandbits(SEED_BITS)
         self._carried, of_second = self.engine.run_pair(
-            (first.plan, load.plan),
+            (replace(first.plan, seed=seed), replace(load.plan, seed=seed)),
             (first.path, load.path),
             (first.on_progress, load.on_progress),
         )

@@ -64,6 +64,7 @@ def run_trial(request: TrialRequest, load: Load, conditions: Conditions) -> tupl
             on_samples if reads else None,
             conditions.engine,
             conditions.trace,
+            seed=conditions.number,
         ),
     )
     usage = watch.meter.usage()

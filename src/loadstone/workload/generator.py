@@ -48,6 +48,9 @@ class LoadTerms:
     on_samples: OnSamples | None = None
     engine: Engine = LOCAL  # or a fleet
     trace: Trace | None = None  # requests that carry a `traceparent`; None: none
+    # Of what is random in it: another one in each trial, so that all trials of a measurement do not
+    # send the same few requests of a mix.
+    seed: int = 0
 
 
 Load = Callable[[TrialRequest, LoadTerms], Loaded]

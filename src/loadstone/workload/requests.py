@@ -14,7 +14,7 @@ from loadstone.keystone.rust import require_served
 from loadstone.keystone.scenarios.build_context import BuildContext
 from loadstone.keystone.scenarios.model import Scenario
 from loadstone.plan.json_value import Json
-from loadstone.plan.load import ClosedLoad
+from loadstone.plan.load import ClosedLoad, OpenLoad, StagedLoad
 from loadstone.plan.model import Limits, Placement, Plan, Retries
 from loadstone.plan.script import Step, Text
 from loadstone.plan.trace import HEADER
@@ -103,6 +103,7 @@ def send(plan: Plan, actions: tuple[str, ...], terms: LoadTerms) -> Loaded:
         raise InvalidInput(f"requests have a header {HEADER} of their own; leave out --trace-share")
     threads = min(plan.placement.threads, plan.limits.max_connections)
     plan = replace(plan, trace=trace, placement=replace(plan.placement, threads=threads))
+    plan = _with_seed(plan, terms.seed)
     terms.on_begin()
     if terms.file is None:
         done = gate.run(plan, terms.allowance, terms.on_progress, terms.engine)
@@ -113,6 +114,14 @@ def send(plan: Plan, actions: tuple[str, ...], terms: LoadTerms) -> Loaded:
         plan, terms.file, terms.allowance, terms.on_progress, rows_callback, terms.engine
     )
     return Loaded(spilled.file, spilled.health, spilled.interrupted, actions, trace=trace)
+
+
+def _with_seed(plan: Plan, seed: int) -> Plan:
+    """Return a plan whose random choices and arrivals are those of a seed."""
+    load = plan.load
+    if isinstance(load, OpenLoad | StagedLoad):
+        load = replace(load, seed=seed)
+    return replace(plan, load=load, seed=seed)
 
 
 def _has_own_traces(plan: Plan) -> bool:
