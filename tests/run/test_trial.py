@@ -31,6 +31,7 @@ def test_what_a_load_prepares_is_not_watched():
         config=SimpleNamespace(goal=None),
         target=SimpleNamespace(members=lambda: None, other_side=lambda: None),
         number=1,
+        seed=1,
         allowance=Allowance(10.0, 1.0),
         engine=SimpleNamespace(clock=SYSTEM),
         file=Path("samples"),

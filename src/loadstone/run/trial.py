@@ -34,6 +34,7 @@ class Conditions:
     config: MeasurementConfig
     target: Target
     number: int  # in its measurement, from 1
+    seed: int  # of what is random in its load
     allowance: Allowance
     engine: Engine
     file: Path  # for the samples, if they are not kept in memory
@@ -64,7 +65,7 @@ def run_trial(request: TrialRequest, load: Load, conditions: Conditions) -> tupl
             on_samples if reads else None,
             conditions.engine,
             conditions.trace,
-            seed=conditions.number,
+            seed=conditions.seed,
         ),
     )
     usage = watch.meter.usage()

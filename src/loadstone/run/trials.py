@@ -29,6 +29,9 @@ from loadstone.workload.model import MeasurementConfig, RunConfig
 from loadstone.workload.policy import Interleaved, LoadPolicy, Search, Steps
 
 
+MOST_TRIALS = 1 << 20  # of a measurement
+
+
 @dataclass(slots=True)
 class Trials:
     """Runs the trials that a load policy requests, and stores each as soon as it has ended."""
@@ -80,6 +83,8 @@ class Trials:
             self.config,
             self.target,
             number,
+            # Two runs of the same measurements send the same requests; two repeats do not.
+            MOST_TRIALS * self.index + number,
             Allowance(self.run.max_rate_rps, most_s, beyond),
             self.engine,
             self.store.samples_path(self.run.run_id, self.index, number),
