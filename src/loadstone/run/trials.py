@@ -28,7 +28,6 @@ from loadstone.workload.generator import Load
 from loadstone.workload.model import MeasurementConfig, RunConfig
 from loadstone.workload.policy import Interleaved, LoadPolicy, Search, Steps
 
-
 MOST_TRIALS = 1 << 20  # of a measurement
 
 
