@@ -54,7 +54,7 @@ from loadstone.run.temporary import gone_with_target
 from loadstone.search.model import Measure, TrialRequest
 from loadstone.store.store import Store
 from loadstone.system.redaction import secrets_of_environment
-from loadstone.target.choice import TargetChoice, secrets_of
+from loadstone.target.choice import NamedTarget, OwnLab, TargetChoice, secrets_of
 from loadstone.target.target import Target
 from loadstone.workload.model import (
     MAX_RATE_RPS,
@@ -67,6 +67,9 @@ from loadstone.workload.policy import Interleaved
 from loadstone.workload.searchable import USERS, Searchable
 
 PAIRED = "comparison"  # parameter: the label that both runs of a comparison share
+# Of the warm-up after a start. Python's first two collections of all objects take 0.1 s of each
+# worker; the second came after 115 validations on two workers, and the next ones come seldom.
+AFTER_START_S = 15.0
 WARM_UP = "warm-up"  # purpose of the first trial after a start, which is not compared
 # Share of the highest rate from which on it, not the service, may be the throughput. (That the
 # engine held iterations back says less: in a closed loop some are, long before the service idles.)
@@ -158,14 +161,27 @@ class ComparisonConfig:
     @property
     def load_s(self) -> float:
         """Seconds of load on each side, at most."""
-        trials_s = (self.load.duration_s or 0.0) * self.most_trials
-        return self.most_starts * self.warm_up_s + trials_s + self.profiling_s
+        return self.most_starts * self.warming_s + self.trials_s + self.profiling_s
+
+    @property
+    def trials_s(self) -> float:
+        """Seconds of trials on each side, at most."""
+        return (self.load.duration_s or 0.0) * self.most_trials
+
+    @property
+    def warming_s(self) -> float:
+        """Seconds of a warm-up after a start, at least; 0 if they are those of a trial."""
+        return max(self.warm_up_s, AFTER_START_S) if self.may_start_anew else self.warm_up_s
+
+    @property
+    def may_start_anew(self) -> bool:
+        """Whether Keystone is started anew between pairs, if both labs are on this machine."""
+        return self.restarts and self.is_in_turns and all(_is_lab(side) for side in self.sides)
 
     @property
     def most_starts(self) -> int:
         """Starts of both services, at most; one warms up after each."""
-        is_anew = self.is_in_turns and self.restarts
-        return most_starts(self.criteria.most_pairs) if is_anew else 1
+        return most_starts(self.criteria.most_pairs) if self.may_start_anew else 1
 
     @property
     def profiling_s(self) -> float:
@@ -209,6 +225,14 @@ class MeasuredComparison:
     restarted_s: float = 0.0  # that these starts took
     where: Where | None = None  # where the difference lies, if both were profiled
     left: tuple[str, ...] = ()  # the runs that left something in their clouds
+
+
+def _is_lab(side: Side) -> bool:
+    match side.target:
+        case OwnLab() | NamedTarget(lab=str()):
+            return True
+        case _:
+            return False
 
 
 def run_config(
@@ -336,7 +360,7 @@ class _Session:
     restarted_s: float = field(default=0.0, init=False)
 
     def __post_init__(self) -> None:
-        if self.config.restarts and self.config.is_in_turns:
+        if self.config.may_start_anew:
             self.labs = two_labs(self.targets)
 
     def measure(self) -> MeasuredComparison:
@@ -386,7 +410,8 @@ class _Session:
         """Measure rounds of trials in turns: one request at a time, and several in flight."""
         config = self.config
         load = cast("ClosedLoad", config.load)
-        lasts_s = max(load.duration_s or 0.0, config.warm_up_s)
+        warming_s = config.warm_up_s if self.labs is None else config.warming_s
+        lasts_s = max(load.duration_s or 0.0, warming_s)
         warm = replace(load, turn=load.workers, duration_s=lasts_s)
         self._start_anew(turns)
         warmed = self._warmed(partial(turns.both, warm, WARM_UP))

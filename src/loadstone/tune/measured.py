@@ -79,7 +79,7 @@ class RealMeasure:
         begun, tuning_id = self.journal.begun, self.journal.tuning_id
         # The load of a cloud's comparison includes its changes, and says nothing of the service.
         is_of_lab = begun.commands is None
-        if is_of_lab and again.load_s > config_of(begun, tuning_id, comparison).load_s:
+        if is_of_lab and again.load_s > config_of(begun, tuning_id, comparison).trials_s:
             self._longer = LONGER  # or every comparison would fail first
         return replace(
             again,
