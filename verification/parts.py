@@ -220,7 +220,7 @@ COMPARISON = (
     Part(
         "comparison-starts",
         "comparison",
-        "how much two equal Keystones differ by the way in which they were started",
+        "CPU time of two equal Keystones that were started in turn, or at the same time",
         20 * MINUTE_S,
         "{python} -m verification.comparison.starts",
         "{python} -m verification.comparison.starts --times 1 --pairs 2",

@@ -59,6 +59,25 @@ def test_workers_share_their_cores_and_get_all_of_them_back(
 
 
 @needs_cores
+def test_workers_of_a_later_start_share_their_cores_too(
+    sides: tuple[Members, Members], journals: tuple[UndoJournal, ...]
+) -> None:
+    [first, second] = sides[0]() or ()
+    now = [first]
+    before = os.sched_getaffinity(second.pid)
+    with shared_cores((lambda: now, sides[1]), journals) as shared:
+        assert shared is not None
+        now[:] = [second]
+        shared.find_workers()
+        assert [len(one.steps()) for one in journals] == [1, 1]
+        assert str(second.pid) in journals[0].steps()[0].what
+        shared.deal(Random(1))
+        assert len(os.sched_getaffinity(second.pid)) == 1
+    assert os.sched_getaffinity(second.pid) == before
+    assert not any(one.steps() for one in journals)
+
+
+@needs_cores
 def test_workers_get_their_cores_back_if_the_comparison_was_killed(
     sides: tuple[Members, Members], journals: tuple[UndoJournal, ...]
 ) -> None:

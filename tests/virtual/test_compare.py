@@ -17,7 +17,7 @@ from simulator.engine import VirtualEngine
 from simulator.service import Service
 from virtual import Ended, VirtualCommandLine
 
-from loadstone.compare.measure import _Turns
+from loadstone.compare.measure import _LoadInTurns
 from loadstone.engine.health import Health
 from loadstone.errors import InvalidInput, LoadTimeUsed
 
@@ -173,14 +173,14 @@ def test_the_pairs_that_are_told_are_those_of_the_answer(
     loadstone: VirtualCommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The load time ends between the two loads of a round."""
-    within_time, calls = _Turns.within_time, count()
+    within_time, calls = _LoadInTurns.within_time, count()
 
-    def limited(turns: _Turns, load: Any, purpose: str) -> Any:
+    def limited(turns: _LoadInTurns, load: Any, purpose: str) -> Any:
         if next(calls) == 2 * 5 + 1:  # the second load of the sixth round
             raise LoadTimeUsed("no time is left")
         return within_time(turns, load, purpose)
 
-    monkeypatch.setattr(_Turns, "within_time", limited)
+    monkeypatch.setattr(_LoadInTurns, "within_time", limited)
     [ended] = compared(loadstone, A, times(1.02), 1)
     assert throughput(ended)["pairs"] == 6
     assert "of load are used up after 6 pairs" in ended.stderr

@@ -1,11 +1,11 @@
-"""How much two equal Keystones differ by the way in which they were started.
+"""Compares the CPU time of two equal Keystones that were started in turn, or at the same time.
 
     python -m verification.comparison.starts
 
-Two labs with equal settings are started one after the other, or at the same time as `compare` does.
-Then single validations alternate between them in random order, and the CPU time of each lab's
-processes is read around each. Prints the CPU time per validation of the second lab as a multiple of
-the first's. Reads scheduler statistics with a resolution of nanoseconds (Linux).
+Two labs with equal settings are started one after the other, or at the same time (as `compare`
+starts them). Then single validations alternate between them in random order, and the CPU time of
+each lab's processes is read around each. Prints the CPU time per validation of the second lab as a
+multiple of the first's. Reads scheduler statistics with a resolution of nanoseconds (Linux).
 """
 
 import contextlib

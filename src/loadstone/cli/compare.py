@@ -1,7 +1,6 @@
 """`loadstone compare`: is B faster than A?"""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from string import ascii_lowercase
 from typing import TYPE_CHECKING, Literal, TextIO, Unpack
@@ -284,7 +283,8 @@ def compare(ctx: click.Context, **options: Unpack[CompareOptions]) -> None:
         if options["is_dry"]:
             raise click.UsageError("--dry-run: stored runs are compared without load")
     if options["is_dry"]:
-        show_dry_comparison(_sides(options), options, options["to"])
+        restarts = not options["is_kept"]
+        show_dry_comparison(_sides(options), options, options["to"], restarts=restarts)
         return
     found = (_stored(pair, options),) if pair else _measured(options, backend_of(ctx))
     location, to = options["location"], options["to"]
@@ -374,8 +374,13 @@ def _measured(options: CompareOptions, backend: "Backend") -> "tuple[Compared, .
     (a, *others), most_slower = _sides(options), options["most_slower"]
     found, problems = list["Compared"](), list[Exception]()
     for other in others:
-        config = config_of((a, other), options, most_slower, comparisons=len(others))
-        config = replace(config, restarts=not options["is_kept"])
+        config = config_of(
+            (a, other),
+            options,
+            most_slower,
+            comparisons=len(others),
+            restarts=not options["is_kept"],
+        )
         try:
             measured = measure(config, options["location"], backend)
         # InvalidInput: a setting that only another release has.
@@ -407,7 +412,9 @@ def measure(
         return measure(config, store, display, backend)
 
 
-def show_dry_comparison(sides: "Sequence[Side]", options: LoadOptions, to: TextIO | None) -> None:
+def show_dry_comparison(
+    sides: "Sequence[Side]", options: LoadOptions, to: TextIO | None, *, restarts: bool = True
+) -> None:
     """Print what comparisons with the first side would send; write it as JSON to `to`."""
     from loadstone.compare.measure import run_config
     from loadstone.workload.preview import preview
@@ -415,7 +422,10 @@ def show_dry_comparison(sides: "Sequence[Side]", options: LoadOptions, to: TextI
     a, *others = sides
     show_dry_run(
         tuple(
-            preview(run_config(config_of((a, b), options), 0, lambda _measure: None), (b.target,))
+            preview(
+                run_config(config_of((a, b), options, restarts=restarts), 0, lambda _measure: None),
+                (b.target,),
+            )
             for b in others
         ),
         to,
@@ -428,6 +438,8 @@ def config_of(
     most_slower: float | None = None,
     parameters: tuple[tuple[str, str], ...] = (),
     comparisons: int = 1,
+    *,
+    restarts: bool = True,
 ) -> "ComparisonConfig":
     """Return the comparison from the options, one of several with the same A.
 
@@ -461,6 +473,7 @@ def config_of(
         parameters=parameters,
         tags=options["tags"],
         takes_turns=options["method"] == "turns",
+        restarts=restarts,
         profiles=options["profiles"],
         remedies=Remedies(
             time_used="; raise --pairs to go on for longer",

@@ -40,20 +40,18 @@ class SharedCores:
 
     def find_workers(self) -> None:
         """Find the workers, again after a restart, and note that they get their cores back."""
-        for number, one in enumerate(self.members):
-            side = tuple(map(identify, workers(one)))
-            bound = BoundProcesses(self.cores, side).to_json()
-            step = self.journals[number].note(Undo.CORES, bound, self.owner)
-            if number < len(self._steps):  # of workers that have ended
-                self.journals[number].remove(self._steps[number])
-                self._sides[number], self._steps[number] = side, step
-            else:
-                self._sides.append(side)
-                self._steps.append(step)
+        before = self._steps
+        self._sides = [tuple(map(identify, workers(one))) for one in self.members]
+        self._steps = [
+            journal.note(Undo.CORES, BoundProcesses(self.cores, side).to_json(), self.owner)
+            for journal, side in zip(self.journals, self._sides, strict=True)
+        ]
+        for journal, step in zip(self.journals, before, strict=False):  # of ended workers
+            journal.remove(step)
 
     def give_back(self) -> None:
         """Let the workers use all their cores."""
-        for side, journal, step in zip(self._sides, self.journals, self._steps, strict=True):
+        for side, journal, step in zip(self._sides, self.journals, self._steps, strict=False):
             BoundProcesses(self.cores, side).unbind()
             journal.remove(step)
 

@@ -221,7 +221,7 @@ class MeasuredComparison:
     comparison: PairComparison
     runs: tuple[Run, Run]
     memory_mb: tuple[float | None, float | None]  # of the services, after the last pair
-    starts: int = 0  # of both services for the comparison
+    starts: int = 0  # of both services for the comparison; 0: they went on as they were
     restarted_s: float = 0.0  # that these starts took
     where: Where | None = None  # where the difference lies, if both were profiled
     left: tuple[str, ...] = ()  # the runs that left something in their clouds
@@ -387,7 +387,7 @@ class _Session:
             (run_a, runs[0]),
             memory,
             where=self.where,
-            starts=self.starts if self.labs is not None else 0,
+            starts=self.starts,
             restarted_s=self.restarted_s,
         )
 
@@ -403,10 +403,10 @@ class _Session:
         with shared_cores(members, journals) as shared:
             config, order = self.config, self.backend.random()
             left_s = config.load_s - config.profiling_s
-            turns = _Turns(config, pair, (measure_a, measure_b), shared, order, left_s)
+            turns = _LoadInTurns(config, pair, (measure_a, measure_b), shared, order, left_s)
             self._measure_rounds(turns)
 
-    def _measure_rounds(self, turns: "_Turns") -> None:
+    def _measure_rounds(self, turns: "_LoadInTurns") -> None:
         """Measure rounds of trials in turns: one request at a time, and several in flight."""
         config = self.config
         load = cast("ClosedLoad", config.load)
@@ -423,7 +423,7 @@ class _Session:
             self._profile(turns.both, replace(load, workers=1, turn=1))
 
     def _measure_pairs(
-        self, turns: "_Turns", loads: Sequence[ClosedLoad], warm: ClosedLoad
+        self, turns: "_LoadInTurns", loads: Sequence[ClosedLoad], warm: ClosedLoad
     ) -> None:
         """Measure pair after pair until all is answered or the load time is used up."""
         duets: list[Duet] = []
@@ -450,11 +450,11 @@ class _Session:
             if is_answered(self.found, self.config.most_slower):
                 break
 
-    def _start_anew(self, turns: "_Turns") -> bool:
+    def _start_anew(self, turns: "_LoadInTurns") -> bool:
         """Start Keystone anew on both sides, where that is ours to do; return whether it is."""
-        self.starts += 1
         if self.labs is None:
             return False
+        self.starts += 1
         began_s = self.backend.clock.monotonic_s()
         self.labs.restart()
         if turns.shared is not None:
@@ -580,8 +580,8 @@ class _Session:
 
 
 @dataclass(slots=True)
-class _Turns:
-    """Two services that are loaded in turns."""
+class _LoadInTurns:
+    """Measures trials of both targets, whose loads take turns."""
 
     config: ComparisonConfig
     pair: gate.Pair

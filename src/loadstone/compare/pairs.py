@@ -18,10 +18,9 @@ from loadstone.compare.answer import (
 from loadstone.compare.metrics import LEADING, THROUGHPUT, values
 from loadstone.compare.turns import Duet, NotFull, full_rates, not_full, statements
 from loadstone.errors import MeasurementInvalid
-from loadstone.report import figures
 
 MOST_INVALID = 3  # trials in a row in which the load generator was the limit
-OF_STARTS = 0.03  # share by which two starts of one deployment have differed
+SMALL = 0.03  # difference that two starts of one deployment may make
 MOST_FAILED = 0.01  # share of failed iterations; above, a trial says little about the speed
 
 
@@ -127,10 +126,10 @@ def _of_one_start(rows: Sequence[MetricComparison]) -> Iterator[str]:
     """Say that a small difference may be one between two starts, which no interval holds."""
     answers = (ComparisonAnswer.FASTER, ComparisonAnswer.SLOWER)
     decided = [row for row in leading(rows) if row.answer in answers]
-    if any(row.high > 1 / (1 + OF_STARTS) and row.low < 1 + OF_STARTS for row in decided):
+    if any(row.high > 1 / (1 + SMALL) and row.low < 1 + SMALL for row in decided):
         yield (
             "Both services went on as they were. Two starts of one deployment can differ by "
-            f"{figures.percent(OF_STARTS)}, which the intervals do not hold."
+            "several percent, which the intervals do not include."
         )
 
 

@@ -243,7 +243,7 @@ def _starts(trials: Sequence[Trial]) -> dict[int, int]:
     found: dict[int, int] = {}
     count, before = 0, ""
     for one in trials:
-        count += one.purpose == WARM_UP != before
+        count += one.purpose == WARM_UP and before != WARM_UP
         found[one.number], before = count, one.purpose
     return found
 
