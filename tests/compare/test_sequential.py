@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from loadstone.compare import trimmed
 from loadstone.compare.answer import ComparisonAnswer, Criteria, Metric, answer_of, compare
 from loadstone.compare.sequential import (
     FEWEST_PAIRS,
@@ -21,7 +22,7 @@ LATENCY = Metric("p95", "s", is_higher_better=False)
 
 
 def after(differences: NDArray[np.float64], most_pairs: int) -> RepeatedInterval:
-    mean, deviation = float(differences.mean()), float(differences.std(ddof=1))
+    mean, deviation = trimmed.mean(differences), trimmed.deviation(differences)
     return interval(mean, deviation, len(differences), most_pairs, 0.05)
 
 

@@ -2,7 +2,7 @@
 
 import random
 from math import isnan, sqrt
-from statistics import fmean, stdev
+from statistics import stdev
 
 import pytest
 
@@ -14,7 +14,7 @@ RATIOS = [0.01, -0.02, 0.03, 0.0, 0.01, -0.01, 0.02, -0.03]
 
 
 def test_pairs_of_unknown_starts_scatter_as_they_do() -> None:
-    assert scatter(RATIOS, ()) == stdev(RATIOS)
+    assert scatter(RATIOS, ()) == pytest.approx(stdev(RATIOS))
     assert isnan(scatter(RATIOS[:1], (1,)))
 
 
@@ -46,6 +46,5 @@ def test_intervals_hold_the_ratio_of_two_deployments_beyond_their_starts(pairs: 
         missed += not row.low < 1.0 < row.high
         [row] = compare(both, criteria)
         missed_without += not row.low < 1.0 < row.high
-        assert row.ratio == pytest.approx(2.718281828 ** fmean(logs))
     assert missed <= 60
     assert missed_without > 1.5 * missed

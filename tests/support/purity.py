@@ -66,6 +66,7 @@ LONG = {
     "analysis/test_long_runs.py",
     "analysis/test_student.py",  # imports SciPy
     "compare/test_sequential.py",  # imports SciPy
+    "compare/test_trimmed.py",  # imports SciPy
     "search/test_evidence.py",
     "search/test_meter.py",
     "search/test_published.py",

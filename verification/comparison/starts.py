@@ -23,8 +23,8 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from loadstone.compare import trimmed
 from loadstone.compare.restart import TwoLabs
-from loadstone.compare.turns import trimmed_mean
 from loadstone.lab import deployment
 from loadstone.lab.deployment import Deployment
 from loadstone.lab.keystone import settings
@@ -104,7 +104,7 @@ def ratio(labs: tuple[Deployment, Deployment], pairs: int) -> tuple[float, float
         for side in random.sample((0, 1), 2):
             found[side].append(validated_ns(side))
     logs = np.log(np.array(found[1]) / np.array(found[0]))
-    return statistics.median(found[0]) / 1e9, math.exp(trimmed_mean(logs))
+    return statistics.median(found[0]) / 1e9, math.exp(trimmed.mean(logs))
 
 
 @click.command(help=__doc__)

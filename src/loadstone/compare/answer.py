@@ -6,6 +6,7 @@ from enum import StrEnum
 from math import exp, isfinite, log, sqrt
 from statistics import fmean
 
+from loadstone.compare import trimmed
 from loadstone.compare.sequential import FEWEST_PAIRS, interval, pairs_needed
 from loadstone.compare.starts import scatter
 
@@ -46,14 +47,14 @@ class MetricComparison:
     """B as a multiple of A in one metric, with its interval over all pairs so far."""
 
     metric: Metric
-    a: float  # geometric mean
+    a: float  # geometric means, with the ratio below
     b: float
     ratio: float
     low: float
     high: float
     pairs: int
     answer: ComparisonAnswer
-    deviation: float  # standard deviation of the pairs' log ratios (`starts.scatter`)
+    deviation: float  # of the pairs' log ratios (`starts.scatter`)
 
     def pairs_to_find(self, share: float, alpha: float) -> int | None:
         """Return the pairs of trials that find a difference of `share` (0.02 is 2 %), if known."""
@@ -136,11 +137,14 @@ def answer_of(metric: Metric, low: float, high: float, same_within: float) -> Co
 def _summary(metric: Metric, pairs: Sequence[Pair], starts: Sequence[int]) -> MetricComparison:
     """Return the mean and the deviation of the pairs, without an answer."""
     ratios = [log(b / a) for a, b in pairs]
+    ratio = trimmed.mean(ratios) if pairs else 0.0
+    # The ratio leaves outliers out, so a and b are placed around the middle of both sides.
+    middle = fmean(log(a * b) / 2 for a, b in pairs) if pairs else float("nan")
     return MetricComparison(
         metric=metric,
-        a=exp(fmean(log(a) for a, _ in pairs)) if pairs else float("nan"),
-        b=exp(fmean(log(b) for _, b in pairs)) if pairs else float("nan"),
-        ratio=exp(fmean(ratios)) if pairs else 1.0,
+        a=exp(middle - ratio / 2),
+        b=exp(middle + ratio / 2),
+        ratio=exp(ratio),
         low=0.0,
         high=float("inf"),
         pairs=len(pairs),

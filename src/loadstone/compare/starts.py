@@ -12,8 +12,9 @@ pairs of as many starts. This is the design effect of a sample in clusters (Kish
 
 from collections import Counter
 from collections.abc import Sequence
-from math import nan, sqrt
-from statistics import stdev
+from math import sqrt
+
+from loadstone.compare import trimmed
 
 # Standard deviation of the log ratio of two equal Keystones between starts.
 BETWEEN_STARTS = 0.01
@@ -26,17 +27,14 @@ def most_starts(pairs: int) -> int:
 
 
 def scatter(ratios: Sequence[float], starts: Sequence[int]) -> float:
-    """Return the standard deviation of the pairs' log ratios; NaN with fewer than two.
+    """Return the deviation of the pairs' log ratios (`trimmed.deviation`).
 
     `starts` has the number of the start of each pair, shape as `ratios`; empty if the services
     were not started anew. Then the deviation is that of as many independent pairs whose mean is
     known as well as that of these.
     """
-    count = len(ratios)
-    if count < 2:
-        return nan
-    found = stdev(ratios)
-    if not starts:
+    found, count = trimmed.deviation(ratios), len(ratios)
+    if not starts or count < 2:
         return found
     # Pairs of a start, as a random pair finds it. The scatter of pairs holds some of that between
     # starts already, and all of it if each pair has a start of its own.

@@ -12,7 +12,7 @@ to gain less than they do.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import ceil, exp
+from math import ceil, exp, sqrt
 from statistics import fmean
 
 import numpy as np
@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 
 from loadstone.analysis import student
 from loadstone.analysis.model import Trial
+from loadstone.compare import trimmed
 from loadstone.compare.answer import Metric, Pair
 from loadstone.compare.metrics import REQUEST_TIME, THROUGHPUT, values
 from loadstone.engine.samples import Samples
 
-TRIMMED = 0.1  # share of the pairs of requests that is left out at each end (Yuen 1974)
 TURN_S = 0.15  # of a turn with several in flight: short against noise, long against its tail
 FEWEST_FOR_ORDER = 40  # pairs of turns for a statement on their order
 ROUNDS = 4  # of a fixed-point iteration that converges within a few per mille in two
@@ -173,13 +173,7 @@ def time(a: Turns, b: Turns) -> Pair:
     count = min(len(a), len(b))
     ours, theirs = (np.log(side.took_ns[:count] / 1e9) for side in (a, b))
     typical = exp(float(np.median(ours)))
-    return typical, typical * exp(trimmed_mean(theirs - ours))
-
-
-def trimmed_mean(values: NDArray[np.float64]) -> float:
-    """Return the mean without the lowest and the highest tenth."""
-    cut = int(TRIMMED * len(values))
-    return float(np.sort(values)[cut : len(values) - cut].mean())
+    return typical, typical * exp(trimmed.mean(theirs - ours))
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,12 +201,9 @@ def order_effect(duets: Sequence[Duet]) -> OrderEffect | None:
     joined = np.concatenate(differences) if differences else np.zeros(0)
     if len(joined) < FEWEST_FOR_ORDER:
         return None
-    cut = int(TRIMMED * len(joined))
-    kept = np.clip(joined, *np.sort(joined)[[cut, -cut - 1]])
-    middle = trimmed_mean(joined)
-    # Yuen's standard error of a trimmed mean, from the winsorized values.
-    error = float(kept.std(ddof=1)) / ((1 - 2 * TRIMMED) * np.sqrt(len(joined)))
-    reach = student.quantile(1 - (1 - SURE) / 2, len(joined) - 1) * error
+    middle, count = trimmed.mean(joined), len(joined)
+    error = trimmed.deviation(joined) / sqrt(count)
+    reach = student.quantile(1 - (1 - SURE) / 2, trimmed.degrees(count)) * error
     return OrderEffect(exp(middle) - 1, exp(middle - reach) - 1, exp(middle + reach) - 1)
 
 

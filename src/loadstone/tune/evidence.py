@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from math import exp, inf, isfinite, nan, sqrt
 
 from loadstone.analysis import student
+from loadstone.compare import trimmed
 
 FEWEST = 2  # pairs for an interval
 
@@ -25,7 +26,7 @@ class GainInterval:
 
 @dataclass(frozen=True, slots=True)
 class GainEvidence:
-    """Mean and standard deviation of the pairs' log ratios; above 0 is better."""
+    """Trimmed mean and deviation of the pairs' log ratios; above 0 is better."""
 
     mean: float
     deviation: float  # NaN: not known
@@ -35,7 +36,7 @@ class GainEvidence:
         """Return the interval of Student's t, which misses the true gain with chance `alpha`."""
         if self.pairs < FEWEST or not isfinite(self.deviation):
             return GainInterval(exp(self.mean), 0.0, inf)
-        half = student.quantile(1 - alpha / 2, self.pairs - 1) * self.error
+        half = student.quantile(1 - alpha / 2, trimmed.degrees(self.pairs)) * self.error
         return GainInterval(exp(self.mean), exp(self.mean - half), _exp(self.mean + half))
 
     @property
@@ -50,7 +51,7 @@ class GainEvidence:
             return 1.0
         if self.error == 0:
             return 0.0 if self.mean > 0 else 1.0
-        both = student.two_sided_p(self.mean / self.error, self.pairs - 1)
+        both = student.two_sided_p(self.mean / self.error, trimmed.degrees(self.pairs))
         return both / 2 if self.mean > 0 else 1 - both / 2
 
 
