@@ -11,7 +11,7 @@ from virtual import Ended, VirtualCommandLine
 
 from loadstone.errors import EnvironmentUnusable, InvalidInput, LoadstoneError
 
-SHORT = ("--budget=8m", "--users=0", "--concurrency=4", "--seconds=4", "--json=-")
+SHORT = ("--budget=10m", "--users=0", "--concurrency=4", "--seconds=4", "--json=-")
 SPACE = """\
 settings:
   - {name: threads, levels: [1, 2, 4]}
@@ -289,7 +289,7 @@ def test_a_space_that_cannot_be_searched_is_refused_in_one_line(
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        (("--budget=2m",), 2, "give --budget 7m or more"),
+        (("--budget=2m",), 2, "give --budget 9m or more"),
         (("--budget=soon",), 2, "'soon' is not a time"),
         (("--space=nowhere.yaml",), 2, "no such file; built in is lab"),
         (("--resume=nothing",), 2, "no tuning 'nothing' has begun"),

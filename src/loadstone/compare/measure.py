@@ -75,7 +75,7 @@ WARM_UP = "warm-up"  # purpose of the first trial after a start, which is not co
 # engine held iterations back says less: in a closed loop some are, long before the service idles.)
 # In turns, the end of each turn has fewer in flight, so that less than the highest rate completes.
 NEAR_CEILING = 0.9
-ALONE_S = 1.0  # of single requests in each round, where throughput alone is compared
+ALONE_S = 1.0  # of single requests in a round of which only throughput is asked
 FEWEST_TURNS = 2.5  # pairs of turns that a trial has time for, however slow the service
 SIDE = "side"  # parameter: the name of the run's side
 ROLE = "compared as"  # parameter: "A" or "B"
@@ -415,24 +415,34 @@ class _Session:
         warm = replace(load, turn=load.workers, duration_s=lasts_s)
         self._start_anew(turns)
         warmed = self._warmed(partial(turns.both, warm, WARM_UP))
-        single_s = ALONE_S if config.metric == THROUGHPUT else load.duration_s or 0.0
-        loads = list(_loads_in_turns(load, self._slowest_s(warmed), single_s))
+        slowest_s = self._slowest_s(warmed)
+        trial_s = load.duration_s or 0.0
+        of_both = list(_loads_in_turns(load, slowest_s, trial_s))
+        of_throughput = list(_loads_in_turns(load, slowest_s, min(ALONE_S, trial_s)))
+        loads = of_throughput if config.metric == THROUGHPUT else of_both
         _require_time(loads, config, turns.left_s)
-        self._measure_pairs(turns, loads, warm)
+        self._measure_pairs(turns, loads, of_throughput, warm)
         if config.profiles:
             self._profile(turns.both, replace(load, workers=1, turn=1))
 
     def _measure_pairs(
-        self, turns: "_LoadInTurns", loads: Sequence[ClosedLoad], warm: ClosedLoad
+        self,
+        turns: "_LoadInTurns",
+        loads: Sequence[ClosedLoad],
+        of_throughput: Sequence[ClosedLoad],
+        warm: ClosedLoad,
     ) -> None:
-        """Measure pair after pair until all is answered or the load time is used up."""
+        """Measure pair after pair until all is answered or the load time is used up.
+
+        `of_throughput` are the loads of a round in which throughput alone has no answer yet.
+        """
         duets: list[Duet] = []
         is_over = False
         for number in range(self.config.criteria.most_pairs):
             try:
                 if number and number % PAIRS_OF_A_START == 0 and self._start_anew(turns):
                     self._warmed(partial(turns.within_time, warm, WARM_UP))
-                for one in self._undecided(loads):
+                for one in self._undecided(loads, of_throughput):
                     trials = self._usable(partial(turns.within_time, one, _purpose(one)))
                     start = None if self.labs is None else self.starts
                     duets.append(duet(trials, self._samples(trials), start))
@@ -493,7 +503,9 @@ class _Session:
             target.lab is not None and counts_statements(target.lab) for target in self.targets
         )
 
-    def _undecided(self, loads: Sequence[ClosedLoad]) -> Sequence[ClosedLoad]:
+    def _undecided(
+        self, loads: Sequence[ClosedLoad], of_throughput: Sequence[ClosedLoad]
+    ) -> Sequence[ClosedLoad]:
         """Return the loads whose metric has no answer yet; all of them for the first rounds."""
         found, criteria = self.found, self.config.criteria
         if self.config.metric is not None:
@@ -508,7 +520,7 @@ class _Session:
             }
         # The throughput of a round depends on its single requests (`turns.full_rates`).
         if THROUGHPUT in open_metrics:
-            return loads
+            return loads if REQUEST_TIME in open_metrics else of_throughput
         return [one for one in loads if _metric(one) in open_metrics]
 
     def _samples(self, trials: Sequence[Trial]) -> list[Samples]:

@@ -9,8 +9,8 @@ true value with the stated confidence.
 
 The critical values are those of Student's t of normally distributed differences with unknown
 variance. They are exact for any number of pairs up to the error of a simulation with 200,000
-comparisons, which is drawn with a fixed seed. Of a trimmed mean, it is the value of Student's t
-with its degrees of freedom that is exceeded with the same chance (Yuen 1974).
+comparisons, which is drawn with a fixed seed. For a trimmed mean, each is that of Student's t with
+its degrees of freedom that is exceeded with the same chance (Yuen 1974), and 1 % more.
 """
 
 from dataclasses import dataclass
@@ -26,6 +26,9 @@ from loadstone.compare import trimmed
 FEWEST_PAIRS = 4  # three degrees of freedom; with fewer, intervals are too wide to be useful
 _SPENDING_POWER = 1.5  # error spent after k of n pairs: alpha * (k / n) ** 1.5
 _SIMULATED = 200_000
+# Of a trimmed mean's critical values. With each value that is left out, its successive tests depend
+# less on each other than those of a mean: without this, 5.4 % miss the truth in place of 5 %.
+_BEYOND_MEAN = 1.01
 _POWER = 0.8  # chance to find a difference with the number of pairs of `pairs_needed`
 
 
@@ -57,8 +60,11 @@ def interval(
 def critical_value(count: int, most_pairs: int, alpha: float) -> float:
     """Return the minimum |t| of a trimmed mean of `count` pairs that shows a difference."""
     of_mean = _critical_values(max(most_pairs, count), alpha)[count - FEWEST_PAIRS]
+    degrees = trimmed.degrees(count)
+    if degrees == count - 1:
+        return of_mean
     chance = student.two_sided_p(of_mean, count - 1)
-    return student.quantile(1 - chance / 2, trimmed.degrees(count))
+    return _BEYOND_MEAN * student.quantile(1 - chance / 2, degrees)
 
 
 def pairs_needed(deviation: float, difference: float, alpha: float) -> int:

@@ -201,7 +201,7 @@ class RealMeasure:
             notes=tuple(disturbance.notes(found.runs)),
             not_full="" if idle is None else idle.sentence(SIDES),
             findings=tuple(one.rule for one in found.runs[0].environment.audit),
-            restart_s=found.restarted_s / found.starts if found.starts else 0.0,
+            restart_s=_restart_s(found),
         )
 
 
@@ -238,6 +238,15 @@ def _planned_s(found: MeasuredComparison, *, is_switched: bool) -> float:
         for trial in one.trials
         if is_switched or trial.purpose != WARM_UP
     )
+
+
+def _restart_s(found: MeasuredComparison) -> float:
+    """Return the seconds of a start of both services with its warm-up, on average."""
+    if not found.starts:
+        return 0.0
+    trials = [trial for one in found.runs[0].measurements for trial in one.trials]
+    warmed_s = sum(trial.planned_s for trial in trials if trial.purpose == WARM_UP)
+    return (found.restarted_s + warmed_s) / found.starts
 
 
 def _search_of(begun: BegunTuning, tuning_id: str, letter: str, changes: Pairs) -> RunConfig:

@@ -64,7 +64,7 @@ class ComparisonOutcome:
     capacities: tuple[Found, Found] | None = None  # of A and B, where they were searched
     a_does_not_start: bool = False
     failed_runs: tuple[str, ...] = ()  # in the store, of attempts that gave no evidence
-    restart_s: float = 0.0  # of both services, on average; 0: they were not started anew
+    restart_s: float = 0.0  # of both services, with the warm-up; 0: they were not started anew
 
 
 Measure = Callable[[Comparison], ComparisonOutcome]
@@ -78,7 +78,7 @@ class Terms:
     seed: int = 1
     with_trades: bool = False
     searches_n: bool = False  # of the default and of what is stated, at the end
-    start_s: float = 45.0  # of two services with their warm-up, until it was measured
+    start_s: float = 60.0  # of two services with their warm-up, until it was measured
     pair_s: float = 4.0  # of a pair of trials, until it was measured
 
 
