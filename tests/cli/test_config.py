@@ -110,29 +110,31 @@ def test_a_target_that_is_named_nearer_replaces_the_other_kind(own, of_folder, m
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "line", "words"),
     [
-        ('[capacity]\nanyway = true', "a permission is given on the command line only"),
-        ('[run]\n"yes-load-this-target" = true', "on the command line only"),
-        ('[results.delete]\nforce = true', "on the command line only"),
-        ('[store]\nlocation = "postgresql://me:pw12345@db/x"', "holds a secret"),
-        ('[monitors]\nwatch = "prometheus=http://u:pw12345@h"', "holds a secret"),
-        ('[target]\npassword = "x"', "holds a secret"),
-        ('[target]\nclowd = "x"', "not known; [target] has cloud, lab"),
-        ('[capacity]\nmax-rat = 3', "no such option; it has"),
-        ('[capacitee]\nmax-rate = 3', "no command has this name"),
-        ('[study]\nquick = true', "name the command, as in [study.NAME]"),
-        ("users = 3", "is not in a table"),
-        ("[limits]\nusers = 2026-01-01", "is not a text, a number"),
-        ("[limits", "not TOML"),
-        ("\udc80", "not TOML"),
+        ('[capacity]\nanyway = true', 2, "a permission is given on the command line only"),
+        ('[run]\n"yes-load-this-target" = true', 2, "on the command line only"),
+        ('[results]\n[results.delete]\nforce = true', 3, "on the command line only"),
+        ('[results]\ndelete.force = true', None, "on the command line only"),
+        ('[store]\nlocation = "postgresql://me:pw12345@db/x"', 2, "holds a secret"),
+        ('[monitors]\nwatch = "prometheus=http://u:pw12345@h"', 2, "holds a secret"),
+        ('[target]\npassword = "x"', 2, "holds a secret"),
+        ('# mine\n\n[target]\nclowd = "x"', 4, "not known; [target] has cloud, lab"),
+        ('[run]\nmax-rate = 1\n[capacity]\nmax-rat = 3', 4, "option; did you mean max-rate?"),
+        ('[capacity]\nxyzzy = 3', 2, "no such option; it has a"),
+        ('[capacitee]\nmax-rate = 3', 2, "no command has this name"),
+        ('[study]\nquick = true', 2, "name the command, as in [study.NAME]"),
+        ("users = 3", 1, "is not in a table"),
+        ("[limits]\nusers = 2026-01-01", 2, "is not a text, a number"),
+        ("[limits", None, "not TOML"),
+        ("\udc80", None, "not TOML"),
     ],
 )  # fmt: skip
-def test_a_mistake_names_the_file_and_the_key(own, text, words) -> None:
+def test_a_mistake_names_the_file_the_line_and_the_key(own, text, line, words) -> None:
     own.write_bytes(text.encode(errors="surrogateescape"))
     message = refused()
     assert words in message
-    assert message.startswith(str(own))
+    assert (f"{own}: " if line is None else f"{own}:{line}: ") in message
     assert "pw12345" not in message
 
 
@@ -153,7 +155,7 @@ def test_a_value_of_another_kind_names_the_file_and_the_key(own, text, words) ->
     message = refused()
     table, _, key = text.split(" = ")[0].removeprefix("[").partition("]\n")
     assert words in message
-    assert f"{own}: {table}.{key}" in message
+    assert f"{own}:2: {table}.{key}" in message
 
 
 def test_a_wrong_value_of_a_variable_names_it(monkeypatch) -> None:

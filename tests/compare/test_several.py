@@ -97,7 +97,7 @@ def test_the_pairs_that_an_undecided_guard_needs_are_those_that_tell_the_ratio_f
     [(_, (row, *_))] = compared(spread(1 / 1.06, 0.02), [1.0] * 8).metrics
     # Not the few that tell 5 % from nothing.
     needed = row.pairs_to_decide(0.05, 0.05)
-    assert needed == row.pairs_to_find(1.06 / 1.05 - 1, 0.05) == 42
+    assert needed == row.pairs_to_find(1.06 / 1.05 - 1, 0.05) == 77
     assert row.pairs_to_decide(0.06, 0.05) is None  # at its limit
     assert row.pairs_to_decide(0.5, 0.05) is None  # no more than there were
 

@@ -2,10 +2,10 @@
 
 import random
 from math import isnan, sqrt
-from statistics import stdev
 
 import pytest
 
+from loadstone.compare import trimmed
 from loadstone.compare.answer import Criteria, compare
 from loadstone.compare.metrics import THROUGHPUT
 from loadstone.compare.starts import BETWEEN_STARTS, PAIRS_OF_A_START, most_starts, scatter
@@ -14,17 +14,17 @@ RATIOS = [0.01, -0.02, 0.03, 0.0, 0.01, -0.01, 0.02, -0.03]
 
 
 def test_pairs_of_unknown_starts_scatter_as_they_do() -> None:
-    assert scatter(RATIOS, ()) == pytest.approx(stdev(RATIOS))
+    assert scatter(RATIOS, ()) == pytest.approx(trimmed.deviation(RATIOS))
     assert isnan(scatter(RATIOS[:1], (1,)))
 
 
 def test_pairs_that_each_have_a_start_hold_all_of_its_scatter() -> None:
-    assert scatter(RATIOS, range(8)) == pytest.approx(stdev(RATIOS))
+    assert scatter(RATIOS, range(8)) == pytest.approx(trimmed.deviation(RATIOS))
 
 
 def test_the_error_of_one_start_stays_however_many_its_pairs_are() -> None:
     error = scatter(RATIOS, [1] * 8) / sqrt(8)
-    assert error**2 == pytest.approx(stdev(RATIOS) ** 2 / 8 + BETWEEN_STARTS**2)
+    assert error**2 == pytest.approx(trimmed.deviation(RATIOS) ** 2 / 8 + BETWEEN_STARTS**2)
 
 
 def test_so_many_pairs_have_so_many_starts() -> None:

@@ -13,13 +13,14 @@ from collections import Counter
 from dataclasses import dataclass, field
 from itertools import combinations
 from math import exp, log
-from statistics import fmean, median, stdev
+from statistics import fmean, median
 
 import click
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from loadstone.compare import trimmed
 from loadstone.compare.turns import rate
 from loadstone.tune.evidence import GainEvidence
 from loadstone.tune.model import Comparison, ComparisonOutcome, Terms, Tuned
@@ -101,7 +102,8 @@ class Machine:
             requests_s = time_s[number * per_trial :][:per_trial]
             a, b = rate(*in_turns(requests_s, AT_ONCE, b_takes, self.noise, self.random), AT_ONCE)
             values.append(log(b / a))
-        evidence = GainEvidence(fmean(values), stdev(values), comparison.pairs)
+        mean, deviation = trimmed.mean(values), trimmed.deviation(values)
+        evidence = GainEvidence(mean, deviation, comparison.pairs, fmean(values))
         load_s = comparison.pairs * PAIR_S
         return ComparisonOutcome(evidence, took_s=START_S + load_s, load_s=load_s)
 

@@ -5,8 +5,9 @@ have been written by somebody else: it sets little, permits nothing and runs not
 """
 
 import os
+import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ VARIABLE = "LOADSTONE_CONFIG"  # another file than the user's; "-": no file at a
 OF_FOLDER = "loadstone.toml"
 PREFIX = "LOADSTONE"
 MOST_BYTES = 1 << 20
+_HEADER = re.compile(r"\s*\[([^\[\]]+)\]")  # of a table
 # Options that permit something: on the command line only.
 PERMISSIONS = frozenset({
     *("anyway", "yes-load-this-target", "yes-break-this-target", "yes-change-this-target"),
@@ -59,11 +61,17 @@ class Default:
     value: Any
     source: Path
     is_of_folder: bool
+    line: int | None = None  # of the key in its file, if it is found
 
     @property
     def name(self) -> str:
         """TABLE.KEY."""
         return f"{self.table}.{self.key}"
+
+    @property
+    def place(self) -> str:
+        """FILE:LINE: TABLE.KEY."""
+        return f"{_place_in(self.source, self.line)}: {self.name}"
 
 
 def settings() -> tuple[Default, ...]:
@@ -121,19 +129,40 @@ def _read(path: Path, *, is_of_folder: bool, is_named: bool = False) -> Iterator
     if len(content) > MOST_BYTES:
         raise InvalidInput(f"{path}: more than {MOST_BYTES:,} bytes")
     try:
-        tree = tomllib.loads(content.decode())
+        text = content.decode()
+        tree = tomllib.loads(text)
     except (ValueError, RecursionError) as wrong:
         raise InvalidInput(f"{path}: not TOML: {wrong}") from None
     for table, keys in tree.items():
         if not isinstance(keys, dict):
+            place = _place_in(path, _line(text, "", table))
             raise InvalidInput(
-                f"{path}: {table} is not in a table; choose from [target], [store], [limits], "
+                f"{place}: {table} is not in a table; choose from [target], [store], [limits], "
                 "[monitors] and one for each command, such as [capacity]"
             )
         for key, value in _flat(keys):
-            one = Default(table, key, value, path, is_of_folder)
+            line = _line(text, table, key)
+            one = Default(table, key, value, path, is_of_folder, line)
             _require_valid(one)
             yield one
+
+
+def _place_in(file: Path, line: int | None) -> str:
+    return str(file) if line is None else f"{file}:{line}"
+
+
+def _line(text: str, table: str, key: str) -> int | None:
+    """Return the line on which a key of a table is set; None if it is written in another way."""
+    inner, _, last = key.rpartition(".")
+    wanted = f"{table}.{inner}" if inner else table
+    assigned = re.compile(rf"""\s*["']?{re.escape(last)}["']?\s*=""")
+    current = ""
+    for number, line in enumerate(text.splitlines(), 1):
+        if header := _HEADER.match(line):
+            current = re.sub(r"""[\s"']""", "", header[1])
+        elif current == wanted and assigned.match(line):
+            return number
+    return None
 
 
 def _flat(keys: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
@@ -147,7 +176,7 @@ def _flat(keys: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]
 
 def _require_valid(one: Default) -> None:
     option = one.key.rpartition(".")[2]
-    place = f"{one.source}: {one.name}"
+    place = one.place
     if is_secret(option) or _has_secret(one.value):
         raise InvalidInput(
             f"{place} holds a secret, which no configuration file may; use clouds.yaml, a password "
@@ -254,7 +283,7 @@ def _option_of(one: Default, path: str) -> str:
 def _value(one: Default, option: click.Option) -> Any:
     value = one.value
     if isinstance(value, list) and not option.multiple:
-        raise InvalidInput(f"{one.source}: {one.name}: takes one value, not a list")
+        raise InvalidInput(f"{one.place}: takes one value, not a list")
     if one.table == "store" and "://" not in str(value):
         value = str(one.source.parent / expanded(str(value)))
     if isinstance(option.flag_value, str) and isinstance(value, bool):  # such as --predict
@@ -293,11 +322,7 @@ def _place(ctx: click.Context, option: click.Option) -> str:
         names.insert(0, below.info_name or "")
         below = below.parent
     path = ".".join(names)
-    places = [
-        f"{one.source}: {one.name}"
-        for one in _rising(settings())
-        if _option_of(one, path) == _long(option)
-    ]
+    places = [one.place for one in _rising(settings()) if _option_of(one, path) == _long(option)]
     return places[-1]
 
 
@@ -316,7 +341,6 @@ def require_known(found: tuple[Default, ...], root: click.Group) -> None:
     for one in found:
         if one.table in SHARED:
             continue
-        place = f"{one.source}: {one.name}"
         context = click.Context(root)
         command = root.get_command(context, one.table)
         *groups, key = one.key.split(".")
@@ -324,12 +348,20 @@ def require_known(found: tuple[Default, ...], root: click.Group) -> None:
             is_group = isinstance(command, click.Group)
             command = command.get_command(context, name) if is_group else None  # type: ignore[union-attr]  # is_group says so
         if command is None:
-            raise InvalidInput(f"{place}: no command has this name")
+            raise InvalidInput(f"{one.place}: no command has this name")
         if isinstance(command, click.Group):
-            raise InvalidInput(f"{place}: name the command, as in [{one.table}.NAME]")
+            raise InvalidInput(f"{one.place}: name the command, as in [{one.table}.NAME]")
         known = sorted(_long(option) for option in _options(command))
         if key not in known:
-            raise InvalidInput(f"{place}: no such option; it has {', '.join(known)}")
+            raise InvalidInput(f"{one.place}: no such option; {_instead(key, known)}")
+
+
+def _instead(key: str, known: Sequence[str]) -> str:
+    # Imported here: no command that is right needs it.
+    from difflib import get_close_matches
+
+    similar = get_close_matches(key, known, 1)
+    return f"did you mean {similar[0]}?" if similar else f"it has {', '.join(known)}"
 
 
 def add_variables(command: click.Command, prefix: str) -> None:

@@ -193,7 +193,7 @@ def serve(**options: Unpack[ServeOptions]) -> None:
 
     \b
     loadstone serve > service.env &
-    . service.env; loadstone capacity --scenario validate
+    sleep 2; . ./service.env; loadstone capacity --scenario validate
     """
     chosen = _settings(options)
     ended = threading.Event()

@@ -55,6 +55,12 @@ class MetricComparison:
     pairs: int
     answer: ComparisonAnswer
     deviation: float  # of the pairs' log ratios (`starts.scatter`)
+    of_all: float | None = None  # ratio by all pairs, with those that the trimmed mean leaves out
+
+    @property
+    def is_widened(self) -> bool:
+        """Whether only the pairs that the ratio leaves out carry an end of the interval."""
+        return self.of_all in (self.low, self.high)
 
     def pairs_to_find(self, share: float, alpha: float) -> int | None:
         """Return the pairs of trials that find a difference of `share` (0.02 is 2 %), if known."""
@@ -150,6 +156,7 @@ def _summary(metric: Metric, pairs: Sequence[Pair], starts: Sequence[int]) -> Me
         pairs=len(pairs),
         answer=ComparisonAnswer.UNKNOWN,
         deviation=scatter(ratios, starts),
+        of_all=exp(fmean(ratios)) if pairs else None,
     )
 
 
@@ -158,6 +165,8 @@ def _tested(row: MetricComparison, criteria: Criteria, alpha: float) -> MetricCo
     mean = log(row.ratio)
     found = interval(mean, row.deviation, row.pairs, criteria.most_pairs, alpha)
     low, high = _ratio(found.low), _ratio(found.high)
+    # What is rare but large on one side is not noise. It may not be left out of the answer.
+    low, high = min(low, row.of_all or low), max(high, row.of_all or high)
     answer = answer_of(row.metric, low, high, criteria.same_within)
     return replace(row, low=low, high=high, answer=answer)
 

@@ -95,7 +95,7 @@ def of_trials(
         for metric in measured
     }
     found = compare(by_metric, criteria)
-    return PairComparison(found, pairs, criteria, tuple(_of_one_start(found)))
+    return PairComparison(found, pairs, criteria, (*_of_one_start(found), *_pauses(found)))
 
 
 def of_turns(duets: Sequence[Duet], criteria: Criteria, only: str | None = None) -> PairComparison:
@@ -118,7 +118,7 @@ def of_turns(duets: Sequence[Duet], criteria: Criteria, only: str | None = None)
     lengths = [one.length for one in duets]
     rounds = max((lengths.count(length) for length in set(lengths)), default=0)
     found = compare(ordered, criteria, starts)
-    said = [*statements(duets), *([] if starts else _of_one_start(found))]
+    said = [*statements(duets), *([] if starts else _of_one_start(found)), *_pauses(found)]
     return PairComparison(found, rounds, criteria, tuple(said), not_full(duets))
 
 
@@ -131,6 +131,17 @@ def _of_one_start(rows: Sequence[MetricComparison]) -> Iterator[str]:
             "Both services went on as they were. Two starts of one deployment can differ by "
             "several percent, which the intervals do not include."
         )
+
+
+def _pauses(rows: Sequence[MetricComparison]) -> Iterator[str]:
+    """Say that one side is slower in a few pairs, which the ratio leaves out."""
+    for row in leading(rows):
+        if row.is_widened:
+            yield (
+                f"Over all pairs, {row.metric.name} B / A is {row.of_all:.3f}: one side pauses more "
+                "often or for longer. The ratio leaves such pairs out, and the interval contains "
+                "both."
+            )
 
 
 def guard(

@@ -1,9 +1,9 @@
 """The trimmed mean of paired differences, which a few outliers do not move.
 
 A pause of one side (a full garbage collection, a checkpoint of the database) or a burst of other
-work changes one pair far more than the others. The mean without the lowest and the highest tenth
+work changes one pair far more than the others. The mean without the lowest and the highest eighth
 hardly depends on it. Its standard error comes from the winsorized values (Tukey and McLaughlin,
-Sankhya A 25, 1963; Yuen, Biometrika 61, 1974). With fewer than ten pairs, nothing is left out.
+Sankhya A 25, 1963; Yuen, Biometrika 61, 1974). With fewer than eight, nothing is left out.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from math import nan, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-TRIMMED = 0.1  # share that is left out at each end
+TRIMMED = 0.125  # share that is left out at each end
 
 Values = Sequence[float] | NDArray[np.float64]
 

@@ -31,13 +31,17 @@ class GainEvidence:
     mean: float
     deviation: float  # NaN: not known
     pairs: int
+    of_all: float | None = None  # mean of all pairs, with those that the trimmed mean leaves out
 
     def interval(self, alpha: float) -> GainInterval:
         """Return the interval of Student's t, which misses the true gain with chance `alpha`."""
         if self.pairs < FEWEST or not isfinite(self.deviation):
             return GainInterval(exp(self.mean), 0.0, inf)
         half = student.quantile(1 - alpha / 2, trimmed.degrees(self.pairs)) * self.error
-        return GainInterval(exp(self.mean), exp(self.mean - half), _exp(self.mean + half))
+        low, high = self.mean - half, self.mean + half
+        if self.of_all is not None:
+            low, high = min(low, self.of_all), max(high, self.of_all)
+        return GainInterval(exp(self.mean), exp(low), _exp(high))
 
     @property
     def error(self) -> float:
@@ -49,10 +53,11 @@ class GainEvidence:
         """Return the chance of such a mean, or a higher one, if there is no gain (one-sided)."""
         if self.pairs < FEWEST or not isfinite(self.deviation):
             return 1.0
+        mean = self.mean if self.of_all is None else min(self.mean, self.of_all)
         if self.error == 0:
-            return 0.0 if self.mean > 0 else 1.0
-        both = student.two_sided_p(self.mean / self.error, trimmed.degrees(self.pairs))
-        return both / 2 if self.mean > 0 else 1 - both / 2
+            return 0.0 if mean > 0 else 1.0
+        both = student.two_sided_p(mean / self.error, trimmed.degrees(self.pairs))
+        return both / 2 if mean > 0 else 1 - both / 2
 
 
 def pooled(found: Iterable[GainEvidence]) -> GainEvidence:

@@ -279,7 +279,8 @@ def _side(begun: BegunTuning, letter: str, changes: Pairs) -> Side:
 def evidence_of(row: MetricComparison) -> GainEvidence:
     """Return the evidence that B is better than A in a metric."""
     sign = 1.0 if row.metric.is_higher_better else -1.0
-    return GainEvidence(sign * log(row.ratio), row.deviation, row.pairs)
+    of_all = None if row.of_all is None else sign * log(row.of_all)
+    return GainEvidence(sign * log(row.ratio), row.deviation, row.pairs, of_all)
 
 
 @dataclass(slots=True)
