@@ -3,6 +3,7 @@
 import os
 import subprocess
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -55,6 +56,26 @@ def test_workers_share_their_cores_and_get_all_of_them_back(
             assert all(len(one) == 1 for one in cores[0])
             assert cores[0][0] != cores[0][1]
     assert not any(one.steps() for one in journals)
+    assert {pid: os.sched_getaffinity(pid) for pid in before} == before
+
+
+@needs_cores
+def test_the_caches_of_both_sides_share_a_core_which_changes(
+    sides: tuple[Members, Members], journals: tuple[UndoJournal, ...]
+) -> None:
+    [[worker, one], [_, other]] = [side() or () for side in sides]
+    before = {pid: os.sched_getaffinity(pid) for pid in (one.pid, other.pid)}
+    both = [[worker, replace(one, part="memcached")], [worker, replace(other, part="memcached-2")]]
+    with shared_cores((lambda: both[0], lambda: both[1]), journals) as shared:
+        assert shared is not None
+        assert str(one.pid) in journals[0].steps()[0].what
+        seen = set()
+        for seed in range(8):
+            shared.deal(Random(seed))
+            cores = [os.sched_getaffinity(pid) for pid in before]
+            assert cores[0] == cores[1] != before[one.pid]
+            seen.add(frozenset(cores[0]))
+        assert len(seen) > 1
     assert {pid: os.sched_getaffinity(pid) for pid in before} == before
 
 

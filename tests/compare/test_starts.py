@@ -48,3 +48,14 @@ def test_intervals_hold_the_ratio_of_two_deployments_beyond_their_starts(pairs: 
         missed_without += not row.low < 1.0 < row.high
     assert missed <= 60
     assert missed_without > 1.5 * missed
+
+
+def test_starts_that_differ_by_more_than_is_assumed_widen_the_interval() -> None:
+    """Three starts whose ratios are 5 % apart, with pairs that hardly scatter."""
+    pairs = [one + of_start for of_start in (-0.05, 0.0, 0.05) for one in RATIOS[:4]]
+    starts = [1] * 4 + [2] * 4 + [3] * 4
+    error = scatter(pairs, starts) / sqrt(len(pairs))
+    assert error == pytest.approx(0.05 / sqrt(3), rel=0.1)
+    assert scatter(RATIOS * 2, [1] * 8 + [2] * 8) == pytest.approx(
+        sqrt(trimmed.deviation(RATIOS * 2) ** 2 + BETWEEN_STARTS**2 * (8 - 8 / 15))
+    )

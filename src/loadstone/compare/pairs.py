@@ -138,9 +138,9 @@ def _pauses(rows: Sequence[MetricComparison]) -> Iterator[str]:
     for row in leading(rows):
         if row.is_widened:
             yield (
-                f"Over all pairs, {row.metric.name} B / A is {row.of_all:.3f}: one side pauses more "
-                "often or for longer. The ratio leaves such pairs out, and the interval contains "
-                "both."
+                f"Over all pairs, {row.metric.name} B / A is {row.of_all:.3f}: one side pauses "
+                "more often or for longer. The ratio leaves such pairs out, and the interval "
+                "contains both."
             )
 
 

@@ -13,10 +13,12 @@ pairs of as many starts. This is the design effect of a sample in clusters (Kish
 from collections import Counter
 from collections.abc import Sequence
 from math import sqrt
+from statistics import fmean
 
 from loadstone.compare import trimmed
 
-# Standard deviation of the log ratio of two equal Keystones between starts.
+# Standard deviation of the log ratio of two equal Keystones between starts, at least. Where the
+# means of the starts of one comparison differ by more, more is assumed.
 BETWEEN_STARTS = 0.01
 PAIRS_OF_A_START = 8  # enough to find a large difference without a second start
 
@@ -40,4 +42,25 @@ def scatter(ratios: Sequence[float], starts: Sequence[int]) -> float:
     # starts already, and all of it if each pair has a start of its own.
     of_a_start = sum(size * size for size in Counter(starts).values()) / count
     held = (count - of_a_start) / (count - 1)
-    return sqrt(found**2 + BETWEEN_STARTS**2 * (of_a_start - held))
+    between = max(BETWEEN_STARTS**2, _variance_between(ratios, starts))
+    return sqrt(found**2 + between * (of_a_start - held))
+
+
+def _variance_between(ratios: Sequence[float], starts: Sequence[int]) -> float:
+    """Return the variance between starts beyond that of their pairs; 0 if it is not known.
+
+    The analysis of variance of unequal groups (Searle, Casella and McCulloch, "Variance
+    Components", 1992, section 3.6).
+    """
+    sizes = Counter(starts)
+    count, groups = len(ratios), len(sizes)
+    if groups < 2 or count == groups:
+        return 0.0
+    of_start = {
+        one: fmean(r for r, s in zip(ratios, starts, strict=True) if s == one) for one in sizes
+    }
+    mean = fmean(ratios)
+    between = sum(size * (of_start[one] - mean) ** 2 for one, size in sizes.items())
+    within = sum((r - of_start[s]) ** 2 for r, s in zip(ratios, starts, strict=True))
+    size = (count - sum(one * one for one in sizes.values()) / count) / (groups - 1)
+    return (between / (groups - 1) - within / (count - groups)) / size
