@@ -133,7 +133,9 @@ def test_a_host_that_is_only_watched_sends_nothing_and_its_readings_are_kept(
         told = loadstone(home, "fleet", "status", f"--fleet={url}", "--json=-")
         status = json.loads(told.stdout)
         assert (len(status["hosts"]), status["watch_hosts"]) == (1, ["127.0.0.1"])
-        with serving(f"--user={NAME}", f"--project={NAME}") as (served, _):
+        # Slower than the most that a closed loop of a comparison may send.
+        options = (f"--user={NAME}", f"--project={NAME}", "--capacity=500")
+        with serving(*options) as (served, _):
             (home / "task.yaml").write_text(WATCHED)
             cloud = cloud_of(f"http://127.0.0.1:{served}/v3")
             (home / "clouds.yaml").write_text(json.dumps({"clouds": {"a": cloud, "b": cloud}}))

@@ -54,7 +54,7 @@ def test_the_gain_of_a_change_is_found(
 
 def test_a_change_without_effect_is_no_gain(prove: Callable[..., Ended]) -> None:
     for seed in SEEDS:
-        ended = prove("cache=memcached", "--same-within=20%", "--json=-", seed=seed)
+        ended = prove("cache=memcached", "--same-within=25%", "--json=-", seed=seed)
         found = only(ended.data)["metrics"]["throughput"]
         assert (ended.code, found["answer"]) == (0, "same")
 
