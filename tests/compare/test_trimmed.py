@@ -59,6 +59,11 @@ def test_pauses_of_one_side_alone_are_no_noise() -> None:
     assert row.answer is ComparisonAnswer.SAME
 
 
+def test_pairs_that_are_all_alike_have_no_pauses() -> None:
+    [row] = compare({THROUGHPUT: [(100.0, 97.0)] * 9}, Criteria())
+    assert (row.is_widened, row.answer) == (False, ComparisonAnswer.SLOWER)
+
+
 def test_both_sides_are_shown_with_the_ratio_that_is_stated() -> None:
     pairs = [(100.0, 98.0)] * 9 + [(100.0, 50.0), (100.0, 98.0)]
     [row] = compare({THROUGHPUT: pairs}, Criteria())

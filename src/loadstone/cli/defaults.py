@@ -133,15 +133,16 @@ def _read(path: Path, *, is_of_folder: bool, is_named: bool = False) -> Iterator
         tree = tomllib.loads(text)
     except (ValueError, RecursionError) as wrong:
         raise InvalidInput(f"{path}: not TOML: {wrong}") from None
+    lines = _lines(text)
     for table, keys in tree.items():
         if not isinstance(keys, dict):
-            place = _place_in(path, _line(text, "", table))
+            place = _place_in(path, lines.get(table))
             raise InvalidInput(
                 f"{place}: {table} is not in a table; choose from [target], [store], [limits], "
                 "[monitors] and one for each command, such as [capacity]"
             )
         for key, value in _flat(keys):
-            line = _line(text, table, key)
+            line = lines.get(f"{table}.{key}")
             one = Default(table, key, value, path, is_of_folder, line)
             _require_valid(one)
             yield one
@@ -151,18 +152,21 @@ def _place_in(file: Path, line: int | None) -> str:
     return str(file) if line is None else f"{file}:{line}"
 
 
-def _line(text: str, table: str, key: str) -> int | None:
-    """Return the line on which a key of a table is set; None if it is written in another way."""
-    inner, _, last = key.rpartition(".")
-    wanted = f"{table}.{inner}" if inner else table
-    assigned = re.compile(rf"""\s*["']?{re.escape(last)}["']?\s*=""")
-    current = ""
+def _lines(text: str) -> Mapping[str, int]:
+    """Return the line of each key: "table.key" to 1, 2, ..."""
+    found: dict[str, int] = {}
+    table = ""
     for number, line in enumerate(text.splitlines(), 1):
+        key, is_set, _ = line.partition("=")
         if header := _HEADER.match(line):
-            current = re.sub(r"""[\s"']""", "", header[1])
-        elif current == wanted and assigned.match(line):
-            return number
-    return None
+            table = f"{_bare(header[1])}."
+        elif is_set:
+            found.setdefault(table + _bare(key), number)
+    return found
+
+
+def _bare(key: str) -> str:
+    return re.sub(r"""[\s"']""", "", key)
 
 
 def _flat(keys: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from math import exp, isfinite, log, sqrt
+from math import exp, isclose, isfinite, log, sqrt
 from statistics import fmean
 
 from loadstone.compare import trimmed
@@ -60,7 +60,9 @@ class MetricComparison:
     @property
     def is_widened(self) -> bool:
         """Whether only the pairs that the ratio leaves out carry an end of the interval."""
-        return self.of_all in (self.low, self.high)
+        is_end = self.of_all in (self.low, self.high)
+        # Of pairs that are all alike, the interval is the ratio.
+        return is_end and not isclose(self.low, self.high)
 
     def pairs_to_find(self, share: float, alpha: float) -> int | None:
         """Return the pairs of trials that find a difference of `share` (0.02 is 2 %), if known."""
