@@ -47,7 +47,7 @@ class MetricComparison:
     """B as a multiple of A in one metric, with its interval over all pairs so far."""
 
     metric: Metric
-    a: float  # geometric means, with the ratio below
+    a: float  # typical values of both sides; b / a is the ratio
     b: float
     ratio: float
     low: float

@@ -4,11 +4,11 @@ Other work of the machine keeps one core busier than another, for seconds or min
 on that core and one of B beside it would differ by it. Only one of the two has work at a time, so
 they can share their cores.
 
-A cache serves each worker by several connections, which it spreads over its threads. Where the
-kernel runs these threads remains as it is at first, for as long as Keystone runs: beside the worker
-that asks, where an answer takes little, or on the core of another one, which it interrupts. On two
-cores, two equal Keystones with memcached completed up to 1.3 times as many requests as each other.
-So the caches of both sides share their cores, too.
+A cache spreads the connections of a worker over its threads. The kernel keeps such a thread where
+it once ran, for as long as Keystone runs: on the core of the worker that asks, or on that of
+another worker, which it interrupts for each answer. On two cores, one of two equal Keystones with
+memcached completed up to 1.3 times as many requests as the other. So the caches of both sides share
+their cores, too.
 """
 
 import os
