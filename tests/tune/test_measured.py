@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import replace
-from math import isnan, log, nan
+from math import exp, isnan, log, nan
 from pathlib import Path
 from statistics import fmean, stdev
 
@@ -115,6 +115,15 @@ def test_few_pairs_scatter_as_much_as_they_do() -> None:
     first = pooled([seen(ratios[:2])]).interval(0.05)
     assert first.low < 1.0 < first.high
     assert isnan(pooled([seen(ratios[:1])]).deviation)
+
+
+def test_pauses_stay_in_the_evidence_of_several_rounds() -> None:
+    """The trimmed mean of a round leaves them out; the interval reaches to the mean with them."""
+    rounds = [GainEvidence(0.1, 0.01, 8, of_all=0.02), GainEvidence(0.1, 0.01, 4)]
+    whole = pooled(rounds)
+    assert whole.of_all == pytest.approx((8 * 0.02 + 4 * 0.1) / 12)
+    assert whole.interval(0.05).low <= exp((8 * 0.02 + 4 * 0.1) / 12)
+    assert pooled(rounds[1:]).of_all is None
 
 
 def test_a_gain_of_a_single_pair_has_no_interval(tmp_path: Path) -> None:

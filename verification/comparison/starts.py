@@ -48,7 +48,7 @@ def started(*, together: bool) -> Iterator[tuple[Deployment, Deployment]]:
             start(name)
         labs = [deployment.find(name) for name in NAMES]
         if together:
-            TwoLabs((labs[0].folder, labs[1].folder)).restart()
+            TwoLabs((labs[0].folder, labs[1].folder)).restart(random.Random())
         yield deployment.find(NAMES[0]), deployment.find(NAMES[1])
 
 

@@ -466,7 +466,7 @@ class _Session:
             return False
         self.starts += 1
         began_s = self.backend.clock.monotonic_s()
-        self.labs.restart()
+        self.labs.restart(turns.order)
         if turns.shared is not None:
             turns.shared.find_workers()
         self.restarted_s += self.backend.clock.monotonic_s() - began_s

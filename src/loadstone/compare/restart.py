@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 from signal import Signals
 
 from loadstone.errors import EnvironmentUnusable, MeasurementInvalid
@@ -27,15 +28,16 @@ class TwoLabs:
 
     folders: tuple[Path, Path]
 
-    def restart(self) -> None:
-        """End Keystone in both labs, then start it in both at the same time.
+    def restart(self, random: Random) -> None:
+        """End Keystone in both labs, then start it in both at the same time, in random order.
 
         Raises MeasurementInvalid if it does not start again.
         """
         with ExitStack() as guards:
             for folder in self.folders:
                 guards.enter_context(_started_if_killed(folder))
-            served = [(folder, record) for folder in self.folders for record in _records(folder)]
+            order = random.sample(self.folders, len(self.folders))
+            served = [(folder, record) for folder in order for record in _records(folder)]
             for _, record in served:
                 if record.process is not None:
                     processes.stop(record.process, stop_signal=Signals(record.ask))

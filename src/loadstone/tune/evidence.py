@@ -68,7 +68,11 @@ def pooled(found: Iterable[GainEvidence]) -> GainEvidence:
     between = sum(one.pairs * (one.mean - mean) ** 2 for one in known)
     # A single pair does not scatter around its own mean.
     within = sum((one.pairs - 1) * one.deviation**2 for one in known if one.pairs > 1)
-    return GainEvidence(mean, sqrt((between + within) / (count - 1)) if count > 1 else nan, count)
+    deviation = sqrt((between + within) / (count - 1)) if count > 1 else nan
+    if all(one.of_all is None for one in known):
+        return GainEvidence(mean, deviation, count)
+    all_pairs = sum(one.pairs * (one.mean if one.of_all is None else one.of_all) for one in known)
+    return GainEvidence(mean, deviation, count, all_pairs / count)
 
 
 def _exp(logarithm: float) -> float:
