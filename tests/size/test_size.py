@@ -258,7 +258,7 @@ def test_boots_take_what_their_logins_and_validations_take(command, tmp_path):
         ("validate: fast", "'fast' is not a rate"),
         ("issue: 1/s\nvalid: 40/s", ":2: no scenario 'valid'"),
         ("- 40/s", "must be SCENARIO: RATE"),
-        ("issue: 1/s", "given twice"),
+        ("validate: 1/s\nissue: 1/s", ":2: issue is given twice"),
     ],
 )
 def test_a_wrong_mix_is_refused_with_its_place(command, tmp_path, text, why):

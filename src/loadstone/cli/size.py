@@ -111,18 +111,13 @@ def size(
 
 
 def _rates(logins: float | None, validations: float | None, mix: Path | None) -> dict[str, float]:
-    from loadstone.errors import InvalidInput
-
-    from_options = {"issue": logins, "validate": validations}
-    rates = {key: rate for key, rate in from_options.items() if rate is not None}
-    for key, rate in _of_file(mix).items() if mix else ():
-        if key in rates:
-            raise InvalidInput(f"{mix}: {key} is given twice: in the file and as an option")
-        rates[key] = rate
-    return rates
+    options = {"issue": logins, "validate": validations}
+    rates = {key: rate for key, rate in options.items() if rate is not None}
+    return _with_file(rates, mix) if mix else rates
 
 
-def _of_file(path: Path) -> dict[str, float]:
+def _with_file(given: dict[str, float], path: Path) -> dict[str, float]:
+    """Return the rates of the options and of the file."""
     from loadstone.errors import InvalidInput
     from loadstone.system import yaml_file
 
@@ -131,7 +126,7 @@ def _of_file(path: Path) -> dict[str, float]:
         raise InvalidInput(
             f"{file.place()}: must be SCENARIO: RATE on each line, as validate: 2000/s"
         )
-    rates = {}
+    rates = dict(given)
     for key, value in file.content.items():
         rate = per_second(str(value))
         if key not in SCENARIOS:
@@ -142,6 +137,10 @@ def _of_file(path: Path) -> dict[str, float]:
         if rate is None:
             raise InvalidInput(
                 f"{file.place(key)}: {key}: {value!r} is not a rate; write it like 40/s"
+            )
+        if key in given:
+            raise InvalidInput(
+                f"{file.place(key)}: {key} is given twice: in the file and as an option"
             )
         rates[str(key)] = rate
     return rates
