@@ -27,10 +27,30 @@ def answering_once(answer: bytes) -> Behaviour:
     return behave
 
 
+def answering_one_at_a_time() -> Behaviour:
+    """Answer, and serve the next connection when the client has closed, as gunicorn's worker."""
+    worker = threading.Lock()
+
+    def behave(connection: Connection) -> None:
+        with worker:
+            connection.request()
+            connection.send(CLOSE)
+            connection.request()
+
+    return behave
+
+
 def test_one_connection_carries_many_requests(serve: Serve) -> None:
     server = serve(answering(OK))
     measured = run(server.plan(ClosedLoad(1, iterations=50)))
     assert len(server.accepted) == measured.health.connections == 1
+
+
+def test_a_connection_is_closed_at_once_if_the_server_announces_it(serve: Serve) -> None:
+    """RFC 9112, section 9.6: also if no other iteration follows that would need a new one."""
+    server = serve(answering_one_at_a_time())
+    measured = run(server.plan(ClosedLoad(3, iterations=3), POST))
+    assert Counter(measured.samples.outcome) == {Outcome.OK: 3}
 
 
 def test_a_server_that_announces_the_close_is_met_with_a_new_connection(serve: Serve) -> None:

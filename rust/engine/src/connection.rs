@@ -101,7 +101,9 @@ pub(crate) struct Connection {
     buffer: Vec<u8>,
     /// Completion of the last response; none for a new connection.
     pub last_used_ns: Option<i64>,
-    is_kept: bool,
+    /// Whether another request may follow. Else it must be closed at once: a server may wait for
+    /// that before it serves the next connection (RFC 9112, section 9.6).
+    pub is_kept: bool,
 }
 
 impl Connection {

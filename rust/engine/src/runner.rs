@@ -211,7 +211,7 @@ impl<'a> IterationRunner<'a> {
         if was_closed_before_read(&response, last_used_ns) {
             return Attempt::ClosedBeforeRead(response);
         }
-        if response.failure.is_none() && worker.context.reuse != Reuse::Request {
+        if connection.is_kept && worker.context.reuse != Reuse::Request {
             self.connection = Some(connection);
         }
         Attempt::Done(response)
