@@ -23,6 +23,7 @@ from loadstone.lab.deployment import Deployment
 from loadstone.lab.parts.rabbitmq import PortMapper, RabbitMq
 from loadstone.lab.parts.server import Site
 from loadstone.lab.state import DeploymentPhase, DeploymentState
+from loadstone.observers.profile import workers
 
 pytestmark = pytest.mark.live
 
@@ -34,22 +35,32 @@ def assert_facts(started: Deployment, expected: dict[str, str]) -> None:
     assert {name: facts[name][: len(begin)] for name, begin in expected.items()} == expected
 
 
+def assert_workers_are_found(started: Deployment) -> None:
+    """They are what a comparison in turns binds to cores, and what a profile samples."""
+    settings = dict(started.state.settings)
+    found = list(workers(started.identity_members))
+    assert len(found) == int(settings["workers"]) * int(settings["nodes"])
+
+
 def test_two_nodes_behind_haproxy_serve_with_mariadb_and_memcached(
     balanced_keystone: Deployment,
 ) -> None:
     assert_serves(balanced_keystone)
+    assert_workers_are_found(balanced_keystone)
     expected = {"nodes": "2", "database": "MariaDB", "cache server": "memcached"}
     assert_facts(balanced_keystone, expected | {"storage": "tmpfs", "cache": "memcached-pool"})
 
 
 def test_nginx_serves_with_postgresql_and_jws(nginx_keystone: Deployment) -> None:
     assert_serves(nginx_keystone)
+    assert_workers_are_found(nginx_keystone)
     expected = {"web server": "nginx", "application server": "uwsgi", "token": "jws"}
     assert_facts(nginx_keystone, expected | {"database": "PostgreSQL", "storage": "tmpfs"})
 
 
 def test_apache_serves_with_a_cache_in_memory(apache_keystone: Deployment) -> None:
     assert_serves(apache_keystone)
+    assert_workers_are_found(apache_keystone)
     assert_facts(apache_keystone, {"web server": "apache", "cache": "memory"})
 
 
@@ -87,6 +98,7 @@ def test_it_serves_and_says_what_it_is(
     started = start(*words)
     assert_serves(started)
     assert_facts(started, facts)
+    assert_workers_are_found(started)
     for process in processes.marked(started.folder):
         variables = Path(f"/proc/{process.pid}/environ").read_bytes().split(b"\0")
         assert (b"PYTHONMALLOC=malloc" in variables) == ("allocator=malloc" in words)

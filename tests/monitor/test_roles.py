@@ -2,7 +2,7 @@
 
 import pytest
 
-from loadstone.monitor.roles import Role, role_of_command
+from loadstone.monitor.roles import Role, role_of, role_of_command
 
 
 @pytest.mark.parametrize(
@@ -29,3 +29,10 @@ from loadstone.monitor.roles import Role, role_of_command
 )
 def test_the_role_of_a_command(command, role):
     assert role_of_command(command) is role
+
+
+@pytest.mark.parametrize("command", ["(wsgi:app)", "apache", "apache          "])
+def test_a_daemon_of_mod_wsgi_is_keystone_also_if_spaces_follow_its_title(command):
+    """The title overwrites the program's path, and what is left of it."""
+    assert role_of("apache", command) is Role.KEYSTONE
+    assert role_of("apache", "/usr/sbin/apache2") is Role.WEB

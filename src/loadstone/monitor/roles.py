@@ -46,7 +46,8 @@ WSGI_DAEMON = "(wsgi:"
 def role_of(part: str, command: str = "") -> Role:
     """Return the role of a part's process; `command` is the first word of its command line."""
     kind = part.partition("-")[0]
-    if kind == "apache" and (command.startswith(WSGI_DAEMON) or command == part):
+    # A title that is shorter than what it replaces is filled up with spaces.
+    if kind == "apache" and (command.startswith(WSGI_DAEMON) or command.rstrip() == part):
         return Role.KEYSTONE
     return _OF_PART.get(kind, Role.OTHER)
 

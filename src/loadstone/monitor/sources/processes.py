@@ -93,7 +93,7 @@ class Processes:
             command = ""
             if member.part.startswith("apache"):
                 with suppress(psutil.Error, IndexError):
-                    command = psutil.Process(member.pid).cmdline()[0].strip()
+                    command = psutil.Process(member.pid).cmdline()[0]
             self._roles[key] = role_of(member.part, command)
         return self._roles[key]
 
