@@ -75,6 +75,14 @@ def test_a_pause_in_which_a_queue_forms_is_no_collapse() -> None:
     assert not any("collapses" in word for word in capacity.words)
 
 
+def test_a_service_that_has_changed_with_time_does_not_collapse() -> None:
+    index = 1_500_023  # another program takes a third of the machine for a while, again and again
+    capacity, _ = found(draw("neighbour", index, 20.0, 180.0), index, budget_s=240.0)
+    assert any("the capacity changed" in word for word in capacity.words)
+    assert not any("collapses" in word for word in capacity.words)
+    assert capacity.rate_rps is None
+
+
 def test_a_service_that_is_slower_the_more_is_inside_has_no_number() -> None:
     capacity, _ = found(paced(Contention(0.005), 100.0))
     assert capacity.rate_rps is None

@@ -256,7 +256,7 @@ def test_boots_take_what_their_logins_and_validations_take(command, tmp_path):
     ("text", "why"),
     [
         ("validate: fast", "'fast' is not a rate"),
-        ("issue: 1/s\nvalid: 40/s", ":2: no scenario 'valid'"),
+        ("validate: 1/s\nvalid: 40/s", ":2: no scenario 'valid'"),
         ("- 40/s", "must be SCENARIO: RATE"),
         ("validate: 1/s\nissue: 1/s", ":2: issue is given twice"),
     ],

@@ -251,7 +251,9 @@ def checked(
     if found.causes or found.kind in (CapacityKind.REFUSAL, CapacityKind.CEILING):
         return found
     whole, one = fit(blocks(trials)), fit(blocks(trials, since_s))
-    if one is not None and one.collapses(is_by_queue=is_by_queue):
+    # Where the capacity has changed with time, few seconds are left to tell that from a collapse.
+    may_collapse = is_by_queue or since_s == 0
+    if one is not None and may_collapse and one.collapses(is_by_queue=is_by_queue):
         return _collapse(one)
     if found.rate_rps is None:
         return found
