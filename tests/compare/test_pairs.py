@@ -44,4 +44,5 @@ def test_where_nothing_is_started_anew_a_small_difference_comes_with_a_warning()
     assert [one.metrics[0].answer for one in (small, large)] == [ComparisonAnswer.SLOWER] * 2
     [said] = small.statements
     assert said.startswith("Both services went on as they were. Two starts of one deployment")
+    assert "by up to 6 % in request time" in said
     assert large.statements == ()
