@@ -108,6 +108,14 @@ SEARCH = (
         f"{FAMILIES} --services 1 --budgets 60",
     ),
     Part(
+        "search-unseen",
+        "search",
+        "the same for ten families by someone who did not look at the search",
+        8 * MINUTE_S,
+        f"{FAMILIES} --groups unseen",
+        f"{FAMILIES} --groups unseen --services 1 --budgets 60",
+    ),
+    Part(
         "search-slow",
         "search",
         "the same for ordinary services of 3 to 20 requests a second",

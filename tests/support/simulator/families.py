@@ -31,6 +31,7 @@ from simulator.service import (
     WindowLimiter,
 )
 from simulator.unknown import UNKNOWN
+from simulator.unseen import UNSEEN
 
 FAMILIES = {
     "deterministic": Service(),  # evenly spaced arrivals, nothing disturbs
@@ -106,6 +107,8 @@ def draw(family: str, index: int, low_rps: float = 20.0, high_rps: float = 180.0
         return _of_regime(service, family, random)
     if family in UNKNOWN:
         return UNKNOWN[family](service, random)
+    if family in UNSEEN:  # with a short queue, one that stops for seconds would refuse below N
+        return UNSEEN[family](replace(service, queue_limit=math.inf), random)
     if family in CHANGING:
         return replace(service, change=_change(family, random))
     return _limited(service, family, random) if family in LIMITED else service
