@@ -20,8 +20,8 @@ from loadstone.compare.turns import Duet, NotFull, full_rates, not_full, stateme
 from loadstone.errors import MeasurementInvalid
 
 MOST_INVALID = 3  # trials in a row in which the load generator was the limit
-# Differences that two starts of one deployment may make (docs/compare.md): by where memory lies, and
-# in throughput by the cores on which the kernel runs workers and caches, unless they are bound.
+# Differences that two starts of one deployment may make (docs/compare.md): by where memory lies,
+# and in throughput by the cores on which the kernel runs workers and caches, unless they are bound.
 SMALL = 0.06
 SMALL_THROUGHPUT = 0.2
 MOST_FAILED = 0.01  # share of failed iterations; above, a trial says little about the speed
@@ -132,8 +132,8 @@ def _of_one_start(rows: Sequence[MetricComparison]) -> Iterator[str]:
         is_small = row.high > 1 / (1 + least) and row.low < 1 + least
         if is_small and row.answer in (ComparisonAnswer.FASTER, ComparisonAnswer.SLOWER):
             yield (
-                "Both services went on as they were. Two starts of one deployment can differ by "
-                f"up to {100 * least:.0f} % in {row.metric.name}, which the interval does not include."
+                "Both services went on as they were. Two starts of one deployment can differ by up "
+                f"to {100 * least:.0f} % in {row.metric.name}, which the interval does not include."
             )
 
 
