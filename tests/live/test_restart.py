@@ -1,5 +1,7 @@
 """Two labs whose Keystone is started anew during a comparison."""
 
+from random import Random
+
 import pytest
 import requests
 from lab_client import quietly
@@ -31,7 +33,7 @@ def test_both_are_started_anew_and_serve_as_before(name: str) -> None:
         before = [set(lab.pids()) for lab in labs]
         both = two_labs([target(lab) for lab in labs])
         assert both is not None
-        both.restart()
+        both.restart(Random(1))
         now = [deployment.find(lab.name) for lab in labs]
         assert [lab.url for lab in now] == [lab.url for lab in labs]
         for lab, old in zip(now, before, strict=True):
