@@ -94,7 +94,7 @@ class Respawn(Machine):
     workers: list[tuple[float, int, int]] = field(init=False)  # free at, number, requests left
 
     def begin(self) -> None:
-        """Give every process an age."""
+        """Draw how many requests each process has left."""
         ages = self.random.uniform(0, 1, self.places)
         if self.is_together:
             ages[:] = ages[0]
@@ -127,7 +127,7 @@ class Respawn(Machine):
 
 
 def _respawn(service: Service, random: Random) -> Service:
-    """N = workers / (work + start / requests of a process): single."""
+    """N = workers / (work + start / requests of a process): one value."""
     work_s = service.workers / service.capacity_rps
     cycle_s = _between(random, 10.0, 120.0)
     start_s = min(_between(random, 0.5, 6.0), 0.3 * cycle_s)
@@ -181,7 +181,7 @@ class Expiry(Machine):
 
 
 def _expiry(service: Service, random: Random) -> Service:
-    """N solves N T + gain * keys (1 - exp(-N T / keys)) = T * full speed: single."""
+    """N solves N T + gain * keys (1 - exp(-N T / keys)) = T * full speed: one value."""
     lasts_s, gain = _between(random, 8.0, 90.0), _between(random, 0.5, 8.0)
     share = float(random.uniform(0.05, 0.4))  # of the period, if all is filled
     keys = max(5, round(share * lasts_s * service.capacity_rps / gain))
@@ -227,7 +227,7 @@ class Quota(Machine):
 
 
 def _quota(service: Service, random: Random) -> Service:
-    """N = quota / period / work of a request: single."""
+    """N = quota / period / work of a request: one value."""
     period_s, share = _between(random, 0.1, 1.0), float(random.uniform(0.25, 0.9))
     return _made(
         service, random, Quota, service.workers / service.capacity_rps,
@@ -347,7 +347,7 @@ class Autoscaler(Machine):
 
 
 def _autoscaler(service: Service, random: Random) -> Service:
-    """N is that of the most instances, which full load leads to: single (see `present_rps`)."""
+    """N is that of the most instances, which full load leads to: one value."""
     least, more = int(random.integers(1, 3)), int(random.integers(1, 4))
     each = min(8, service.workers)
     service = replace(service, workers=each * (least + more))
@@ -389,7 +389,7 @@ class Commit(Machine):
 
 
 def _commit(service: Service, random: Random) -> Service:
-    """N is the rate of all sessions in a closed loop, which is simulated: single."""
+    """N is the rate of all sessions in a closed loop, which is simulated: one value."""
     work, flush = _between(random, 0.05, 0.6), _between(random, 0.15, 0.6)
     sessions = max(4, service.workers)
     unit_s = sessions / service.capacity_rps / (work + 1.5 * flush)
@@ -429,9 +429,9 @@ class Reaper(Machine):
         heapreplace(self.pool, ready_s)
         return departs_s
 
-    def n_rps(self, seed: int) -> float:
+    def n_rps(self) -> float:
         """Return N of a saturated pool: a mean over many leaks and periods, without the queue."""
-        random = np.random.default_rng([seed, 1])
+        random = np.random.default_rng([0, 1])
         least = (self.leaks + 1) // 2
         gaps = iter(random.integers(least, 2 * self.leaks - least + 1, LEAKS).tolist())
         at_s, tick_s, pool, served, to_leak = 0.0, self.every_s, self.places, 0, 0.0
@@ -445,7 +445,7 @@ class Reaper(Machine):
 
 
 def _reaper(service: Service, random: Random) -> Service:
-    """N is the mean over leaks and returns of a saturated pool, which is simulated: single."""
+    """N is the mean over leaks and returns of a saturated pool, which is simulated: one value."""
     service = replace(service, workers=max(4, service.workers))
     work_s = service.workers / service.capacity_rps
     every_s = max(_between(random, 5.0, 40.0), 8 * work_s)
@@ -489,7 +489,7 @@ class Compaction(Machine):
 
 
 def _compaction(service: Service, random: Random) -> Service:
-    """N = full speed / (1 + extra): single, though it serves faster until the work is due."""
+    """N = full speed / (1 + extra). It serves faster until the work is due."""
     extra = _between(random, 0.1, 0.7)
     needed = extra / (1 + extra)
     mark = service.capacity_rps * _between(random, 3.0, 40.0)
@@ -527,7 +527,7 @@ class Vacuum(Machine):
 
 
 def _vacuum(service: Service, random: Random) -> Service:
-    """N = workers / (mean work over a cycle + share of the cleaning): single."""
+    """N = workers / (mean work over a cycle + share of the cleaning): one value."""
     every = max(50, round(service.capacity_rps * _between(random, 12.0, 150.0)))
     return _made(
         service, random, Vacuum, service.workers / service.capacity_rps,
@@ -566,7 +566,7 @@ class Poller(Machine):
 
 
 def _poller(service: Service, random: Random) -> Service:
-    """N = batch / period, if there are that many in flight: single."""
+    """N = batch / period, if there are that many in flight: one value."""
     every_s = _between(random, 0.2, 2.0)
     batch = max(8, round(service.capacity_rps * every_s))
     every_s = batch / service.capacity_rps
@@ -594,7 +594,7 @@ UNSEEN: dict[str, Callable[[Service, Random], Service]] = {
 }
 
 
-def lasting_rps(family: str, service: Service, seed: int = 0) -> tuple[float, float]:
+def lasting_rps(family: str, service: Service) -> tuple[float, float]:
     """Return N, the rate that lasts for good, as a range (of one point but for `thermal`)."""
     machine: Any = service.pace
     match family:
@@ -602,17 +602,15 @@ def lasting_rps(family: str, service: Service, seed: int = 0) -> tuple[float, fl
             low_rps, high_rps = machine.n_rps()
             return low_rps, high_rps
         case "commit":
-            rate_rps = saturated_rps(service, seed)
-        case "reaper":
-            rate_rps = machine.n_rps(seed)
+            rate_rps = saturated_rps(service)
         case _:
             rate_rps = machine.n_rps()
     return rate_rps, rate_rps
 
 
-def saturated_rps(service: Service, seed: int) -> float:
+def saturated_rps(service: Service) -> float:
     """Simulate the service with some requests waiting all the time; return its mean rate."""
-    workers = Workers(service, np.random.default_rng(seed))
+    workers = Workers(service, np.random.default_rng(0))
     ends_s = [workers.serve(0.0) or 0.0 for _ in range(service.workers + WAITING)]
     heapify(ends_s)
     since_s = 0.0
