@@ -26,7 +26,7 @@ def test_list_names_what_is_built_in_and_what_has_begun(tmp_path):
     assert shown.exit_code == 0
     for name in read.builtin():
         assert f"{name}: {read.find(name).study(quick=False).title} (about " in shown.output
-    assert "(about 5 h 30 min; --quick: 19 min; needs " in shown.output
+    assert "(about 5 h 45 min; --quick: 19 min; needs " in shown.output
     assert f"{begun.study_id}  mine  1 of 12 measured" in shown.output
 
 

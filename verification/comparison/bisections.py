@@ -14,13 +14,12 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from loadstone.compare.answer import ComparisonAnswer, MetricComparison, Pair, compare
+from loadstone.compare.answer import ComparisonAnswer, Criteria, MetricComparison, Pair, compare
 from loadstone.compare.bisect import JudgedVersion, bisect, limit, slowest, step_of
 from loadstone.compare.metrics import REQUEST_TIME
 from loadstone.compare.pairs import GuardOutcome, verdict
 from loadstone.compare.turns import time
 from verification.comparison.turns import (
-    CRITERIA,
     NOISES,
     REQUEST_S,
     SCATTER,
@@ -32,6 +31,7 @@ from verification.comparison.turns import (
 )
 
 VERSIONS = 16
+CRITERIA = Criteria(most_pairs=48, fewest_pairs=8)
 LEAST, MOST = 0.03, 0.3  # slowdown
 
 

@@ -87,7 +87,7 @@ class Version:
     is_flag=True,
     help="Use the comparisons of an earlier, unfinished run of the same command.",
 )
-@load_options()
+@load_options(pairs=36)
 @MARKDOWN
 @STORE
 @JSON

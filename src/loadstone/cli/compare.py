@@ -119,7 +119,7 @@ def _add_load_options(
         ("--seconds", "seconds", Number(1.0, 600.0), BLOCK_S, "Duration of each trial; the "
          "default is for blocks, in turns it is half."),
         ("--pairs", "pairs", click.IntRange(4, 1000), pairs, "Maximum number of pairs of trials; "
-         "the default is for blocks, in turns it is twice as many."),
+         "the default is for blocks, in turns it is a third more."),
         ("--pairs-at-least", "fewest_pairs", click.IntRange(2, 1000), fewest_pairs,
          "Minimum number of pairs; the default is for blocks, in turns it is twice as many. More "
          "make the interval narrower if the answer is known early."),
@@ -320,7 +320,7 @@ def _takes_turns(options: LoadOptions) -> bool:
     return not is_in_blocks and options["fleet"] is None
 
 
-def _by_default(name: str, options: LoadOptions, factor: int) -> int:
+def _by_default(name: str, options: LoadOptions, factor: float) -> float:
     """Return the factor of a default of a comparison in turns; 1 for a value that was given.
 
     Trials in turns are shorter and more than blocks, because both sides are in each of them.
@@ -340,8 +340,8 @@ def criteria(options: LoadOptions) -> "Criteria":
     most, fewest = options["pairs"], options["fewest_pairs"]
     if fewest > most and _is_given("fewest_pairs") and _is_given("pairs"):
         raise click.UsageError(f"--pairs-at-least {fewest} is more than --pairs {most}")
-    most *= _by_default("pairs", options, 2)
-    fewest *= _by_default("fewest_pairs", options, 2)
+    most = round(most * _by_default("pairs", options, 4 / 3))
+    fewest = round(fewest * _by_default("fewest_pairs", options, 2))
     # Of two limits of which one is the default, the one that is given counts.
     if fewest > most and _is_given("fewest_pairs"):
         most = fewest

@@ -68,8 +68,9 @@ from loadstone.workload.searchable import USERS, Searchable
 
 PAIRED = "comparison"  # parameter: the label that both runs of a comparison share
 # Of the warm-up after a start. Python's first two collections of all objects take 0.1 s of each
-# worker; the second came after 115 validations on two workers, and the next ones come seldom.
-AFTER_START_S = 15.0
+# worker; the second came after 115 validations on two workers, and the next ones come seldom. Once
+# the time of an iteration is known, a warm-up ends after AFTER_START iterations of each side.
+AFTER_START_S, AFTER_START = 15.0, 400
 WARM_UP = "warm-up"  # purpose of the first trial after a start, which is not compared
 # Share of the highest rate from which on it, not the service, may be the throughput. (That the
 # engine held iterations back says less: in a closed loop some are, long before the service idles.)
@@ -225,6 +226,14 @@ class MeasuredComparison:
     restarted_s: float = 0.0  # that these starts took
     where: Where | None = None  # where the difference lies, if both were profiled
     left: tuple[str, ...] = ()  # the runs that left something in their clouds
+
+
+def warming_again_s(first_s: float, trial_s: float, iteration_s: float) -> float:
+    """Return the seconds of a warm-up after a further start.
+
+    `first_s` are those of the first one, `iteration_s` the time per iteration at full load.
+    """
+    return min(first_s, max(trial_s, 2 * AFTER_START * iteration_s))  # each side has half of it
 
 
 def _is_lab(side: Side) -> bool:
@@ -421,7 +430,8 @@ class _Session:
         of_throughput = list(_loads_in_turns(load, slowest_s, min(ALONE_S, trial_s)))
         loads = of_throughput if config.metric == THROUGHPUT else of_both
         _require_time(loads, config, turns.left_s)
-        self._measure_pairs(turns, loads, of_throughput, warm)
+        warm_again = replace(warm, duration_s=warming_again_s(lasts_s, trial_s, slowest_s))
+        self._measure_pairs(turns, loads, of_throughput, warm_again)
         if config.profiles:
             self._profile(turns.both, replace(load, workers=1, turn=1))
 
@@ -434,7 +444,8 @@ class _Session:
     ) -> None:
         """Measure pair after pair until all is answered or the load time is used up.
 
-        `of_throughput` are the loads of a round in which throughput alone has no answer yet.
+        `of_throughput` are the loads of a round in which throughput alone has no answer yet,
+        `warm` the warm-up after a further start.
         """
         duets: list[Duet] = []
         is_over = False

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import assert_never
 
-from loadstone.compare.measure import ALONE_S
+from loadstone.compare.measure import AFTER_START_S, ALONE_S, warming_again_s
+from loadstone.compare.starts import most_starts
 from loadstone.keystone.scenarios import named
 from loadstone.keystone.scenarios.model import GROUPS, TREE_PROJECTS, Need
 from loadstone.lab.hashing import DEFAULT_ROUNDS
@@ -29,6 +30,7 @@ from loadstone.workload.fault import load_s
 # requests in flight, remove everything. 11 to 13 s in the measured `isp-ras-2015` of
 # docs/studies.md.
 OVERHEAD_S = 12.0
+RESTART_S = 3.0  # of the Keystone of both cells of a pair
 # CPU of one request, of one that a cache answers, and of one password check at Keystone's default
 # hash cost, on two cores of 2025 (the machine of docs/lab.md); each further step of the hash cost
 # doubles the check.
@@ -59,7 +61,15 @@ def pair_s(study: Study, pair: CellPair) -> float:
     measurement = search_of(study)
     cells = (pair.base, pair.other)
     made_s = sum(OVERHEAD_S + _users_s(measurement.users, cell) for cell in cells)
-    return made_s + warm_up_s(measurement, pair) + study.pairs_in_turns * (TRIAL_S + ALONE_S)
+    trials_s = study.pairs_in_turns * (TRIAL_S + ALONE_S)
+    warming_s = warm_up_s(measurement, pair)
+    if _service(pair.base).is_provider:  # is not started anew
+        return made_s + warming_s + trials_s
+    first_s = max(warming_s, AFTER_START_S)
+    slowest_s = max(_each_s(cell.scenario, cell) for cell in cells)
+    further = most_starts(study.pairs_in_turns) - 1
+    again_s = warming_again_s(first_s, TRIAL_S, slowest_s)
+    return made_s + first_s + trials_s + (1 + further) * RESTART_S + further * again_s
 
 
 def turn_s(study: Study, cell: Cell) -> float:
