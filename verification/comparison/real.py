@@ -29,6 +29,18 @@ from command_line import PASSWORD
 from known_service import NAME, known_service
 
 SMALL = ("workers=1", "hash-rounds=4", "database=mariadb", "cache=memcached")
+THREADS = (*SMALL, "threads=4")
+# Keystone 30.0.0 runs the line in both validations of a request: its own token and the subject's.
+PATCH = """\
+--- a/keystone/token/provider.py
++++ b/keystone/token/provider.py
+@@ -145,2 +145,3 @@
+         try:
++            {line}
+             token = self._validate_token(token_id)
+"""
+WAIT = "__import__('time').sleep({seconds})"
+LOCK = "with self.__dict__.setdefault('_lock', __import__('threading').Lock()): "
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +50,7 @@ class Difference:
     right: str  # of throughput, or of the request time if throughput has no answer
     a: tuple[str, ...] = ()  # settings of labs; none: a service of known capacity
     b: tuple[str, ...] = ()
+    lines: tuple[str, str] = ("", "")  # added to each validation in both labs; empty: none
     scenario: str = "issue"
     capacities_rps: tuple[float, float] = (0.0, 0.0)
     workers: tuple[int, int] = (4, 4)  # of the services of known capacity
@@ -45,13 +58,29 @@ class Difference:
 
 
 DIFFERENCES = {
-    "equal": Difference("same", SMALL, SMALL, "validate"),
-    "1 and 2 workers": Difference("faster", SMALL, (*SMALL, "workers=2"), "validate"),
+    "equal": Difference("same", SMALL, SMALL, scenario="validate"),
+    "1 and 2 workers": Difference("faster", SMALL, (*SMALL, "workers=2"), scenario="validate"),
     "hash rounds 12 and 11": Difference(
         "faster", (*SMALL, "hash-rounds=12"), (*SMALL, "hash-rounds=11")
     ),
     "hash rounds 4 and 6": Difference("slower", SMALL, (*SMALL, "hash-rounds=6")),
-    "cache off and on": Difference("faster", (*SMALL, "cache=off"), SMALL, "validate"),
+    "cache off and on": Difference("faster", (*SMALL, "cache=off"), SMALL, scenario="validate"),
+    "24.0.0 and 25.0.0, application credentials": Difference(
+        "faster",
+        (*SMALL, "release=24.0.0"),
+        (*SMALL, "release=25.0.0"),
+        scenario="validate-app-credential",
+    ),
+    "2 ms more": Difference(
+        "slower", SMALL, SMALL, ("", WAIT.format(seconds=0.001)), scenario="validate"
+    ),
+    "a lock more": Difference(
+        "slower",
+        THREADS,
+        THREADS,
+        (WAIT.format(seconds=0.01), LOCK + WAIT.format(seconds=0.01)),
+        scenario="validate",
+    ),
     "capacity 200 and 200": Difference("same", capacities_rps=(200.0, 200.0)),
     "capacity 200 and 206": Difference("faster", capacities_rps=(200.0, 206.0)),
     "1 and 4 workers of 20 a second": Difference(
@@ -77,9 +106,13 @@ def sides(chosen: Difference, folder: Path) -> Iterator[tuple[str, ...]]:
             yield "--cloud=a", "--cloud=b"
             return
         names = [f"verify-{os.getpid()}-{side}" for side in "ab"]
-        for name, words in zip(names, (chosen.a, chosen.b), strict=True):
+        for name, words, line in zip(names, (chosen.a, chosen.b), chosen.lines, strict=True):
+            pairs = list(map(settings.split, words))
+            if line:
+                patch = folder / f"{name}.patch"
+                patch.write_text(PATCH.format(line=line))
+                pairs.append(("release", f"30.0.0+{patch}"))
             stack.callback(deployment.down, name, purge=True)
-            pairs = map(settings.split, words)
             deployment.up(name, settings.read(pairs), lambda _: None, owned=True)
         yield tuple(f"--lab={name}" for name in names)
 

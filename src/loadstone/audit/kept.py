@@ -6,15 +6,15 @@
 from contextlib import suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
 
-from loadstone.audit.evaluate import evaluate
-from loadstone.audit.extract import extract
-from loadstone.audit.facts import HostFacts
-from loadstone.audit.rule import format_value, select
-from loadstone.audit.transport import Host, collect, local
 from loadstone.cloud.cloud import Endpoint
 from loadstone.diagnosis.finding import AuditFinding
 from loadstone.target.choice import NamedTarget, OwnLab, TargetChoice, place_of
+
+if TYPE_CHECKING:
+    from loadstone.audit.facts import HostFacts
+    from loadstone.audit.transport import Host
 
 TIMEOUT_S = 10.0
 QUICK = {"AUDIT_QUICK": "1"}  # skips slow sections that hold no setting
@@ -59,6 +59,10 @@ def audited(choice: TargetChoice, endpoint: Endpoint) -> Kept:
     host = _host(choice, endpoint)
     if host is None:
         return Kept()
+    # The rules are imported for a service that has settings here.
+    from loadstone.audit.extract import extract
+    from loadstone.audit.transport import collect
+
     [found] = collect([host], TIMEOUT_S)
     if found.document is None:
         return Kept()
@@ -67,8 +71,11 @@ def audited(choice: TargetChoice, endpoint: Endpoint) -> Kept:
     return Kept(of_host(known), findings(known))
 
 
-def findings(host: HostFacts) -> tuple[AuditFinding, ...]:
+def findings(host: "HostFacts") -> tuple[AuditFinding, ...]:
     """Return what the rules of the core find on a host, the most severe first."""
+    from loadstone.audit.evaluate import evaluate
+    from loadstone.audit.rule import select
+
     return tuple(
         AuditFinding(
             one.rule.id,
@@ -81,8 +88,10 @@ def findings(host: HostFacts) -> tuple[AuditFinding, ...]:
     )
 
 
-def of_host(host: HostFacts) -> tuple[tuple[str, str], ...]:
+def of_host(host: "HostFacts") -> tuple[tuple[str, str], ...]:
     """Return the kept facts of a host as (name, text)."""
+    from loadstone.audit.rule import format_value
+
     values = host.facts.values
     return tuple((name, format_value(values[name])) for name in sorted(values) if is_kept(name))
 
@@ -92,12 +101,13 @@ def is_kept(name: str) -> bool:
     return name not in _LEFT_OUT and any(fnmatchcase(name, pattern) for pattern in KEPT)
 
 
-def _host(choice: TargetChoice, endpoint: Endpoint) -> Host | None:
+def _host(choice: TargetChoice, endpoint: Endpoint) -> "Host | None":
     if place_of(choice) is not None:  # on another machine
         return None
     match choice:
         case NamedTarget(lab=str(name)) | OwnLab(name=name):
             from loadstone.audit.lab import has_rules, host
+            from loadstone.audit.transport import Host
             from loadstone.lab.deployment import find
 
             deployment = find(name)
@@ -106,6 +116,8 @@ def _host(choice: TargetChoice, endpoint: Endpoint) -> Host | None:
             of_lab = host(deployment)
             return Host(of_lab.name, of_lab.command, {**of_lab.settings, **QUICK})
         case NamedTarget() if _is_keystone_here(endpoint):
+            from loadstone.audit.transport import local
+
             return local(QUICK)
         case _:
             return None

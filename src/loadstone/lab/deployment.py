@@ -374,14 +374,10 @@ def elsewhere() -> Path:
     return paths.labs() / "elsewhere"
 
 
-def _deployments() -> Path:
-    return paths.labs() / "deployments"
-
-
 def _names() -> tuple[str, ...]:
-    if not _deployments().is_dir():
+    if not paths.deployments().is_dir():
         return ()
-    return tuple(sorted(path.name for path in _deployments().iterdir() if _has_state(path)))
+    return tuple(sorted(path.name for path in paths.deployments().iterdir() if _has_state(path)))
 
 
 def _has_state(folder: Path) -> bool:
@@ -397,7 +393,7 @@ def folder_of(name: str) -> Path:
         raise InvalidInput(
             f"lab name {name!r}: 1 to 32 of a-z 0-9 _ -, with a letter or digit first"
         )
-    return _deployments() / name
+    return paths.deployments() / name
 
 
 def is_here(name: str) -> bool:

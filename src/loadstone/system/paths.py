@@ -19,6 +19,11 @@ def labs() -> Path:
     return home() / "lab"
 
 
+def deployments() -> Path:
+    """Return the folder of the lab's deployments on this machine."""
+    return labs() / "deployments"
+
+
 def targets() -> Path:
     """Return the folder that says which targets other than labs are being measured."""
     return home() / "targets"

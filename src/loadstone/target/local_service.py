@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from loadstone.cloud.cloud import Endpoint
 from loadstone.cloud.permission import is_loopback
 from loadstone.monitor.service import Members, ServiceProcess
+from loadstone.system import paths
 
 if TYPE_CHECKING:
     from loadstone.lab.deployment import Deployment
@@ -16,6 +17,9 @@ PROGRAM, COMMAND = "loadstone", "serve"
 
 def lab_at(endpoint: Endpoint) -> "Deployment | None":
     """Return the running lab of this endpoint; None if it is none."""
+    # Most machines have no labs, and importing their code takes a tenth of a second.
+    if not paths.deployments().is_dir() or not any(paths.deployments().iterdir()):
+        return None
     from loadstone.lab import deployment
 
     at_place = (one for one in deployment.every() if one.place == endpoint.place)
