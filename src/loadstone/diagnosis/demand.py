@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from loadstone.diagnosis.service import KEYSTONE, MeasuredService
-from loadstone.monitor.metrics import Metrics
+from loadstone.monitor.metrics import Metrics, mean_over_time
 from loadstone.monitor.roles import Role
 
 NEGLIGIBLE = 1e-9
@@ -248,10 +248,10 @@ class _View:
 
         The first and the last reading are from before and after the load.
         """
-        _, values = self.metrics.of(source, metric)
+        times, values = self.metrics.of(source, metric)
         if len(values) > EDGES + 1:
-            values = values[1:-1]
-        return float(values.mean()) if len(values) else None
+            times, values = times[1:-1], values[1:-1]
+        return mean_over_time(times, values) if len(values) else None
 
     def means(self, sources: tuple[str, ...], metric: str) -> float | None:
         """Return the sum of the means of a gauge; None if none of the sources has it."""

@@ -21,7 +21,7 @@ from loadstone.diagnosis.demand import (
 )
 from loadstone.diagnosis.finding import Confidence, Evidence, Finding, three_digits
 from loadstone.diagnosis.service import MeasuredService
-from loadstone.monitor.metrics import Metrics
+from loadstone.monitor.metrics import Metrics, mean_over_time
 from loadstone.monitor.roles import Role
 
 LEAST_S = 30.0  # shortest load that is checked for growth
@@ -32,6 +32,7 @@ LEAST_COUNT = 2.0  # per request
 SLOWER = 0.2  # of the mean response time, gained over the load
 MEMORY_GREW = 1.1
 LEAST_MEMORY_BYTES = 20 * 2**20
+LEAST_READINGS = 6
 LEAST_ROWS = 100.0
 EVICTIONS_RPS = 1.0
 
@@ -206,15 +207,15 @@ def _per_rows(course: LoadCourse, rows: float | None) -> str:
 
 def _memory(metrics: Metrics, service: MeasuredService) -> Iterator[Finding]:
     times, values = metrics.of(Role.KEYSTONE, "memory_bytes")
-    third = len(values) // 3
     # A heap with a limit grows up to it by design.
-    if third < 2 or metrics.last("jvm", "heap_limit_bytes") is not None:
+    if len(values) < LEAST_READINGS or metrics.last("jvm", "heap_limit_bytes") is not None:
         return
-    before, after = float(values[:third].mean()), float(values[-third:].mean())
+    third_s = (times[-1] - times[0]) / 3
+    thirds = (times <= times[0] + third_s, times >= times[-1] - third_s)
+    before, after = (mean_over_time(times[one], values[one]) for one in thirds)
     if after < MEMORY_GREW * before or after - before < LEAST_MEMORY_BYTES:
         return
-    apart_s = float(times[-third:].mean() - times[:third].mean())
-    mib_per_min = (after - before) / 2**20 / apart_s * 60
+    mib_per_min = (after - before) / 2**20 / (2 * third_s) * 60
     yield _finding(
         "memory-growth",
         f"{service.title}'s workers grow: {before / 2**20:.0f} MiB in the first third of the load, "

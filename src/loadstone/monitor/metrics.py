@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 MOST_ROWS = 1_000_000  # 20 MB: half an hour of a lab
+NEWEST, OLDER = 0.25, 0.5  # shares of the most rows that thinning leaves, at most
 COUNTER = "_total"
 MAY_FALL = "cpu_iowait_seconds_total"
 
@@ -73,9 +74,9 @@ class Metrics:
         return float(np.where(steps >= 0, steps, values[1:]).sum())
 
     def mean(self, source: str, metric: str) -> float | None:
-        """Return the mean of a gauge, or None if it was not read."""
-        _, values = self.of(source, metric)
-        return float(values.mean()) if len(values) else None
+        """Return the mean of a gauge over time, or None if it was not read."""
+        times, values = self.of(source, metric)
+        return mean_over_time(times, values) if len(values) else None
 
     def last(self, source: str, metric: str) -> float | None:
         """Return the last value, or None if it was not read."""
@@ -99,6 +100,16 @@ class Metrics:
     def duration_s(self) -> float:
         """Time from the first to the last reading."""
         return float(self.time_s[-1] - self.time_s[0]) if len(self) else 0.0
+
+
+def mean_over_time(times_s: NDArray[np.float64], values: NDArray[np.float64]) -> float:
+    """Return the mean of readings, each weighted by the time that it stands for.
+
+    Old readings are thinned, so that equal weights would favour the end of a long load.
+    """
+    if len(times_s) < 2 or times_s[-1] <= times_s[0]:
+        return float(values.mean())
+    return float(np.average(values, weights=np.gradient(times_s)))
 
 
 EMPTY = Metrics(np.empty(0), np.empty(0, np.uint32), np.empty(0), ())
@@ -136,17 +147,20 @@ class Recorder:
         )
 
     def _thin(self) -> None:
-        """Drop every second reading of each series in the older half; counters lose nothing.
+        """Keep the newest readings; of the older ones, one of each series in each span of time.
 
-        Sources of other machines are read at instants of their own, so that every second instant
-        may be all that one of them has.
+        The spans are equally long, so that the whole time before is kept with one density. Counters
+        lose nothing.
         """
         times, series = np.array(self._time_s), np.array(self._series, np.uint32)
-        order = np.argsort(series, kind="stable")
-        in_order = series[order]
-        position = np.empty(len(series), np.int64)  # of a reading within its series
-        position[order] = np.arange(len(series)) - np.searchsorted(in_order, in_order)
-        kept = (position % 2 == 0) | (times > np.median(times))
+        begin_s, until_s = float(times.min()), float(np.quantile(times, 1 - NEWEST))
+        old = np.flatnonzero(times <= until_s)
+        spans = max(int(OLDER * self._most_rows / len(self._index)), 1)
+        span_s = max((until_s - begin_s) / spans, 1e-9)
+        key = series[old] * np.int64(spans + 1) + ((times[old] - begin_s) / span_s).astype(np.int64)
+        order = np.lexsort((times[old], key))
+        is_first = np.diff(key[order], prepend=-1) != 0
+        kept = np.sort(np.concatenate([old[order[is_first]], np.flatnonzero(times > until_s)]))
         self._series = array("I", series[kept].tobytes())
         self._value = array("d", np.array(self._value)[kept].tobytes())
         self._time_s = array("d", times[kept].tobytes())
