@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from realistic import keystone
 
+from loadstone.audit.facts import Facts, Value
+from loadstone.audit.readers import capacity
 from loadstone.cli import main
 from loadstone.diagnosis.bottleneck import Bottleneck
 from loadstone.diagnosis.demand import BottleneckKind, Observation, ResourceUse
@@ -119,11 +121,32 @@ def test_exact_costs_give_the_cores_workers_nodes_and_connections_of_the_utilisa
     assert found.database.held == 2 * 51  # 50.7 workers, a connection for the thread and one more
     assert found.database.limit == 170
     assert found.cache is not None
-    assert found.cache.held == 51
+    assert found.cache.held == 51 * 8  # a connection for each of Keystone's cache regions
+    assert found.cache.limit == 680
     assert found.statements_rps == pytest.approx(2040 * 12)
     # Of the two cores, with the load generator on them.
     busy = 40 * 0.2442 + 2000 * 0.0071
     assert found.full_at.value == pytest.approx(2 / busy)
+
+
+@pytest.mark.parametrize("backend", ["dogpile.cache.pymemcache", "oslo_cache.memcache_pool"])
+def test_connections_to_memcached_are_as_many_as_the_audit_counts(backend: str) -> None:
+    measured_run = run(1, 0.0, WITHOUT_NOISE)
+    settings = (
+        ("conf.cache.backend", backend),
+        ("conf.cache.memcache_pool_maxsize", "10"),
+        ("conf.uses_memcached", "true"),
+    )
+    environment = replace(measured_run.environment, facts=settings)
+    found = sized([replace(measured_run, environment=environment)], logins=40, validations=2000)
+    workers: dict[str, Value] = {"web.processes": 51, "web.threads": 1}
+    cache: dict[str, Value] = {
+        "conf.cache.backend": backend,
+        "conf.cache.memcache_pool_maxsize": 10,
+    }
+    audited = capacity.read(Facts(workers | cache)).values
+    assert found.cache is not None
+    assert found.cache.held == audited["capacity.cache_connections"]
 
 
 def test_intervals_hold_the_true_cores_in_95_percent() -> None:

@@ -29,3 +29,6 @@ KEYSTONE = MeasuredService("Keystone", "keystone", "[database] max_pool_size of 
 KEYCLOAK = MeasuredService("Keycloak", pool_limit="db-pool-max-size of Keycloak")
 PROVIDER = MeasuredService("the provider")  # known by its protocol only
 WEB_SERVICE = MeasuredService("the service")  # known by a URL only
+
+# Regions of Keystone's cache, each with connections of its own (keystone/server/backends.py).
+CACHE_REGIONS = 8

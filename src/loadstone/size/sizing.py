@@ -11,17 +11,15 @@ from dataclasses import dataclass
 from math import ceil, hypot
 
 from loadstone.diagnosis.demand import role_name
-from loadstone.diagnosis.service import KEYSTONE
+from loadstone.diagnosis.service import CACHE_REGIONS, KEYSTONE
 from loadstone.monitor.roles import Role
 from loadstone.report import figures
 from loadstone.result.model import OF_LAB_HOST
 from loadstone.size.boots import Boots
 from loadstone.size.demand import ROLES, Demand, DemandEstimate, settings_that_differ
 
-# Defaults of oslo.db and oslo.cache, if not in the facts of a run.
-POOL, OVERFLOW, CACHE_POOL = 5, 50, 10
+POOL, OVERFLOW = 5, 50  # defaults of oslo.db, if not in the facts of a run
 NEGLIGIBLE = 0.005  # requests of a boot: less is shown as 0.00
-POOLED = "oslo_cache.memcache_pool"
 
 FLEET = "fleet"  # fact: the hosts that sent the load
 
@@ -172,9 +170,9 @@ def _database(
 def _cache(facts: Mapping[str, str], workers: int, utilisation: float) -> ConnectionsNeeded | None:
     if facts.get("conf.uses_memcached") != "true" and "memcached" not in facts.get("cache", ""):
         return None
-    is_pooled = facts.get("conf.cache.backend") == POOLED
-    each = _whole(facts, "conf.cache.memcache_pool_maxsize", CACHE_POOL) if is_pooled else 1
-    return ConnectionsNeeded(workers * each, ceil(workers * each / utilisation), None)
+    # As in the audit: a thread opens one connection per region, also with a pool of connections.
+    held = workers * CACHE_REGIONS
+    return ConnectionsNeeded(held, ceil(held / utilisation), None)
 
 
 def _whole(facts: Mapping[str, str], name: str, otherwise: int) -> int:

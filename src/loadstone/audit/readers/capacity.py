@@ -3,8 +3,8 @@
 import math
 
 from loadstone.audit.facts import Facts, MissingFact, Value
+from loadstone.diagnosis.service import CACHE_REGIONS
 
-REGIONS = 8  # of the cache (keystone/server/backends.py)
 REVOCATION_BUFFER_S = 1800  # Keystone keeps an event this much longer than a token lives
 
 
@@ -71,7 +71,7 @@ def _cache_connections(facts: Facts) -> int:
     each = _n(facts, "web.threads")
     if facts.get("conf.cache.backend") == "oslo_cache.memcache_pool":
         each = min(each, _n(facts, "conf.cache.memcache_pool_maxsize"))
-    return int(_n(facts, "web.processes") * REGIONS * each)
+    return int(_n(facts, "web.processes") * CACHE_REGIONS * each)
 
 
 def _keys(facts: Facts) -> int:
