@@ -60,7 +60,7 @@ def test_a_healthy_node_has_no_finding():
 @pytest.mark.parametrize(
     ("rule_id", "changes", "here", "elsewhere"),
     [
-        ("DB-02", {"innodb_buffer_pool_size": "134217728"}, "the server has", "is not the server"),
+        ("DB-02", {"innodb_buffer_pool_size": "33554432"}, "the server has", "is not the server"),
         (
             "DB-04",
             {"wsrep_on": "ON", "wsrep_slave_threads": "1"},
