@@ -741,6 +741,24 @@ def test_a_schedule_of_another_form_has_no_period(text):
 
 
 @pytest.mark.processes
+def test_the_costs_of_stored_hashes_are_read_without_salt_and_digest(tmp_path):
+    path = tmp_path / "keystone.db"
+    with_conf(tmp_path, f"[database]\nconnection = sqlite:///{path}\n")
+    hashes = (
+        "$2b$12$s3cr3t",
+        "$bcrypt-sha256$v=2,t=2b,r=10$s3cr3t",
+        "$bcrypt-sha256$v=2,t=2b,r=4$s3cr3t",
+        "$scrypt$ln=16,r=8,p=1$s3cr3t",
+    )
+    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("CREATE TABLE password (password_hash TEXT)")
+        connection.executemany("INSERT INTO password VALUES (?)", [(one,) for one in hashes])
+    values, printed = collected(tmp_path, AUDIT_QUICK="1")
+    assert sorted(values["keystone.stored_costs"]) == [4, 10, 12]
+    assert "s3cr3t" not in printed
+
+
+@pytest.mark.processes
 def test_events_that_the_last_revocation_should_have_deleted_are_counted(tmp_path):
     path = tmp_path / "keystone.db"
     with_conf(tmp_path, f"[database]\nconnection = sqlite:///{path}\n")

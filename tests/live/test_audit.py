@@ -140,6 +140,7 @@ def test_every_fault_of_a_deployment_with_mariadb_is_found(start: Start) -> None
     # A new Keystone's data fits even into 8 MB.
     assert results["DB-02"]["state"] == "pass"
     assert results["DB-02"]["found"]["db.buffer_mb"] == 8
+    assert results["KS-09"]["found"]["keystone.stored_costs"] == [5]
     assert results["WEB-06"]["file"].endswith("uwsgi.conf")
     assert results["KS-12"]["line"] is not None
 

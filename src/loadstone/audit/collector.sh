@@ -685,8 +685,10 @@ def tables(connection, found):
         found.pop("revocations_left_over", None)
         connection.rollback() if hasattr(connection, "rollback") else None
     try:
-        hashes = rows(connection, "SELECT SUBSTR(password_hash, 1, 7), COUNT(*) FROM password"
-                      " WHERE password_hash IS NOT NULL GROUP BY SUBSTR(password_hash, 1, 7)")
+        # Only the algorithm and its cost: "$2b$12$", "$bcrypt-sha256$v=2,t=2b,r=12".
+        hashes = rows(connection, "SELECT CASE WHEN SUBSTR(password_hash, 1, 17) = '$bcrypt-sha256$v='"
+                      " THEN SUBSTR(password_hash, 1, 28) ELSE SUBSTR(password_hash, 1, 7) END, COUNT(*)"
+                      " FROM password WHERE password_hash IS NOT NULL GROUP BY 1")
         found["hashes"] = dict((row[0], int(row[1])) for row in hashes)
     except Exception:
         pass

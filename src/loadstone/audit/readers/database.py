@@ -1,11 +1,12 @@
 """Facts of the database, from the one read-only login of Keystone or of the server's client."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from loadstone.audit.document import Document
 from loadstone.audit.facts import Facts, Value
-from loadstone.audit.readers import processes, sections, service
+from loadstone.audit.readers import processes, service
 from loadstone.audit.readers.sections import number
 
 THREADED = ("mariadbd", "mysqld")
@@ -36,6 +37,8 @@ COUNTS = {
     "keystone.token_rows": "token_rows",
 }
 OFF = ("off", "0", "")
+# "$2b$12$" and "$bcrypt-sha256$v=2,t=2b,r=12" are bcrypt with cost 12.
+BCRYPT_COST = re.compile(r"\$(?:2\w?\$|bcrypt-sha256\$.*\br=)(\d\d?)")
 
 
 def read(document: Document) -> Facts:
@@ -131,8 +134,6 @@ def _counts(found: Mapping[str, Any]) -> dict[str, Value]:
             values[fact] = known
     hashes = found.get("hashes")
     if isinstance(hashes, dict):
-        # "$2b$12$" is bcrypt with cost 12.
-        costs = [sections.number(prefix[4:6]) for prefix in hashes if prefix.startswith("$2")]
-        known_costs = tuple(cost for cost in costs if cost is not None)
-        values["keystone.stored_costs"] = known_costs
+        found_costs = map(BCRYPT_COST.match, hashes)
+        values["keystone.stored_costs"] = tuple(int(cost[1]) for cost in found_costs if cost)
     return values
