@@ -600,7 +600,8 @@ sys.stdin.read()
 def test_files_in_containers_of_the_host_are_read(tmp_path):
     etc = tmp_path / "root" / "etc"
     for path, text in {
-        "keystone/keystone.conf": "[token]\nprovider = jws\n[DEFAULT]\ndebug = true\n",
+        "keystone/keystone.conf": "[token]\nprovider = jws\n[DEFAULT]\ndebug = true\n"
+        "[identity]\ndomain_specific_drivers_enabled = true\n",
         "keystone/domains/keystone.a.conf": "[ldap]\npool_size = 3\n",
         "keystone/uwsgi.ini": "[uwsgi]\nmodule = keystone.server.wsgi\nprocesses = 1\n",
         "keystone/fernet-keys/1": "x",
@@ -692,6 +693,18 @@ backend_argument = distributed_lock:True
         f"localhost:{port}",
     ]
     assert "no such file" in printed  # the database of `connection`
+
+
+@pytest.mark.processes
+def test_files_of_domains_are_read_from_the_folder_that_keystone_reads(tmp_path):
+    folder = tmp_path / "domains"
+    folder.mkdir()
+    (folder / "keystone.corp.conf").write_text("[ldap]\nuse_pool = false\npassword = s3cr3t\n")
+    enabled = "[identity]\ndomain_specific_drivers_enabled = true\n"
+    with_conf(tmp_path, f"{enabled}domain_config_dir = {folder}\n")
+    values, printed = collected(tmp_path, AUDIT_QUICK="1")
+    assert (values["conf.has_ldap"], values["conf.ldap.use_pool"]) == (True, False)
+    assert "s3cr3t" not in printed
 
 
 @pytest.mark.processes

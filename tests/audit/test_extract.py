@@ -227,19 +227,42 @@ def test_the_limit_of_a_container_counts_for_its_memory():
     assert (facts["host.memory_mb"], facts["host.available_mb"]) == (62500, 58593)
 
 
+def of_domains(files, *settings):
+    """Return changes of a node that has files of domains, and these settings of [identity]."""
+    conf = "\n".join(("[identity]", *settings))
+    return {"keystone": {"/etc/keystone/keystone.conf": conf}, "domains": files}
+
+
+ENABLED = "domain_specific_drivers_enabled = true"
+
+
 def test_the_file_of_a_domain_changes_only_its_directory():
     domain = "[token]\nprovider = uuid\n[ldap]\nuse_pool = false\n"
     path = "/etc/keystone/domains/keystone.a.conf"
-    facts = extract("a", document({"domains": {path: domain}}), CONTEXT).facts
+    facts = extract("a", document(of_domains({path: domain}, ENABLED)), CONTEXT).facts
     assert facts.values["conf.token.provider"] == "fernet"
     assert facts.values["conf.ldap.use_pool"] is False
     assert (facts.origins["conf.ldap.use_pool"].path, facts.values["conf.has_ldap"]) == (path, True)
 
 
 def test_the_file_of_a_domain_that_cannot_be_read_hides_only_the_directories():
-    changes = {"domains": f"@ /etc/keystone/domains/keystone.a.conf\n! {CLOSED}\n"}
+    changes = of_domains(f"@ /etc/keystone/domains/keystone.a.conf\n! {CLOSED}\n", ENABLED)
     assert judged_rule("KS-22", changes).state is RuleState.UNKNOWN
     assert judged_rule("KS-05", changes).state is RuleState.PASS
+
+
+@pytest.mark.parametrize(
+    ("settings", "state"),
+    [
+        ((), RuleState.SKIP),
+        (("domain_configurations_from_database = true",), RuleState.SKIP),
+        ((ENABLED,), RuleState.FAIL),
+        ((ENABLED, "domain_configurations_from_database = true"), RuleState.UNKNOWN),
+    ],
+)
+def test_the_files_of_domains_count_only_where_keystone_reads_them(settings, state):
+    files = {"/etc/keystone/domains/keystone.a.conf": "[ldap]\nuse_pool = false\n"}
+    assert judged_rule("KS-22", of_domains(files, *settings)).state is state
 
 
 @pytest.mark.parametrize(("version", "state"), [("26.1.0", RuleState.FAIL), ("27.0.0", "skip")])

@@ -281,9 +281,24 @@ keystone_files() {
     [ -n "$conf" ] && printf '%s\n' "$conf" | while read -r file; do ini "$file"; done
 }
 
+# The value of an option in Keystone's files; the last one counts.
+option() {
+    [ -n "$conf" ] && printf '%s\n' "$conf" | while read -r file; do awk -v section="$1" -v name="$2" '
+        /^\[/ { inside = index($0, "[" section "]") == 1 }
+        inside && $0 ~ "^" name "[ \t]*[=:]" {
+            sub(/^[^=:]*[=:][ \t]*/, ""); gsub(/^["\047]|["\047]?[ \t\r]*$/, ""); print }' "$file"; done | tail -n 1
+}
+
 # Settings of single domains, of which those of LDAP matter.
 domain_files() {
-    for file in "$root$etc"/keystone/domains/keystone.*.conf; do [ -e "$file" ] && ini "$file"; done
+    folder=$(option identity domain_config_dir)
+    if [ -n "$folder" ]; then folder=$(inside "$root" "$folder"); else folder=$root$etc/keystone/domains; fi
+    if is_closed "$folder"; then
+        echo "@ $folder"
+        echo "! cannot be read by uid $(id -u)"
+        return
+    fi
+    for file in "$folder"/keystone.*.conf; do [ -e "$file" ] && ini "$file"; done
 }
 
 # Arguments that follow an option, in the command lines of all processes of a name.
@@ -343,10 +358,7 @@ haproxy_files() {
 
 # Fernet keys: number, mode, owner, age and the start of a digest; never what is in them.
 fernet() {
-    repository=$([ -n "$conf" ] && printf '%s\n' "$conf" | while read -r file; do awk '
-        /^\[/ { inside = $0 ~ /^\[fernet_tokens\]/ }
-        inside && /^key_repository[ \t]*[=:]/ {
-            sub(/^[^=:]*[=:][ \t]*/, ""); gsub(/^["\047]|["\047]?[ \t\r]*$/, ""); print }' "$file"; done | tail -n 1)
+    repository=$(option fernet_tokens key_repository)
     repository=$(inside "$root" "${repository:-$etc/keystone/fernet-keys}")
     if [ ! -d "$repository" ]; then echo "! $repository is not a folder that uid $(id -u) can see"; return; fi
     if [ ! -r "$repository" ]; then echo "! $repository cannot be read by uid $(id -u)"; return; fi

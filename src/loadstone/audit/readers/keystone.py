@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections.abc import Mapping
 from itertools import pairwise
 
 from loadstone.audit.document import Document
@@ -77,11 +78,11 @@ def read(document: Document) -> Facts:
     if not found:
         reason = "no keystone.conf was found"
         return Facts(missing={"conf.": reason, "keystone.": reason, "fernet.": reason})
-    domains = sections.files(document.text("domains"))
+    domains, problem = _domains(found, document)
     directories = _directories(found, domains)
     parts = (
         _settings(found),
-        _ldap(directories, sections.problem((*found, *domains))),
+        _ldap(directories, sections.problem(found) or problem),
         *(_release(document), _programs(document), _password(document)),
     )
     values: dict[str, Value] = {}
@@ -124,6 +125,23 @@ def _settings(found: tuple[sections.File, ...]) -> Part:
         values["conf.cache.enabled"] and "memcache" in str(values["conf.cache.backend"])
     )
     return values, {}
+
+
+def _domains(
+    found: tuple[sections.File, ...], document: Document
+) -> tuple[tuple[sections.File, ...], str | None]:
+    """Return the files of domains that Keystone reads, and why settings of domains are unknown."""
+    known = sections.settings(found).values
+    if not _is_on(known, "domain_specific_drivers_enabled"):
+        return (), None
+    if _is_on(known, "domain_configurations_from_database"):
+        return (), "the settings of domains are in Keystone's database, where they are not read"
+    domains = sections.files(document.text("domains"))
+    return domains, sections.problem(domains)
+
+
+def _is_on(known: Mapping[tuple[str, str], str], option: str) -> bool:
+    return known.get(("identity", option), "").lower() in sections.TRUE
 
 
 def _directories(
