@@ -61,6 +61,7 @@ HAS_LDAP = ("conf.has_ldap", "conf.has_active_directory")
 CACHING = (
     *("token", "catalog", "role", "resource", "assignment", "identity", "revoke"),
     *("application_credential", "credential", "domain_config", "federation"),
+    *("receipt", "unified_limit"),
 )
 # Options that may be set several times.
 LISTS = (("DEFAULT", "notification_opt_out"), ("cache", "backend_argument"))
