@@ -5,8 +5,6 @@ import math
 from loadstone.audit.facts import Facts, MissingFact, Value
 from loadstone.diagnosis.service import CACHE_REGIONS
 
-REVOCATION_BUFFER_S = 1800  # Keystone keeps an event this much longer than a token lives
-
 
 def read(known: Facts) -> Facts:
     """Return the facts derived from those of one host."""
@@ -81,6 +79,6 @@ def _keys(facts: Facts) -> int:
 
 
 def _events(facts: Facts) -> float:
-    """Events per second times the time that each is kept."""
-    kept_s = _n(facts, "conf.token.expiration") + REVOCATION_BUFFER_S
+    """Events per second times the time that each is kept (keystone/revoke/backends/base.py)."""
+    kept_s = _n(facts, "conf.token.expiration") + _n(facts, "conf.revoke.expiration_buffer")
     return _n(facts, "revocation.last_hour") / 3600 * kept_s

@@ -41,6 +41,7 @@ DEFAULTS: dict[str, Value] = {
     "oslo_messaging_notifications.driver": "",
     "profiler.enabled": False,
     "resource.list_limit": 0,
+    "revoke.expiration_buffer": 1800,
     "token.provider": "fernet",
     "token.expiration": 3600,
     "token.allow_expired_window": 172800,
