@@ -3,12 +3,15 @@
 from dataclasses import dataclass
 from types import SimpleNamespace
 
+import pytest
+
 from loadstone.monitor.sources.open import open_source
 from loadstone.monitor.sources.postgres import (
     DATABASES,
     DATABASES_SQL,
     HIDDEN_SQL,
     LIMIT_SQL,
+    RESERVED,
     SESSIONS,
     SESSIONS_SQL,
     WAL_SQL,
@@ -21,6 +24,7 @@ class Answers:
 
     hidden: int
     columns: tuple = tuple(name for name, *_ in DATABASES)
+    reserved: tuple = (3,)  # connections; for roles with a privilege since PostgreSQL 16
 
     def execute(self, sql):
         rows = {
@@ -28,7 +32,10 @@ class Answers:
             HIDDEN_SQL: [(self.hidden,)],
             SESSIONS_SQL: [(0 if self.hidden else 7,) * len(SESSIONS)],
             WAL_SQL: [(1, 1, 1)],
-            LIMIT_SQL: [(100,)],
+            LIMIT_SQL: [
+                ("max_connections", "100"),
+                *((name, str(one)) for name, one in zip(RESERVED, self.reserved, strict=False)),
+            ],
         }
         return Result(rows[sql], [SimpleNamespace(name=name) for name in self.columns])
 
@@ -59,12 +66,16 @@ def metrics_of(answers):
 def test_sessions_that_the_role_may_not_see_are_not_read_as_none():
     seen = metrics_of(Answers(hidden=7))
     assert not {metric for metric, _ in SESSIONS} & seen.keys()
-    assert seen["connections_limit"] == 100
     assert seen["commits_total"] == 3  # of both databases
 
 
 def test_sessions_that_the_role_sees_are_counted():
     assert metrics_of(Answers(hidden=0))["connections"] == 7
+
+
+@pytest.mark.parametrize(("reserved", "limit"), [((3,), 97), ((3, 7), 90), ((), 100)])
+def test_reserved_connections_are_none_that_keystone_may_open(reserved, limit):
+    assert metrics_of(Answers(hidden=0, reserved=reserved))["connections_limit"] == limit
 
 
 def test_statistics_that_an_older_release_has_not_are_left_out():

@@ -31,18 +31,21 @@ DATABASES = (
     ("idle_in_transaction_time", "idle_in_transaction_seconds_total", "s", 1e-3),
 )
 DATABASES_SQL = "SELECT * FROM pg_stat_database"
+OTHERS = "pid <> pg_backend_pid()"  # the monitor's own session does none of the measured work
 SESSIONS = (
-    ("connections", "true"),
-    ("active", "state = 'active'"),
-    ("transactions_open", "state IN ('active', 'idle in transaction') AND xact_start IS NOT NULL"),
+    ("connections", "true"),  # the monitor's own takes one, too
+    ("active", f"state = 'active' AND {OTHERS}"),
+    (
+        "transactions_open",
+        f"state IN ('active', 'idle in transaction') AND xact_start IS NOT NULL AND {OTHERS}",
+    ),
     ("lock_waiters", "wait_event_type = 'Lock'"),
     ("io_waiters", "state = 'active' AND wait_event_type = 'IO'"),
     ("committing", "wait_event IN ('WALSync', 'WALWrite', 'WalSync', 'WalWrite')"),
     ("latch_waiters", "state = 'active' AND wait_event_type = 'LWLock'"),
 )
 SESSIONS_SQL = (  # noqa: S608  # constants
-    "SELECT {} FROM pg_stat_activity "
-    "WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
+    "SELECT {} FROM pg_stat_activity WHERE backend_type = 'client backend'"
 ).format(", ".join(f"count(*) FILTER (WHERE {which})" for _, which in SESSIONS))
 # Without pg_monitor (or pg_read_all_stats), the server shows of other users' sessions only that
 # they exist: their state, and even their kind, is null.
@@ -56,7 +59,12 @@ WAL = (
     ("log_fsync_seconds_total", "s", 1e-3),
     ("log_bytes_total", "B", 1.0),
 )
-LIMIT_SQL = "SELECT current_setting('max_connections')::int"
+# The last connections of max_connections are for superusers and other roles with a privilege, not
+# for Keystone; reserved_connections since PostgreSQL 16.
+RESERVED = ("superuser_reserved_connections", "reserved_connections")
+LIMIT_SQL = (  # noqa: S608  # constants
+    "SELECT name, setting FROM pg_settings WHERE name IN ('max_connections', '{}')"
+).format("', '".join(RESERVED))
 
 
 @dataclass(slots=True)
@@ -78,7 +86,9 @@ class PostgresSource(ServiceSource):
                     yield Reading(self.name, metric, sum(values) * factor, unit)
             yield from self._sessions(link)
             yield from self._wal(link)
-            (limit,) = link.execute(LIMIT_SQL).fetchone() or (0,)
+            settings = {name: int(value) for name, value in link.execute(LIMIT_SQL).fetchall()}
+            reserved = sum(settings.get(name, 0) for name in RESERVED)
+            limit = settings["max_connections"] - reserved
             yield Reading(self.name, "connections_limit", float(limit))
         except Exception:
             self.close()
