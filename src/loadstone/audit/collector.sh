@@ -737,11 +737,13 @@ def database():
                 rows_set = connection.execute(sqlalchemy.text("SET statement_timeout = 5000"))
             except Exception:
                 pass
-            names = "'max_connections','shared_buffers','fsync','full_page_writes','synchronous_commit','jit','server_version','effective_cache_size','random_page_cost'"
+            names = "'max_connections','superuser_reserved_connections','reserved_connections','shared_buffers','fsync','full_page_writes','synchronous_commit','jit','server_version','effective_cache_size','random_page_cost'"
             found["variables"] = dict((name, setting) for name, setting in rows(connection, "SELECT name, setting FROM pg_settings WHERE name IN (%s)" % names))
             found["dead"] = rows(connection, "SELECT relname, n_live_tup, n_dead_tup FROM pg_stat_user_tables WHERE relname IN ('revocation_event', 'local_user')")
             found["data_bytes"] = int(rows(connection, "SELECT pg_database_size(current_database())")[0][0])
-            found["connections"] = int(rows(connection, "SELECT COUNT(*) FROM pg_stat_activity")[0][0])
+            # The server's own processes have no database. The kind of a session (backend_type) is hidden
+            # from other ordinary users.
+            found["connections"] = int(rows(connection, "SELECT COUNT(*) FROM pg_stat_activity WHERE datid IS NOT NULL")[0][0])
             # Indexes that begin with the user of a password; none where the table does not exist.
             found["password_indexes"] = rows(connection, "SELECT c.oid::text, COUNT(i.indexrelid) FROM pg_class c"
                 " JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'local_user_id'"

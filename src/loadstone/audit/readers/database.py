@@ -109,8 +109,13 @@ def _postgresql(variables: Mapping[str, str], found: Mapping[str, Any]) -> dict[
     limit = number(variables.get("max_connections"))
     if limit is not None:
         values["db.max_connections"] = limit
+    reserved = number(variables.get("superuser_reserved_connections"))
+    if limit is not None and reserved is not None:
+        # Of roles with a privilege, since PostgreSQL 16.
+        privileged = number(variables.get("reserved_connections")) or 0
+        values["db.usable_connections"] = limit - reserved - privileged
     if number(str(found.get("connections"))) is not None:
-        values["db.max_used_connections"] = int(found["connections"])
+        values["db.open_connections"] = int(found["connections"])
     buffers = number(variables.get("shared_buffers"))
     if buffers is not None:
         values["db.buffer_mb"] = buffers * PAGE / 2**20
