@@ -16,11 +16,12 @@ from loadstone.cli import main
 from loadstone.diagnosis.bottleneck import Bottleneck
 from loadstone.diagnosis.demand import BottleneckKind, Observation, ResourceUse
 from loadstone.diagnosis.resources import Resources
-from loadstone.errors import EnvironmentUnusable
+from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.monitor.identity_requests import IdentityRequests, KindCount, RequestKind
 from loadstone.monitor.roles import Role
 from loadstone.result.model import Measurement, Run
 from loadstone.size.demand import demands
+from loadstone.size.section import report_of
 from loadstone.size.sizing import ScenarioLoad, Sizing, size
 from loadstone.store.store import Store
 
@@ -102,10 +103,49 @@ def boots(*requests: tuple[int, int]) -> Run:
     return replace(made, measurements=tuple(measurements), environment=environment)
 
 
-def sized(runs: Sequence[Run], logins: float, validations: float) -> Sizing:
+def over_ssh(watched: Run, shares: dict[str, float], cores: dict[str, int]) -> Run:
+    """Return a run whose Keystone was on other machines, each with a share of its CPU.
+
+    A machine that `cores` leaves out was watched without its cores.
+    """
+    measurements = []
+    for measurement in watched.measurements:
+        trials = []
+        for trial in measurement.trials:
+            assert trial.resources is not None
+            uses: list[ResourceUse] = []
+            for use in trial.resources.observation.uses:
+                if use.role == Role.GENERATOR.value:
+                    uses.append(use)
+                    continue
+                for host, share in shares.items():
+                    assert use.demand_s is not None
+                    name, busy = f"{use.role} on {host}", use.busy * share
+                    at = replace(use, name=name, busy=busy, demand_s=use.demand_s * share)
+                    uses.append(at)
+            for host, count in cores.items():
+                name = f"the machine's CPU of {host}"
+                uses.append(
+                    ResourceUse(name, BottleneckKind.CPU, "machine", 1.0, float(count), "cores")
+                )
+            observation = replace(trial.resources.observation, uses=tuple(uses))
+            seen = replace(trial.resources, observation=observation)
+            trials.append(replace(trial, resources=seen))
+        measurements.append(replace(measurement, trials=tuple(trials)))
+    return replace(watched, measurements=tuple(measurements))
+
+
+def sized(
+    runs: Sequence[Run], logins: float, validations: float, cores_per_node: int | None = 8
+) -> Sizing:
     found = demands((ISSUE, VALIDATE), sorted(runs, key=lambda one: one.started_at, reverse=True))
     loads = [ScenarioLoad(found[0], logins), ScenarioLoad(found[1], validations)]
-    return size(loads, cores_per_node=8, utilisation=0.6)
+    return size(loads, cores_per_node=cores_per_node, utilisation=0.6)
+
+
+def statements(found: Sizing) -> list[str]:
+    """Return the sentences that are printed below the figures."""
+    return [one.text for one in report_of(found).sections[0].statements]
 
 
 def test_exact_costs_give_the_cores_workers_nodes_and_connections_of_the_utilisation_law() -> None:
@@ -126,7 +166,8 @@ def test_exact_costs_give_the_cores_workers_nodes_and_connections_of_the_utilisa
     assert found.statements_rps == pytest.approx(2040 * 12)
     # Of the two cores, with the load generator on them.
     busy = 40 * 0.2442 + 2000 * 0.0071
-    assert found.full_at.value == pytest.approx(2 / busy)
+    assert found.full is not None
+    assert found.full.at.value == pytest.approx(2 / busy)
 
 
 @pytest.mark.parametrize("backend", ["dogpile.cache.pymemcache", "oslo_cache.memcache_pool"])
@@ -187,6 +228,101 @@ def test_a_role_that_was_not_watched_in_one_of_the_scenarios_is_said() -> None:
     assert not [one for one in sized([whole], 40, 2000).assumptions if "was counted" in one]
 
 
+def test_a_local_run_has_the_cores_and_the_processor_of_this_machine() -> None:
+    local = run(1, 0.0, WITHOUT_NOISE)
+    machine = (("cores", "2"), ("processor", "Laptop CPU"))
+    local = replace(local, environment=replace(local.environment, machine=machine))
+    found = sized([local], 40, 2000, cores_per_node=None)
+    assert found.cores_per_node == 2
+    assert statements(found)[0] == (
+        "The machine that was measured, with everything on it, the load generator too, would be "
+        "full at 170/s of this mix."
+    )
+    assert statements(found)[1].startswith("A core is one of those measured (Laptop CPU);")
+    assert not [one for one in found.assumptions if "CPU was counted on" in one]
+
+
+def test_several_hosts_give_their_own_cores_and_not_those_of_the_load_generator() -> None:
+    shares, cores = {"node-1": 0.5, "node-2": 0.5}, {"node-1": 32, "node-2": 32}
+    watched = over_ssh(run(1, 0.0, WITHOUT_NOISE), shares, cores)
+    found = sized([watched], 40, 2000, cores_per_node=None)
+    assert dict(found.cores)[Role.KEYSTONE].value == pytest.approx((40 * 0.24 + 2000 * 0.006) / 0.6)
+    assert found.cores_per_node == 32
+    assert found.full is not None
+    # Each machine has half of the costs, and the load generator is on none of them.
+    assert found.full.at.value == pytest.approx(32 / ((40 * 0.244 + 2000 * 0.007) / 2))
+    full, core, counted, *_ = statements(found)
+    assert full.startswith("Of the machines that were measured, node-1 would be full first: at ")
+    assert "load generator" not in full
+    assert "(processor of node-1, node-2 not known)" in core
+    assert "CPU was counted on node-1, node-2." in counted
+
+
+def test_hosts_with_different_cores_ask_for_the_cores_of_a_node() -> None:
+    shares, cores = {"node-1": 0.5, "node-2": 0.5}, {"node-1": 32, "node-2": 16}
+    watched = over_ssh(run(1, 0.0, WITHOUT_NOISE), shares, cores)
+    with pytest.raises(InvalidInput, match=r"\(node-1 32, node-2 16\): give --cores-per-node"):
+        sized([watched], 40, 2000, cores_per_node=None)
+    found = sized([watched], 40, 2000)
+    assert found.full is not None
+    assert found.full.machine.name == "node-2"
+    assert found.full.at.value == pytest.approx(16 / ((40 * 0.244 + 2000 * 0.007) / 2))
+
+
+def test_a_host_whose_cores_are_unknown_asks_for_the_cores_of_a_node() -> None:
+    shares = {"node-1": 0.5, "node-2": 0.5}
+    watched = over_ssh(run(1, 0.0, WITHOUT_NOISE), shares, {"node-1": 32})
+    with pytest.raises(InvalidInput, match="cores node-2 had is not known: give --cores-per-node"):
+        sized([watched], 40, 2000, cores_per_node=None)
+    found = sized([watched], 40, 2000)
+    assert found.full is None
+    assert statements(found)[0] == (
+        "The rate of this mix at which a measured machine is full is unknown: how many cores "
+        "node-2 had is not known."
+    )
+
+
+def test_one_remote_host_is_named_as_the_machine_that_was_measured() -> None:
+    watched = over_ssh(run(1, 0.0, WITHOUT_NOISE), {"node-1": 1.0}, {"node-1": 32})
+    found = sized([watched], 40, 2000, cores_per_node=None)
+    assert found.cores_per_node == 32
+    assert statements(found)[0] == (
+        "The machine that was measured, node-1, would be full at 2,747/s of this mix if only the "
+        "service ran on it."
+    )
+
+
+def test_scenarios_that_were_measured_on_different_hosts_do_not_say_what_is_full() -> None:
+    whole = run(1, 0.0, WITHOUT_NOISE)
+    issue = over_ssh(whole, {"node-1": 1.0}, {"node-1": 32}).measurements[0]
+    validate = over_ssh(whole, {"node-2": 1.0}, {"node-2": 32}).measurements[1]
+    found = sized([replace(whole, measurements=(issue, validate))], 40, 2000, cores_per_node=None)
+    assert found.full is None
+    assert statements(found)[0].endswith("the scenarios were measured on different machines.")
+    assert report_of(found).data["measured_machine_full_at"] is None
+
+
+def test_runs_that_did_not_watch_the_same_hosts_are_not_mixed() -> None:
+    cores = {"node-1": 32, "node-2": 32}
+    both = over_ssh(run(2, 0.0, WITHOUT_NOISE), {"node-1": 0.5, "node-2": 0.5}, cores)
+    one = over_ssh(run(1, 0.0, WITHOUT_NOISE), {"node-1": 0.5}, cores)
+    [issue] = demands((ISSUE,), [both, one])
+    assert issue.runs == (both.run_id,)
+
+
+def test_a_trial_in_which_a_host_could_not_be_read_says_nothing_of_the_cost() -> None:
+    cores = {"node-1": 32, "node-2": 32}
+    whole = over_ssh(run(1, 0.0, WITHOUT_NOISE), {"node-1": 0.5, "node-2": 0.5}, cores)
+    lost = over_ssh(run(1, 0.0, WITHOUT_NOISE), {"node-1": 0.5}, cores)
+    issue = whole.measurements[0]
+    trials = (*issue.trials[:-1], lost.measurements[0].trials[-1])
+    [found] = demands((ISSUE,), [replace(whole, measurements=(replace(issue, trials=trials),))])
+    assert found.trials == 2  # at 80 and 90 %
+    keystone = found.of(Role.KEYSTONE)
+    assert keystone is not None
+    assert keystone.value == pytest.approx(0.240)
+
+
 def test_runs_with_other_settings_are_not_mixed_in() -> None:
     old = run(1, 0.0, WITHOUT_NOISE)
     workers = replace(old.environment, target=(*old.environment.target, ("threads", "4")))
@@ -240,6 +376,17 @@ def test_the_command_gives_a_table_and_data_and_spells_out_its_assumptions(comma
     code, _, told = command("--logins", "40/s", "--lab", "demo", "--run", "latest")
     assert code == 2
     assert "give one of the two" in told
+
+
+def test_the_command_asks_for_the_cores_of_a_node_if_the_hosts_differ(command, tmp_path):
+    shares, cores = {"node-1": 0.5, "node-2": 0.5}, {"node-1": 32, "node-2": 16}
+    with Store.open(tmp_path) as store:
+        store.begin(over_ssh(run(2, 0.0, WITHOUT_NOISE), shares, cores))
+    code, shown, told = command("--logins", "40/s")
+    assert (code, shown) == (2, "")
+    assert "give --cores-per-node" in told
+    code, _, _ = command("--logins", "40/s", "--cores-per-node", "16")
+    assert code == 0
 
 
 def test_a_damaged_run_is_left_out_and_named(command, tmp_path):

@@ -53,7 +53,7 @@ class Rate(click.ParamType[float]):
 @click.option(
     "--cores-per-node",
     type=click.IntRange(1, 1024),
-    help="Cores of each planned node.  [default: those of the measured machine]",
+    help="Cores of each planned node.  [default: those of a measured machine]",
 )
 @click.option(
     "--utilisation",
@@ -75,9 +75,10 @@ def size(
     """Compute how many cores, workers, nodes and connections a load needs.
 
     The cost of one login or validation comes from stored runs of `loadstone capacity --lab`, which
-    monitor the CPU of each server. Runs with the same settings as the newest one are used. The
-    Keystone requests of one boot come from the newest run that booted servers on a lab with a
-    compute cloud. The result includes its assumptions.
+    monitor the CPU of each server, or of runs on a cloud with `--monitor ssh=HOST` for each
+    controller. Runs with the same settings as the newest one are used. The Keystone requests of one
+    boot come from the newest run that booted servers on a lab with a compute cloud. The result
+    includes its assumptions.
 
     \b
     loadstone size --logins 40/s --validations 2000/s

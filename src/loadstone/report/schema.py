@@ -542,7 +542,7 @@ class SizingDocument(_Document):
     nodes: dict[str, Number]
     database: dict[str, Any] | None
     memcached: dict[str, Any] | None
-    measured_machine_full_at: dict[str, Number]
+    measured_machine_full_at: dict[str, Number] | None
     demands: list[dict[str, Any]]
     assumptions: list[str]
     measurements: list[SizingData]

@@ -1,19 +1,27 @@
 """Resource demand of one iteration of a scenario, from the trials of stored runs."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, islice
 from math import log
 from statistics import fmean
 from typing import Self
 
 from loadstone.analysis.interval import of_logs
 from loadstone.analysis.model import Trial
-from loadstone.diagnosis.demand import BottleneckKind, Observation
+from loadstone.diagnosis.demand import MACHINE, BottleneckKind, Observation, host_of
 from loadstone.errors import EnvironmentUnusable
 from loadstone.monitor.roles import Role
 from loadstone.report.settings import IDENTITY, SettingDifference, differences
-from loadstone.result.model import BESIDE, LEAST_S, TAG, Environment, Measurement, Run
+from loadstone.result.model import (
+    BESIDE,
+    LEAST_S,
+    OF_LAB_HOST,
+    TAG,
+    Environment,
+    Measurement,
+    Run,
+)
 
 ROLES = (
     Role.KEYSTONE,
@@ -30,7 +38,9 @@ LEAST_SHARE = 0.5
 LIGHT_SHARE = 0.7  # of the highest throughput: up to here, hardly any queueing
 LEAST_ITERATIONS = 5
 RUNS_FOR_SCATTER = 3  # from this number of runs on, the interval is from the scatter between runs
-MOST_RUNS = 5  # the newest runs with the same settings
+MOST_RUNS = 5  # the newest runs with the same settings and machines
+
+FLEET = "fleet"  # fact: the hosts that sent the load
 
 # Settings that do not affect the cost.
 _NOT_A_COST = IDENTITY | {BESIDE, "loadstone", "revocation.events", "fernet.keys"}
@@ -61,12 +71,34 @@ class DemandEstimate:
 
 
 @dataclass(frozen=True, slots=True)
+class MachineDemand:
+    """A machine that the service was on, with the CPU of one iteration there."""
+
+    host: str  # empty: the lab host, or the machine that ran Loadstone
+    name: str  # within a sentence
+    cores: int | None  # None: unknown
+    processor: str | None
+    cpu_s: tuple[tuple[Role, DemandEstimate], ...]  # by role; of the generator if it ran there
+
+    @property
+    def has_keystone(self) -> bool:
+        """Whether Keystone used CPU there."""
+        return Role.KEYSTONE in dict(self.cpu_s)
+
+    @property
+    def has_generator(self) -> bool:
+        """Whether the load generator used CPU there."""
+        return Role.GENERATOR in dict(self.cpu_s)
+
+
+@dataclass(frozen=True, slots=True)
 class Demand:
     """Resource demand of one iteration of a scenario."""
 
     scenario: str
     title: str
-    cpu_s: tuple[tuple[Role, DemandEstimate], ...]  # by role, including the generator
+    cpu_s: tuple[tuple[Role, DemandEstimate], ...]  # by role, over all machines
+    machines: tuple[MachineDemand, ...]
     service_s: DemandEstimate  # duration without queueing: the time that a worker is occupied
     is_light: bool  # whether service_s was measured at a low rate
     statements: float | None  # SQL statements
@@ -85,7 +117,8 @@ def demands(scenarios: Sequence[str], runs: Sequence[Run]) -> tuple[Demand, ...]
     """Return the demand of each scenario (by its stored name); `runs` are newest first.
 
     Uses runs with the settings of the newest usable run of all scenarios, or else of the newest run
-    of the scenario. Raises EnvironmentUnusable if no run of a scenario is usable.
+    of the scenario; of these, the ones that saw Keystone on the same machines. Raises
+    EnvironmentUnusable if no run of a scenario is usable.
     """
     usable = {name: list(_usable(name, runs)) for name in scenarios}
     first = max((run for found in usable.values() for run, _ in found), key=_age, default=None)
@@ -105,8 +138,22 @@ def _settings(environment: Environment) -> list[tuple[str, str]]:
 def usable_trials(measurement: Measurement) -> tuple[Trial, ...]:
     """Return the trials that show the cost of an iteration under load."""
     found = [trial for trial in measurement.trials if _is_usable(trial)]
+    # If a machine could not be read, its share of an iteration's CPU is missing.
+    hosts = _keystone_hosts(found)
+    found = [trial for trial in found if _keystone_hosts([trial]) == hosts]
     most = max((trial.stats.throughput_rps for trial in found), default=0.0)
     return tuple(t for t in found if t.stats.throughput_rps >= LEAST_SHARE * most)
+
+
+def _keystone_hosts(trials: Iterable[Trial]) -> frozenset[str]:
+    """Return the hosts on which Keystone's processes were seen in any of the trials."""
+    return frozenset(
+        host_of(use)
+        for trial in trials
+        if trial.resources
+        for use in trial.resources.observation.uses
+        if use.kind is BottleneckKind.CPU and use.role == Role.KEYSTONE.value
+    )
 
 
 def _is_usable(trial: Trial) -> bool:
@@ -139,22 +186,23 @@ def _demand(name: str, found: list[tuple[Run, Measurement]], like: Run | None) -
     if like is None or not found:
         raise EnvironmentUnusable(
             f"no stored run says what {name} costs: measure it with its resources on a lab "
-            "deployment (loadstone capacity --lab NAME --scenario ...), or name runs with --run"
+            "deployment (loadstone capacity --lab NAME --scenario ...), or on a cloud with "
+            "--monitor ssh=HOST for each of its controllers, or name runs with --run"
         )
     of_same = [pair for pair in found if not _differ(pair[0], like)]
     if not of_same:
         of_same = [pair for pair in found if not _differ(pair[0], found[0][0])]
-    newest_runs = of_same[:MOST_RUNS]
-    newest, measurement = newest_runs[0]
+    newest, measurement = of_same[0]
+    hosts = _keystone_hosts(usable_trials(measurement))
+    same_hosts = (pair for pair in of_same if _keystone_hosts(usable_trials(pair[1])) == hosts)
+    newest_runs = list(islice(same_hosts, MOST_RUNS))
     trials = [(run.run_id, trial) for run, one in newest_runs for trial in usable_trials(one)]
     light = [_fastest(one) for _, one in newest_runs]
-    roles = (*ROLES, Role.GENERATOR)
     return Demand(
         scenario=name,
         title=measurement.title,
-        cpu_s=tuple(
-            (role, estimate) for role in roles if (estimate := _estimate(trials, role)) is not None
-        ),
+        cpu_s=_cpu_s(trials, (*ROLES, Role.GENERATOR)),
+        machines=tuple(_machines(trials, dict(newest.environment.settings))),
         service_s=DemandEstimate.of_logs([log(one.stats.service.mean_s) for one, _ in light]),
         is_light=all(is_light for _, is_light in light),
         statements=_figure(trials, "statements_per_request"),
@@ -174,9 +222,64 @@ def _age(run: Run) -> str:
     return run.started_at
 
 
-def _estimate(trials: Sequence[tuple[str, Trial]], role: Role) -> DemandEstimate | None:
+def _machines(
+    trials: Sequence[tuple[str, Trial]], facts: Mapping[str, str]
+) -> Iterator[MachineDemand]:
+    """Yield the machines on which the service used CPU."""
+    uses = [
+        use
+        for _, trial in trials
+        if trial.resources
+        for use in trial.resources.observation.uses
+        if use.kind is BottleneckKind.CPU
+    ]
+    for host in sorted({host_of(use) for use in uses if use.role in ROLES and use.demand_s}):
+        if host:
+            machines = [one for one in uses if one.role == MACHINE and host_of(one) == host]
+            counts = {int(one.capacity) for one in machines}
+            cores = counts.pop() if len(counts) == 1 else None
+            yield MachineDemand(host, host, cores, None, _cpu_s(trials, ROLES, host))
+        else:
+            yield _machine_of_facts(trials, facts)
+
+
+def _machine_of_facts(
+    trials: Sequence[tuple[str, Trial]], facts: Mapping[str, str]
+) -> MachineDemand:
+    """Return the machine that the facts of a run describe."""
+    is_lab_host = f"{OF_LAB_HOST}cores" in facts
+    of = OF_LAB_HOST if is_lab_host else ""
+    has_generator = not is_lab_host and FLEET not in facts
+    cores = facts.get(f"{of}cores", "")
+    return MachineDemand(
+        host="",
+        name="the lab host" if is_lab_host else "the machine that ran Loadstone",
+        cores=int(cores) if cores.isdigit() else None,
+        processor=facts.get(f"{of}processor"),
+        cpu_s=_cpu_s(trials, (*ROLES, Role.GENERATOR) if has_generator else ROLES, ""),
+    )
+
+
+def _cpu_s(
+    trials: Sequence[tuple[str, Trial]], roles: Iterable[Role], host: str | None = None
+) -> tuple[tuple[Role, DemandEstimate], ...]:
+    """Return the CPU seconds of an iteration by role, on one machine or (None) on all."""
+    return tuple(
+        (role, estimate)
+        for role in roles
+        if (estimate := _estimate(trials, role, host)) is not None
+    )
+
+
+def _estimate(
+    trials: Sequence[tuple[str, Trial]], role: Role, host: str | None
+) -> DemandEstimate | None:
     """Return the mean over trials, or over runs if there are enough."""
-    values = [(run, cost) for run, trial in trials if (cost := _cost(trial, role))]
+    values = [
+        (run, cost)
+        for run, trial in trials
+        if trial.resources and (cost := _cpu(trial.resources.observation, role, host))
+    ]
     if not values:
         return None
     by_run = [
@@ -187,14 +290,14 @@ def _estimate(trials: Sequence[tuple[str, Trial]], role: Role) -> DemandEstimate
     return DemandEstimate.of_logs(logs)
 
 
-def _cost(trial: Trial, role: Role) -> float:
-    return _cpu(trial.resources.observation, role) if trial.resources else 0.0
-
-
-def _cpu(observation: Observation, role: Role) -> float:
-    """Return the CPU seconds of an iteration in one role, over all machines."""
+def _cpu(observation: Observation, role: Role, host: str | None = None) -> float:
+    """Return the CPU seconds of an iteration in one role, on one machine or (None) on all."""
     uses = (
-        one for one in observation.uses if one.kind is BottleneckKind.CPU and one.role == role.value
+        one
+        for one in observation.uses
+        if one.kind is BottleneckKind.CPU
+        and one.role == role.value
+        and (host is None or host_of(one) == host)
     )
     return sum(one.demand_s or 0.0 for one in uses)
 

@@ -96,7 +96,7 @@ def _data(found: Sizing) -> dict[str, Any]:
         "memcached": asdict(found.cache) | {"gets_rps": found.cache_gets_rps}
         if found.cache
         else None,
-        "measured_machine_full_at": asdict(found.full_at),
+        "measured_machine_full_at": asdict(found.full.at) if found.full else None,
         "demands": [
             {
                 "scenario": one.demand.scenario,
@@ -166,9 +166,31 @@ def _costs(found: Sizing) -> Table:
 
 
 def _full(found: Sizing) -> str:
+    machines = [one for load in found.loads for one in load.demand.machines]
+    if found.full is None:
+        unknown = dict.fromkeys(one.name for one in machines if one.cores is None)
+        why = (
+            f"how many cores {', '.join(unknown)} had is not known"
+            if unknown
+            else "the scenarios were measured on different machines"
+        )
+        return f"The rate of this mix at which a measured machine is full is unknown: {why}."
+    machine = found.full.machine
     total = sum(one.rate_rps for one in found.loads)
-    rate = figures.rate(total * found.full_at.value)
-    with_ = ", the load generator too" if found.has_generator else ""
+    rate = figures.rate(total * found.full.at.value)
+    if len({one.host for one in machines}) > 1:
+        and_ = " and the load generator" if machine.has_generator else ""
+        return (
+            f"Of the machines that were measured, {machine.name} would be full first: at {rate}/s "
+            f"of this mix, if only the service{and_} ran on it and each machine kept its share of "
+            "the load."
+        )
+    if machine.host:
+        return (
+            f"The machine that was measured, {machine.name}, would be full at {rate}/s of this mix "
+            "if only the service ran on it."
+        )
+    with_ = ", the load generator too" if machine.has_generator else ""
     return (
         f"The machine that was measured, with everything on it{with_}, would be full at {rate}/s "
         f"of this mix."

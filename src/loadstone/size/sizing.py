@@ -12,16 +12,20 @@ from math import ceil, hypot
 
 from loadstone.diagnosis.demand import role_name
 from loadstone.diagnosis.service import CACHE_REGIONS, KEYSTONE
+from loadstone.errors import InvalidInput
 from loadstone.monitor.roles import Role
 from loadstone.report import figures
-from loadstone.result.model import OF_LAB_HOST
 from loadstone.size.boots import Boots
-from loadstone.size.demand import ROLES, Demand, DemandEstimate, settings_that_differ
+from loadstone.size.demand import (
+    ROLES,
+    Demand,
+    DemandEstimate,
+    MachineDemand,
+    settings_that_differ,
+)
 
 POOL, OVERFLOW = 5, 50  # defaults of oslo.db, if not in the facts of a run
 NEGLIGIBLE = 0.005  # requests of a boot: less is shown as 0.00
-
-FLEET = "fleet"  # fact: the hosts that sent the load
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +46,14 @@ class ConnectionsNeeded:
 
 
 @dataclass(frozen=True, slots=True)
+class FullMachine:
+    """The measured machine that a growing load fills first."""
+
+    machine: MachineDemand
+    at: DemandEstimate  # multiple of the load that uses all its cores
+
+
+@dataclass(frozen=True, slots=True)
 class Sizing:
     """Resources that a load needs at a utilisation."""
 
@@ -55,8 +67,7 @@ class Sizing:
     cache: ConnectionsNeeded | None  # None: it has no memcached
     statements_rps: float | None
     cache_gets_rps: float | None
-    full_at: DemandEstimate  # multiple of this load at which the measured machine is full
-    has_generator: bool  # whether the load generator was on the measured machine
+    full: FullMachine | None  # None: unknown
     assumptions: tuple[str, ...]
     boots: Boots | None = None  # their logins and validations are part of the loads
 
@@ -67,9 +78,10 @@ def size(
     utilisation: float,
     boots: Boots | None = None,
 ) -> Sizing:
-    """Return the resources for all loads; `cores_per_node` None: as on the measured machine.
+    """Return the resources for all loads; `cores_per_node` None: as measured.
 
-    The loads must include the Keystone requests of `boots`.
+    The loads must include the Keystone requests of `boots`. Raises InvalidInput without
+    `cores_per_node` if the cores of the measured machines are unknown or differ.
     """
     cores = tuple(
         (role, total.times(1 / utilisation))
@@ -77,9 +89,7 @@ def size(
         if (total := _total(loads, role)) is not None
     )
     facts = dict(loads[0].demand.environment.settings)
-    measured_cores = int(_of_machine(facts, "cores", "1"))
-    has_generator = not _is_elsewhere(facts) and FLEET not in facts
-    each = cores_per_node or measured_cores
+    each = cores_per_node or _measured_cores(loads)
     front = _sum(estimate for role, estimate in cores if role in (Role.KEYSTONE, Role.WEB))
     workers = _workers(loads, dict(cores)[Role.KEYSTONE], utilisation)
     count = ceil(workers.high or workers.value)
@@ -94,23 +104,28 @@ def size(
         cache=_cache(facts, count, utilisation),
         statements_rps=_rate([(one.rate_rps, one.demand.statements) for one in loads]),
         cache_gets_rps=_rate([(one.rate_rps, one.demand.cache_gets) for one in loads]),
-        full_at=_full_at(loads, measured_cores, has_generator=has_generator),
-        has_generator=has_generator,
-        assumptions=(*_assumptions(loads, facts, utilisation), *_of_boots(boots)),
+        full=_full(loads),
+        assumptions=(*_assumptions(loads, utilisation), *_of_boots(boots)),
         boots=boots,
     )
 
 
-def _is_elsewhere(facts: Mapping[str, str]) -> bool:
-    """Whether the lab was on another machine than the load generator."""
-    return f"{OF_LAB_HOST}cores" in facts
-
-
-def _of_machine(facts: Mapping[str, str], name: str, otherwise: str) -> str:
-    """Return a fact of the machine that the service was on."""
-    if _is_elsewhere(facts):
-        return facts.get(f"{OF_LAB_HOST}{name}", otherwise)
-    return facts.get(name, otherwise)
+def _measured_cores(loads: Sequence[ScenarioLoad]) -> int:
+    """Return the cores of each machine that Keystone was on; InvalidInput if they differ."""
+    machines = [one for load in loads for one in load.demand.machines if one.has_keystone]
+    unknown = dict.fromkeys(one.name for one in machines if one.cores is None)
+    if unknown:
+        raise InvalidInput(
+            f"how many cores {', '.join(unknown)} had is not known: give --cores-per-node"
+        )
+    counts = {one.cores for one in machines if one.cores is not None}
+    if len(counts) > 1:
+        each = dict.fromkeys(f"{one.name} {one.cores}" for one in machines)
+        raise InvalidInput(
+            f"the measured machines have different numbers of cores ({', '.join(each)}): "
+            "give --cores-per-node"
+        )
+    return counts.pop()
 
 
 def round_up(estimate: DemandEstimate) -> tuple[int, int | None, int | None]:
@@ -186,23 +201,41 @@ def _rate(parts: Sequence[tuple[float, float | None]]) -> float | None:
     return sum(rate * cost for rate, cost in known) if len(known) == len(parts) else None
 
 
-def _full_at(loads: Sequence[ScenarioLoad], cores: int, *, has_generator: bool) -> DemandEstimate:
-    """Return the multiple of the load that uses all processors of the measured machine."""
-    roles = (*ROLES, Role.GENERATOR) if has_generator else ROLES
-    totals = [total for role in roles if (total := _total(loads, role))]
-    busy = _sum(totals)
-    return DemandEstimate(
+def _full(loads: Sequence[ScenarioLoad]) -> FullMachine | None:
+    """Return the measured machine that is full first; None: unknown."""
+    # What a scenario costs on a machine on which it was not measured is unknown.
+    measured_on = {
+        frozenset((one.host, one.cores) for one in load.demand.machines if one.has_keystone)
+        for load in loads
+    }
+    if len(measured_on) > 1:
+        return None
+    machines = [(load.rate_rps, one) for load in loads for one in load.demand.machines]
+    found = [
+        _filled([pair for pair in machines if pair[1].host == host])
+        for host in dict.fromkeys(one.host for _, one in machines)
+    ]
+    known = [one for one in found if one is not None]
+    return min(known, key=lambda one: one.at.value) if len(known) == len(found) else None
+
+
+def _filled(parts: Sequence[tuple[float, MachineDemand]]) -> FullMachine | None:
+    """Return one machine under the rates of the scenarios there; None: its cores are unknown."""
+    _, machine = parts[0]
+    cores = machine.cores
+    if cores is None:
+        return None
+    busy = _sum(cpu_s.times(rate) for rate, one in parts for _, cpu_s in one.cpu_s)
+    at = DemandEstimate(
         cores / busy.value,
         None if busy.high is None else cores / busy.high,
         None if not busy.low else cores / busy.low,
     )
+    return FullMachine(machine, at)
 
 
-def _assumptions(
-    loads: Sequence[ScenarioLoad], facts: Mapping[str, str], utilisation: float
-) -> Iterable[str]:
-    processor = _of_machine(facts, "processor", "the processor of the measured machine")
-    yield f"A core is one of those measured ({processor}); another processor costs other times."
+def _assumptions(loads: Sequence[ScenarioLoad], utilisation: float) -> Iterable[str]:
+    yield from _of_machines(loads)
     yield (
         f"Costs grow in proportion to the rate up to {figures.percent(utilisation)} utilisation, "
         "over any number of cores and nodes (`loadstone study run workers` shows how far that is "
@@ -222,6 +255,30 @@ def _assumptions(
     for one in settings_that_differ([load.demand for load in loads]):
         values = ", ".join(value or "not known" for value in one.values)
         yield f"The scenarios were measured with different settings: {one.name} {values}."
+
+
+def _of_machines(loads: Sequence[ScenarioLoad]) -> Iterable[str]:
+    """Say what a core is, and which machines were watched if there may be others."""
+    machines = [one for load in loads for one in load.demand.machines]
+    known = dict.fromkeys(one.processor for one in machines if one.processor)
+    unknown = dict.fromkeys(one.name for one in machines if not one.processor)
+    not_known = (f"processor of {', '.join(unknown)} not known",) if unknown else ()
+    yield (
+        f"A core is one of those measured ({', '.join((*known, *not_known))}); another processor "
+        "costs other times."
+    )
+    if not any(one.host for one in machines):
+        return
+    titles: dict[str, list[str]] = {}
+    for load in loads:
+        names = ", ".join(one.name for one in load.demand.machines)
+        titles.setdefault(names, []).append(load.demand.title)
+    for names, of in titles.items():
+        yield f"{', '.join(of)}: CPU was counted on {names}."
+    yield (
+        "Parts of the service on machines that were not watched are left out, and what its "
+        "programs did for others at that time is included."
+    )
 
 
 def _not_counted(loads: Sequence[ScenarioLoad]) -> Iterable[str]:
