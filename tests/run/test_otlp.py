@@ -117,6 +117,21 @@ def test_two_commands_at_a_time_are_told_apart_and_the_environment_names_them(sa
     assert (named["service.instance.id"], named["site"]) == ("night", "north")
 
 
+def test_no_password_of_a_netrc_is_sent(said, monkeypatch, tmp_path):
+    netrc = tmp_path / "netrc"
+    netrc.write_text("machine 127.0.0.1 login ann password other-hunter2\n")
+    netrc.chmod(0o600)
+    monkeypatch.setenv("NETRC", str(netrc))
+    chosen = {"Authorization": f"Bearer {SECRET}"}
+    for headers, sent in ((chosen, chosen["Authorization"]), ({}, None)):
+        with receiving() as collector:
+            to = Destination(collector_url(collector.url), headers)
+            with MetricsPush(Collector(to), said.append) as push:
+                push.show(ended())
+        assert {one.get("authorization") for one in collector.headers} == {sent}
+    assert said == []
+
+
 @pytest.mark.parametrize(
     ("receiver", "problem"),
     [

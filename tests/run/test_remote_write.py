@@ -88,6 +88,21 @@ def test_a_series_has_its_labels_in_order_and_one_sample(said):
     assert said == []
 
 
+def test_no_password_of_a_netrc_is_sent(said, monkeypatch, tmp_path):
+    netrc = tmp_path / "netrc"
+    netrc.write_text("machine 127.0.0.1 login ann password other-hunter2\n")
+    netrc.chmod(0o600)
+    monkeypatch.setenv("NETRC", str(netrc))
+    chosen = {"Authorization": f"Bearer {SECRET}"}
+    for headers, sent in ((chosen, chosen["Authorization"]), ({}, None)):
+        with receiving() as receiver:
+            to = Destination(write_url(receiver.url), headers)
+            with MetricsPush(RemoteWrite(to), said.append) as push:
+                push.show(ended())
+        assert {one.get("authorization") for one in receiver.headers} == {sent}
+    assert said == []
+
+
 @pytest.mark.parametrize(
     ("receiver", "problem"),
     [

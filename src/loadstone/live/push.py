@@ -170,9 +170,15 @@ class MetricsPush(Viewer):
 
 
 class ReceiverSession(requests.Session):
-    """Reads no body, and takes a redirect for a failure."""
+    """Reads no body and no netrc, and takes a redirect for a failure."""
 
     problem = ""  # of the last request
+
+    def __init__(self) -> None:
+        super().__init__()
+        # Without an `auth`, requests replaces the chosen Authorization by a password of ~/.netrc,
+        # which is for other programs. `trust_env = False` would also ignore proxies.
+        self.auth = lambda request: request
 
     def request(self, *args: Any, **options: Any) -> requests.Response:
         """Send a request."""
