@@ -10,9 +10,12 @@ import pytest
 from loopback import GET, Behaviour, Connection, Serve
 
 from loadstone.analysis.iterations import iterations
+from loadstone.engine.callables.model import PAUSE
 from loadstone.engine.local import run
+from loadstone.engine.progress import Progress
 from loadstone.engine.samples import NO_FIRST_BYTE, Outcome
 from loadstone.errors import InvalidInput
+from loadstone.live.feed import latencies_of
 from loadstone.plan.load import ClosedLoad, OpenLoad
 from loadstone.plan.model import Limits, Placement, Plan
 from loadstone.plan.script import (
@@ -193,6 +196,22 @@ def test_a_pause_lasts_and_is_no_request(serve: Serve) -> None:
     assert lasted_ms.max() > 50
     ended = iterations(samples)
     assert ((ended.done_ns - ended.due_ns) / 1e6 >= 20).all()
+
+
+def test_a_pause_is_in_no_latency_that_is_counted_during_the_load(serve: Serve) -> None:
+    server = serve(answering(lambda _method, _path: (200, {}), []))
+    plan = Plan(server.origin, (Pause("nap", 0.05, 0.05), GET), OpenLoad(100, 3600.0))
+    seen: list[Progress] = []
+
+    def watch(progress: Progress) -> bool:
+        seen.append(progress)
+        return progress.ok < 20
+
+    samples = run(plan, watch).samples
+    stored = latencies_of(samples, (PAUSE, "get"))
+    assert stored is not None
+    assert sum(seen[-1].latencies) >= 20
+    assert all(shown <= kept for shown, kept in zip(seen[-1].latencies, stored, strict=True))
 
 
 def test_pauses_are_the_same_for_the_same_seed_whatever_the_threads(serve: Serve) -> None:

@@ -7,6 +7,8 @@ import pytest
 from made_runs import runs
 from made_stats import failures
 
+from loadstone.analysis.stats import compute_stats
+from loadstone.engine.callables.model import PAUSE
 from loadstone.engine.progress import (
     BUCKETS,
     HostProgress,
@@ -14,6 +16,7 @@ from loadstone.engine.progress import (
     bucket_end_ms,
     buckets_of,
 )
+from loadstone.engine.samples import Outcome, Samples
 from loadstone.live import now, state
 from loadstone.live.feed import Feed, Viewer
 from loadstone.live.results import so_far
@@ -60,6 +63,28 @@ def progress(at_s: float, rate: float = 50.0, latency_ms: float = 20.0) -> Progr
     counts = [0] * BUCKETS
     counts[int(buckets_of(np.array([int(latency_ms * 1000)]))[0])] = ended
     return Progress(at_s, ended + 3, ended, ended, 0, latency_ms, tuple(counts))
+
+
+def paused(count: int, work_ms: int, pause_ms: int) -> Samples:
+    """The samples of iterations that work and then pause, one after the other."""
+    ends_ms = np.tile([work_ms, work_ms + pause_ms], count)
+    starts_ms = np.tile([0, work_ms], count)
+    iteration = np.repeat(np.arange(count), 2)
+    before_ms = iteration * (work_ms + pause_ms)
+    zeros = np.zeros(2 * count, np.uint32)
+    return Samples(
+        due_ns=(before_ms + starts_ms) * 10**6,
+        sent_ns=(before_ms + starts_ms) * 10**6,
+        done_ns=(before_ms + ends_ms) * 10**6,
+        first_byte_us=zeros,
+        iteration=iteration.astype(np.uint32),
+        connection=zeros,
+        status=zeros.astype(np.uint16),
+        outcome=np.full(2 * count, Outcome.OK, np.uint8),
+        action=np.tile([0, 1], count).astype(np.uint8),
+        retried=zeros.astype(np.uint8),
+        generator=zeros.astype(np.uint16),
+    )
 
 
 def loaded(feed: Feed, seconds: float, run_id: str = "run") -> None:
@@ -127,6 +152,21 @@ def test_sums_do_not_fall_when_a_lost_host_has_sent_fewer_samples_than_counts(fe
     sums = kept.state.sums
     assert (sums.due, sums.ok) == (counted.due, counted.ok)
     assert sums.latencies == counted.latencies
+
+
+def test_latencies_of_a_trial_are_those_of_its_report_without_pauses(feed, kept):
+    kept.needs_latencies = True
+    actions = ("boot", PAUSE)
+    samples = paused(count=20, work_ms=10, pause_ms=2000)
+    trial = runs()["task"].measurements[0].trials[0]
+    stats = compute_stats(samples, actions).stats
+    observer = feed.observer("run")
+    observer.on_trial_begin(REQUEST)
+    observer.on_load_end(samples)
+    observer.on_trial_end(replace(trial, stats=stats, actions=actions))
+    latencies = kept.state.sums.latencies
+    assert latencies[int(buckets_of(np.array([10_000]))[0])] == sum(latencies) == 20
+    assert state.quantiles_ms(latencies)[0] / 1000 == pytest.approx(stats.total.median_s, rel=0.07)
 
 
 def test_the_kinds_of_errors_are_bounded_and_none_is_lost():

@@ -17,7 +17,7 @@ pub struct Progress {
     pub failed: u64,
     /// Iterations that the end of the run cut off.
     pub cut_off: u64,
-    /// Sum of latencies of iterations, from their due times.
+    /// Sum of latencies of iterations, from their due times, without pauses.
     pub latency_sum_ns: u64,
     /// 99th percentile of the send lag of iterations that ended, rounded up to the end of its
     /// bucket.

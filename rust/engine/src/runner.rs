@@ -44,7 +44,8 @@ async fn run_slot(worker: Rc<Worker>, slot: Rc<Slot>) {
     loop {
         let (completed, end) = runner.run(assignment).await;
         slot.deadline.clear();
-        worker.counters.ended(end, completed.at_ns - assignment.arrival.due_ns);
+        let took_ns = completed.at_ns - assignment.arrival.due_ns;
+        worker.counters.ended(end, took_ns - completed.idle_ns);
         assignment = match worker.next(&slot, completed) {
             Some(next) => next,
             None => poll_fn(|cx| slot.poll_assigned(cx)).await,
@@ -73,7 +74,7 @@ impl<'a> IterationRunner<'a> {
     async fn run(&mut self, assignment: Assignment) -> (Completed, IterationEnd) {
         let (worker, arrival) = (self.worker, assignment.arrival);
         let mut sample = Sample::not_sent(arrival, self.slot.number);
-        let mut was_sent = true;
+        let (mut was_sent, mut idle_ns) = (true, 0);
         let has_values = self.begin(arrival.iteration);
         for index in worker.context.script.steps_for(arrival.iteration) {
             let step = &worker.context.script.steps[index];
@@ -99,6 +100,9 @@ impl<'a> IterationRunner<'a> {
             sample.action = u8::try_from(index).unwrap_or(u8::MAX);
             worker.record(&sample);
             was_sent &= sample.sent_ns >= 0;
+            if matches!(step.kind, StepKind::Pause(_)) && sample.sent_ns >= 0 {
+                idle_ns += sample.done_ns - sample.sent_ns;
+            }
             sample.due_ns = sample.done_ns;
         }
         self.state.end(&worker.context.script);
@@ -110,6 +114,7 @@ impl<'a> IterationRunner<'a> {
             assignment,
             began_ns: if began_ns == NOT_YET { sample.done_ns } else { began_ns },
             at_ns: sample.done_ns,
+            idle_ns,
             pause_ns: if was_sent { 0 } else { REFUSED_PAUSE_NS },
         };
         (completed, self.state.iteration_end())

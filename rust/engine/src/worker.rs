@@ -119,6 +119,8 @@ pub(crate) struct Completed {
     /// Time of its first request, pause or connection.
     pub began_ns: i64,
     pub at_ns: i64,
+    /// Time that its pauses took, which is not latency.
+    pub idle_ns: i64,
     /// Least time before a closed loop starts the next one.
     pub pause_ns: i64,
 }
@@ -222,7 +224,7 @@ impl Worker {
 
     /// Records a completed iteration. Returns the slot's next one; without one the slot is idle.
     pub(crate) fn next(self: &Rc<Self>, slot: &Slot, completed: Completed) -> Option<Assignment> {
-        let Completed { assignment, began_ns, at_ns: now_ns, pause_ns } = completed;
+        let Completed { assignment, began_ns, at_ns: now_ns, pause_ns, .. } = completed;
         let mut state = self.state.borrow_mut();
         state.result.record_start(assignment, began_ns, &self.counters);
         state.result.recorder.iteration_ended(assignment.arrival.iteration);

@@ -10,8 +10,8 @@ from typing import Protocol
 
 import numpy as np
 
-from loadstone.analysis.iterations import iterations
 from loadstone.analysis.model import Trial
+from loadstone.analysis.stats import ended
 from loadstone.diagnosis.resources import Watch
 from loadstone.engine import parquet
 from loadstone.engine.parquet import SampleFile
@@ -177,7 +177,7 @@ class _Observed(TrialObserver):
 
     feed: Feed
     run_id: str
-    latencies: tuple[int, ...] | None = None
+    samples: Samples | SampleFile | None = None
     is_ended: bool = False
 
     reads_samples = False
@@ -192,15 +192,17 @@ class _Observed(TrialObserver):
         return True
 
     def on_load_end(self, samples: Samples | SampleFile) -> None:
-        """Count the latencies of the samples, if somebody needs them."""
-        if self.feed.needs_latencies:
-            with suppress(Exception):  # what shows a run never ends it
-                self.latencies = latencies_of(samples)
+        """Keep the samples, to count their latencies."""
+        self.samples = samples
 
     def on_trial_end(self, trial: Trial) -> Trial:
-        """Pass on the trial."""
+        """Pass on the trial, with the latencies of its samples if somebody needs them."""
         self.is_ended = True
-        self.feed.ended(self.run_id, trial, self.latencies)
+        latencies = None
+        if self.samples is not None and self.feed.needs_latencies:
+            with suppress(Exception):  # what shows a run never ends it
+                latencies = latencies_of(self.samples, trial.actions)
+        self.feed.ended(self.run_id, trial, latencies)
         return trial
 
     def close(self) -> None:
@@ -209,12 +211,16 @@ class _Observed(TrialObserver):
             self.feed.abandoned(self.run_id)
 
 
-def latencies_of(samples: Samples | SampleFile) -> tuple[int, ...] | None:
-    """Return the latencies of successful iterations per bucket; None if there are too many."""
+def latencies_of(samples: Samples | SampleFile, actions: Sequence[str]) -> tuple[int, ...] | None:
+    """Return the latencies of successful iterations per bucket; None if there are too many.
+
+    Pauses do not count. `actions` names the samples' actions.
+    """
     if isinstance(samples, SampleFile):
         if samples.rows > MOST_ROWS:
             return None
         samples = parquet.read(samples.path)
-    rows = iterations(samples)
-    took_us = (rows.done_ns - rows.due_ns)[rows.is_ok] // 1000
+    rows = ended(samples, actions)
+    # Whole nanoseconds: at the edge of a bucket, a rounded float would be in the one below.
+    took_us = np.rint(rows.duration_s[~rows.failed] * 1e9).astype(np.int64) // 1000
     return tuple(np.bincount(buckets_of(took_us), minlength=BUCKETS).tolist())

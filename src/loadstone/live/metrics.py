@@ -136,7 +136,7 @@ def families(state: LiveState) -> "Iterator[Metric]":
     yield trials
     yield HistogramMetricFamily(
         f"{PREFIX}latency_seconds",
-        "Latency since the due time, of iterations that ended well.",
+        "Latency since the due time, without pauses, of iterations that ended well.",
         buckets=_latencies(sums.latencies),
         unit="seconds",
     )

@@ -6,9 +6,10 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from loadstone.engine.callables.dispatcher import Dispatcher
-from loadstone.engine.callables.model import CallPlan, Function
+from loadstone.engine.callables.model import PAUSE, CallPlan, Function
 from loadstone.engine.callables.pacer import SECOND_NS, Limited
 from loadstone.engine.callables.workers import Worker, WorkerPool
+from loadstone.engine.outcome import Outcome
 from loadstone.plan.load import ClosedLoad
 
 PLAN = CallPlan(Function("a", "scenario"), ClosedLoad(1, iterations=1))
@@ -33,3 +34,18 @@ def test_a_late_first_iteration_of_a_closed_loop_counts_as_lag() -> None:
     late_ns = 250_000_000
     dispatcher.handle(worker, ("took", dispatcher.start_ns + late_ns))
     assert dispatcher.lags_ns.tolist() == [late_ns]
+
+
+def test_a_pause_is_in_no_latency_that_is_counted_during_the_load() -> None:
+    dispatcher = Dispatcher(PLAN, WorkerPool(PLAN), Limited.of(PLAN), 0)
+    worker = ready_before_the_load(dispatcher)
+    dispatcher.begin()
+    dispatcher.dispatch()
+    took_ns = dispatcher.start_ns + worker.job.arrival.due_ns
+    work_ns, pause_ns = 10_000_000, 2_000_000_000
+    paused_ns, over_ns = took_ns + work_ns, took_ns + work_ns + pause_ns
+    dispatcher.handle(worker, ("took", took_ns))
+    dispatcher.handle(worker, ("begin", PAUSE, paused_ns))
+    dispatcher.handle(worker, ("end", PAUSE, paused_ns, over_ns, (Outcome.OK, 0, "")))
+    dispatcher.handle(worker, ("over", over_ns, (Outcome.OK, 0, "")))
+    assert dispatcher.latency_sum_ns == work_ns

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from loadstone.engine.callables.causes import IterationEnd, struck, without
-from loadstone.engine.callables.model import ITERATION, MOST_WORKERS, WAIT, CallPlan
+from loadstone.engine.callables.model import ITERATION, MOST_WORKERS, PAUSE, WAIT, CallPlan
 from loadstone.engine.callables.pacer import SECOND_NS, Arrival, Limited
 from loadstone.engine.callables.recorder import SampleRecorder, SampleRow
 from loadstone.engine.callables.workers import Message, Worker, WorkerPool, beyond, refused
@@ -28,6 +28,7 @@ class RunningIteration:
     arrival: Arrival
     ready_ns: int  # from here on only the generator delays it
     took_ns: int | None = None
+    idle_ns: int = 0  # in pauses, which are not latency
     inside: list[tuple[str, int]] = field(default_factory=list)  # open actions, began_ns
     failed: tuple[str, str] | None = None  # the innermost action that failed last, and its cause
     failed_rows: list[int] = field(default_factory=list)
@@ -249,6 +250,8 @@ class Dispatcher:
         end: tuple[int, IterationEnd],
     ) -> None:
         ended_ns, how = end
+        if path == PAUSE:
+            job.idle_ns += ended_ns - self.start_ns - began_ns
         is_failed = how.outcome not in (Outcome.OK, Outcome.NOT_SENT)
         if is_failed and (job.failed is None or job.failed[1] != how.cause):
             job.failed = (path, how.cause)
@@ -296,7 +299,7 @@ class Dispatcher:
                 return
             case _:
                 self._failed(job, how)
-        self.latency_sum_ns += at_ns - arrival.due_ns
+        self.latency_sum_ns += at_ns - arrival.due_ns - job.idle_ns
 
     def _failed(self, job: RunningIteration, how: IterationEnd) -> None:
         self.failed += 1
