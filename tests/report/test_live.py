@@ -7,6 +7,7 @@ import pytest
 from made_runs import runs
 from made_stats import failures
 
+from loadstone.analysis.model import NOT_JUDGED, Trial
 from loadstone.analysis.stats import compute_stats
 from loadstone.engine.callables.model import PAUSE
 from loadstone.engine.progress import (
@@ -206,6 +207,29 @@ def test_the_page_shows_the_step_n_and_a_fault_in_force(feed, kept):
     assert [chart.id for chart in section.charts] == ["now-rate", "now-latency", "now-backlog"]
     feed.on_fault("kill keystone service on one node", is_in_force=False)
     assert "undone after" in html.present(now.section(kept.state))
+
+
+def last_trial(trial: Trial) -> dict[str, str]:
+    """The facts of a page after a trial."""
+    shown = now.section(state.ended(LiveState(0.0, 0.0), "run", trial, None))
+    return {one.label: one.text for one in shown.facts}
+
+
+def test_a_trial_without_a_verdict_is_not_called_saturated():
+    metered = runs()["search"].measurements[0].trials[0]
+    assert last_trial(metered)["last trial"].startswith("saturated: no constant rate was offered")
+    facts = last_trial(replace(metered, verdict=NOT_JUDGED))
+    assert "last trial" not in facts
+    assert facts["trials so far"] == "1 not judged"
+
+
+@pytest.mark.parametrize(("threads", "of"), [(1, "a core"), (4, "4 cores")])
+def test_the_cpu_of_the_generator_is_of_as_many_cores_as_it_has_threads(threads, of):
+    trial = runs()["search"].measurements[0].trials[0]
+    assert trial.health is not None
+    cpu_s = 0.5 * threads * trial.health.wall_s
+    facts = last_trial(replace(trial, health=replace(trial.health, threads=threads, cpu_s=cpu_s)))
+    assert facts["generator"].endswith(f", 50 % of {of}")
 
 
 def test_the_interval_is_drawn_once_it_has_changed(feed, kept):

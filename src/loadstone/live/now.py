@@ -4,10 +4,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
+from loadstone.analysis.model import NOT_JUDGED, Trial
 from loadstone.live.state import HostPoint, LiveState, LoadState, Point
 from loadstone.plan.load import OpenLoad
 from loadstone.report import figures, trial_figures
 from loadstone.report.chart import Band, Chart, ChartSeries, MarkedSpan, Tone, with_data
+from loadstone.report.generator import cores_of
 from loadstone.report.section import (
     Answer,
     Certainty,
@@ -149,18 +151,8 @@ def _facts(state: LiveState) -> Iterator[Fact]:
         else:
             lasted = figures.seconds(fault.until_s - fault.since_s)
             yield Fact("fault", f"{fault.sentence}: undone after {lasted}")
-    if (trial := state.trial) is not None:
-        verdict = trial_figures.verdict(trial)
-        rate = "" if trial.rate_rps is None else f" at {figures.rate(trial.rate_rps)}/s"
-        why = f": {trial.verdict.reasons[0]}" if trial.verdict.reasons else ""
-        yield Fact("last trial", f"{verdict}{rate}{why}")
-        if trial.health is not None:
-            lag = figures.milliseconds(trial.health.lag_p99_ms)
-            limits = "; ".join(trial.health.limits)
-            cpu = figures.percent(trial.health.cpu_share)
-            health = f"send lag p99 {lag}, {cpu} of a core"
-            text = f"{health}; it was the limit: {limits}" if limits else health
-            yield Fact("generator", text, tone="invalid" if limits else None)
+    if state.trial is not None:
+        yield from _last_trial(state.trial)
     yield from _present_generator(state.loads)
     sums = state.sums
     if sums.errors:
@@ -169,6 +161,22 @@ def _facts(state: LiveState) -> Iterator[Fact]:
     if sums.verdicts:
         text = ", ".join(f"{count} {verdict}" for verdict, count in sums.verdicts)
         yield Fact("trials so far", text)
+
+
+def _last_trial(trial: Trial) -> Iterator[Fact]:
+    """Yield the verdict of a trial, if it was judged, and the health of its load generator."""
+    if trial.verdict is not NOT_JUDGED:
+        verdict = trial_figures.verdict(trial)
+        rate = "" if trial.rate_rps is None else f" at {figures.rate(trial.rate_rps)}/s"
+        why = f": {trial.verdict.reasons[0]}" if trial.verdict.reasons else ""
+        yield Fact("last trial", f"{verdict}{rate}{why}")
+    if trial.health is not None:
+        lag = figures.milliseconds(trial.health.lag_p99_ms)
+        limits = "; ".join(trial.health.limits)
+        cpu = f"{figures.percent(trial.health.cpu_share)} of {cores_of(trial.health.threads)}"
+        health = f"send lag p99 {lag}, {cpu}"
+        text = f"{health}; it was the limit: {limits}" if limits else health
+        yield Fact("generator", text, tone="invalid" if limits else None)
 
 
 def _present_generator(loads: Sequence[LoadState]) -> Iterator[Fact]:
