@@ -12,7 +12,7 @@ from loadstone.report import terminal
 from loadstone.report.listing import listing
 from loadstone.report.sections import search
 from loadstone.report.sections.run import report_of
-from loadstone.result.listing import Entry, MeasurementSummary
+from loadstone.result.listing import Entry, MeasurementSummary, Performed
 from loadstone.result.model import LAB
 from loadstone.search.model import Capacity
 from loadstone.search.settings import LONGEST_BUDGET_S
@@ -146,6 +146,23 @@ def test_the_list_gives_each_run_with_its_capacities():
     assert "fixed load: nothing ended" in text
     assert "not known yet" in text
     assert "not found" not in text
+
+
+def test_the_list_says_of_a_workload_that_it_did_not_end():
+    times = (0.1, 0.2, 0.3, 0.4, 0.5, 0.2)
+    cut, held, broken = (
+        Performed("20261121-0931-ab12cd", 0, "s", "c", "2026", "finished", 3, 3, *times, pass_sla)
+        for pass_sla in (None, True, False)
+    )
+    entry = Entry("20261121-0931-ab12cd", "task", "interrupted", "2026", None, (), 3)
+    for performed, words in (
+        ((cut,), "100 %, not ended"),
+        ((*[held] * 6, cut), "7 workloads: s 1 not ended"),
+        ((*[held] * 6, broken, cut), "8 workloads: s 1 failed, 1 not ended"),
+        ((held,) * 7, "7 workloads: s all held"),
+    ):
+        one = replace(entry, performed=performed)
+        assert words in " ".join(shown(lambda c, one=one: listing([one], c)).split())
 
 
 def test_a_critical_finding_of_the_audit_is_what_to_try_first():

@@ -1,6 +1,7 @@
 """`loadstone results` and `loadstone report` as their users meet them."""
 
 import json
+import socket
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -10,7 +11,8 @@ from realistic import keystone
 
 from loadstone.analysis.sla import Check
 from loadstone.cli import main
-from loadstone.report import badge
+from loadstone.report import badge, figures
+from loadstone.store import owner
 from loadstone.store.store import Store
 
 RESULT, SAMPLES = keystone()
@@ -77,6 +79,44 @@ def test_a_task_that_was_interrupted_has_held_nothing(loadstone, tmp_path):
             is_green,
         )
     assert codes == {"finished": (0, 0, True), "interrupted": (4, 4, False)}
+
+
+@pytest.mark.parametrize(
+    ("number", "in_list", "sla"),
+    [
+        (1, "nothing ended", [figures.MISSING]),
+        (7, "7 workloads: Authenticate.keystone 1 not ended", [*["held"] * 6, figures.MISSING]),
+    ],
+)
+def test_a_workload_whose_run_was_killed_is_neither_held_nor_running(
+    loadstone, tmp_path, monkeypatch, number, in_list, sla
+):
+    held = workload(SAMPLES[0, 1], (Check("failure_rate", True, ""),))
+    cut = replace(held, status="running", trials=())
+    measurements = (*[held] * (number - 1), cut)
+    monkeypatch.setattr(owner, "this_process", lambda: f"{socket.gethostname()}:1:0")
+    with Store.open(tmp_path / "killed") as store:
+        store.begin(
+            replace(RESULT, kind="task", status="running", ended_at=None, measurements=measurements)
+        )
+    place = ("--store", str(tmp_path / "killed"))
+    assert in_list in " ".join(loadstone("results", "list", *place).stdout.split())
+    [listed] = json.loads(loadstone("results", "list", "--json", "-", *place).stdout)
+    assert (listed["performed"][-1]["status"], listed["performed"][-1]["pass_sla"]) == (
+        "interrupted",
+        None,
+    )
+    trends = loadstone("results", "trends", *place).stdout.splitlines()
+    assert [row.split()[-1] for row in trends if RESULT.run_id in row] == sla
+    metrics = loadstone("report", "--as", "openmetrics", *place).stdout
+    assert 'status="interrupted"' in metrics
+    assert 'status="running"' not in metrics
+    shown = json.loads(loadstone("results", "show", "latest", "--json", "-", *place).stdout)
+    last = shown["measurements"][-1]
+    assert (last["status"], last["facts"][-1]["text"]) == (
+        "interrupted",
+        "interrupted: no result is stored",
+    )
 
 
 def test_of_many_runs_the_newest_are_listed(loadstone, tmp_path):

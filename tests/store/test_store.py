@@ -12,9 +12,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from made_stats import nothing_ended, with_errors
+from made_workloads import workload
 from realistic import keystone
 
 from loadstone.analysis.model import Trial, TrialState
+from loadstone.analysis.sla import Check
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.result.model import Run
 from loadstone.store import codec, database, location, owner
@@ -162,6 +164,16 @@ def test_a_search_without_an_end_is_listed_as_running_or_interrupted(store, monk
     found = [entry.findings[0] for entry in store.every()]
     assert [one.is_running for one in found] == [True, False]
     assert [one.is_interrupted for one in found] == [False, True]
+
+
+def test_a_workload_that_was_cut_off_has_neither_held_nor_failed(store):
+    held = workload(SAMPLES[0, 1], (Check("failure_rate", True, ""),))
+    cut = replace(held, status="interrupted")
+    failed = replace(cut, failure="no such role")
+    store.begin(replace(RESULT, kind="task", measurements=(held, cut, failed)))
+    [entry] = store.every()
+    assert [one.pass_sla for one in entry.performed] == [True, None, False]
+    assert [one.pass_sla for one in store.history()] == [True, None, False]
 
 
 def test_a_load_that_was_not_made_is_listed_as_a_load_without_a_throughput(store):

@@ -80,18 +80,19 @@ def _search(found: MeasurementSummary) -> tuple[str, str, str]:
 def _workloads(workloads: Sequence[Performed]) -> list[tuple[str, str, str]]:
     if len(workloads) <= MOST_LISTED:
         return [_workload(performed) for performed in workloads]
-    failed = sum(not performed.pass_sla for performed in workloads)
-    verdict = f"{failed} failed" if failed else "all held"
+    judged = [performed.pass_sla for performed in workloads]
+    counts = {"failed": judged.count(False), "not ended": judged.count(None)}
+    verdict = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
     names = dict.fromkeys(performed.scenario for performed in workloads)
     others = f", {len(names) - 1} others" if len(names) > 1 else ""
-    return [(f"{len(workloads)} workloads: {next(iter(names))}{others}", "", verdict)]
+    return [(f"{len(workloads)} workloads: {next(iter(names))}{others}", "", verdict or "all held")]
 
 
 def _workload(performed: Performed) -> tuple[str, str, str]:
-    if not performed.count and performed.pass_sla:
+    if not performed.count and performed.pass_sla is not False:
         return performed.scenario, "", "nothing ended"  # interrupted, or still running
     success = figures.success(performed.ok, performed.count) if performed.count else "0.0 %"
     median_s = math.nan if performed.median_s is None else performed.median_s
-    held = "held" if performed.pass_sla else "failed"
+    held = {True: "held", False: "failed", None: "not ended"}[performed.pass_sla]
     median = f"{figures.plain_s(median_s)} s"
     return performed.scenario, median, f"{success}, {held}"

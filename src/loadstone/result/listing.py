@@ -36,7 +36,7 @@ class Performed:
     p95_s: float | None
     max_s: float | None
     mean_s: float | None
-    pass_sla: bool
+    pass_sla: bool | None  # None: it did not end
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,20 +71,18 @@ def history(connection: Connection, store: str) -> tuple[list[Performed], list[s
 
     Damaged runs are named in a line each, as by `every`.
     """
-    workloads = (
-        select(*_without(measurements, "body"), runs.c.started_at.label("run_started_at"))
-        .join(runs, runs.c.run_id == measurements.c.run_id)
-        .where(measurements.c.config_id != "")
-    )
-    order = (measurements.c.run_id, measurements.c.position)
+    workloads = select(*_without(measurements, "body")).where(measurements.c.config_id != "")
     by_run: dict[str, list[RowMapping]] = {}
-    for row in connection.execute(workloads.order_by(*order)).mappings():
+    for row in connection.execute(workloads.order_by(measurements.c.position)).mappings():
         by_run.setdefault(row["run_id"], []).append(row)
     found: list[Performed] = []
     damaged = []
-    for run_id, rows in by_run.items():
+    every_run = select(*_without(runs, "environment")).order_by(runs.c.run_id)
+    for run in connection.execute(every_run).mappings():
+        run_id = run["run_id"]
         try:
-            found += _workloads(rows, _trials(connection, run_id), rows[0]["run_started_at"])
+            if rows := by_run.get(run_id):
+                found += _workloads(rows, _trials(connection, run_id), run)
         except codec.BAD_DATA as problem:
             damaged.append(damage(run_id, problem, store))
     return sorted(found, key=lambda one: (one.started_at, one.run_id)), damaged
@@ -95,6 +93,12 @@ def status_of(run: Mapping[Any, Any] | RowMapping) -> tuple[str, str | None]:
     if run["status"] == "running" and not owner.is_alive(run["owner"]):
         return "interrupted", KILLED
     return run["status"], run["failure"]
+
+
+def status_of_measurement(status: str, status_of_run: str) -> str:
+    """Return a measurement's status: a run that was killed has one that is still "running"."""
+    is_killed = status == "running" and status_of_run != "running"
+    return "interrupted" if is_killed else status
 
 
 def _entry(connection: Connection, run: RowMapping) -> Entry:
@@ -125,7 +129,7 @@ def _entry(connection: Connection, run: RowMapping) -> Entry:
             _workloads(
                 [row for row in measurement_rows if row["config_id"]],
                 trial_rows,
-                run["started_at"],
+                run,
             )
         ),
         title=run["title"],
@@ -173,7 +177,7 @@ def _summary(
     load = LOADS.get(row["policy"], "fixed load")
     stretch_rps = trials[0]["throughput_rps"] if trials and load else None
     n = (row["rate_rps"], row["low_rps"], row["high_rps"])
-    status = status_of_run if row["status"] == "running" else row["status"]
+    status = status_of_measurement(row["status"], status_of_run)
     return MeasurementSummary(
         row["scenario"],
         row["title"],
@@ -186,34 +190,45 @@ def _summary(
 
 
 def _workloads(
-    measurement_rows: Sequence[RowMapping], trial_rows: Sequence[RowMapping], began_at: str
+    measurement_rows: Sequence[RowMapping], trial_rows: Sequence[RowMapping], run: RowMapping
 ) -> list[Performed]:
+    status_of_run, _ = status_of(run)
     found: list[Performed] = []
     for row in measurement_rows:
-        found += _steps(row, _of(row, trial_rows), len(found), began_at)
+        status = status_of_measurement(row["status"], status_of_run)
+        own = {**row, "status": status, "started_at": run["started_at"]}
+        found += _steps(own, _of(row, trial_rows), len(found))
     return found
 
 
 def _steps(
-    row: RowMapping, trials: Sequence[RowMapping], position: int, began_at: str
+    row: Mapping[Any, Any], trials: Sequence[RowMapping], position: int
 ) -> tuple[Performed, ...]:
     """Return the list entries of a workload, one for each step.
 
-    A workload or step that ended before its load has no trial, but an entry; `began_at` is when
-    its run began.
+    A workload or step that ended before its load has no trial, but an entry, which began with its
+    run.
     """
     ended = [_performed(row, trial, at) for at, trial in enumerate(trials, position)]
     has_all = row["status"] in ("finished", "aborted") or row["policy"] == "fixed"
     if ended and (has_all or ended[-1].status == row["status"]):
         last = ended.pop()
-        held = last.pass_sla and row["failure"] is None
-        return (*ended, replace(last, pass_sla=held))
-    nothing: dict[str, Any] = {"count": 0, "ok": 0, "config_id": row["config_id"]}
-    nothing |= {"status": row["status"], "checks_passed": row["failure"] is None}
-    return (*ended, _performed(row, {"started_at": began_at, **nothing}, position + len(ended)))
+    else:
+        nothing = {"count": 0, "ok": 0, "checks_passed": True}
+        last = _performed(row, {**row, **nothing}, position + len(ended))
+    return (*ended, replace(last, pass_sla=_pass_sla(row, last)))
 
 
-def _performed(row: RowMapping, trial: Mapping[Any, Any] | RowMapping, position: int) -> Performed:
+def _pass_sla(row: Mapping[Any, Any], last: Performed) -> bool | None:
+    """Return whether the last step of a workload held its SLA; None if it did not end."""
+    if row["failure"] is not None:
+        return False
+    return None if row["status"] in ("running", "interrupted") else last.pass_sla
+
+
+def _performed(
+    row: Mapping[Any, Any], trial: Mapping[Any, Any] | RowMapping, position: int
+) -> Performed:
     names = ("config_id", "started_at", "status", "count", "ok")
     common: dict[str, Any] = {name: trial[name] for name in names}
     times: dict[str, Any] = {name: trial.get(name) for name in DURATIONS if name != "p99_s"}

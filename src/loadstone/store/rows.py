@@ -12,7 +12,7 @@ from sqlalchemy import RowMapping
 from loadstone.analysis.model import Durations, Trial
 from loadstone.result.model import Environment, Measurement, PastSearch, Run
 from loadstone.store import codec
-from loadstone.store.listing import DURATIONS, status_of
+from loadstone.store.listing import DURATIONS, status_of, status_of_measurement
 from loadstone.store.schema import require_values, storable, trials
 from loadstone.system.redaction import Redaction
 
@@ -140,7 +140,7 @@ def run_of(run: Row, measurement_rows: Sequence[Row], trial_rows: Sequence[Row])
         status=status,
         started_at=run["started_at"],
         ended_at=run["ended_at"],
-        measurements=tuple(_measurement(row, trial_rows) for row in measurement_rows),
+        measurements=tuple(_measurement(row, trial_rows, status) for row in measurement_rows),
         environment=codec.loads(Environment, run["environment"]),
         command=run["command"],
         failure=failure,
@@ -148,10 +148,13 @@ def run_of(run: Row, measurement_rows: Sequence[Row], trial_rows: Sequence[Row])
     )
 
 
-def _measurement(row: Row, trial_rows: Sequence[Row]) -> Measurement:
+def _measurement(row: Row, trial_rows: Sequence[Row], status_of_run: str) -> Measurement:
     own = (trial for trial in trial_rows if trial["position"] == row["position"])
+    found = codec.loads(Measurement, row["body"])
     return replace(
-        codec.loads(Measurement, row["body"]), trials=tuple(_trial(trial) for trial in own)
+        found,
+        trials=tuple(_trial(trial) for trial in own),
+        status=status_of_measurement(found.status, status_of_run),
     )
 
 

@@ -16,6 +16,7 @@ from loadstone.report.section import (
     Section,
     Table,
     TableColumn,
+    ToneCell,
 )
 from loadstone.report.sections import statements, workload
 from loadstone.report.sections.overview import overview
@@ -87,10 +88,7 @@ def _capacity(anchor: str, trend: CapacityTrend) -> Section:
 def _workload(anchor: str, trend: Trend) -> Section:
     last = trend.runs[-1]
     heads = (*columns("run", numbers=HEADS), TableColumn("SLA"))
-    rows = tuple(
-        Row((run.run_id, *cells(run), held(is_held=run.pass_sla, words=("held", "failed"))))
-        for run in trend.runs
-    )
+    rows = tuple(Row((run.run_id, *cells(run), _sla(is_held=run.pass_sla))) for run in trend.runs)
     charts = (_durations(anchor, trend), _success(anchor, trend)) if len(trend.runs) > 1 else ()
     median = figures.MISSING if last.median_s is None else f"{last.median_s:.3f}"
     return Section(
@@ -113,6 +111,10 @@ def _workload(anchor: str, trend: Trend) -> Section:
         charts=with_data(charts),
         listings=(workload.listing(trend.workload),),
     )
+
+
+def _sla(*, is_held: bool | None) -> str | ToneCell:
+    return figures.MISSING if is_held is None else held(is_held=is_held, words=("held", "failed"))
 
 
 def _latest_of(runs: int) -> str:

@@ -45,8 +45,10 @@ def _throughput(measurement: Measurement) -> Answer:
 
 def nothing(measurement: Measurement) -> str:
     """Return why a load has no figures."""
-    if measurement.status == "running":  # still running, or killed before it could be stored
+    if measurement.status == "running":
         return "running: no result is stored yet"
+    if measurement.status == "interrupted":  # a killed run may have made iterations
+        return "interrupted: no result is stored"
     return f"{measurement.status}: no iteration was made"
 
 
