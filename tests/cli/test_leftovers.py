@@ -25,18 +25,22 @@ def left_behind(tmp_path):
         result, _ = realistic.keystone()
         store.begin(result)
         store.finish(result)
-        lines = (
-            {
-                "event": "target",
-                "run_id": result.run_id,
-                "chosen": "OS_*",
-                "identity_url": "http://127.0.0.1:9/v3",
-            },
-            {"event": "create", "kind": "domain", "name": f"loadstone-{result.run_id}"},
-        )
-        journal = store.folder(result.run_id) / JOURNAL
-        journal.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        leave_domain(store, result.run_id)
     return result.run_id
+
+
+def leave_domain(store, run_id):
+    lines = (
+        {
+            "event": "target",
+            "run_id": run_id,
+            "chosen": "OS_*",
+            "identity_url": "http://127.0.0.1:9/v3",
+        },
+        {"event": "create", "kind": "domain", "name": f"loadstone-{run_id}"},
+    )
+    journal = store.folder(run_id) / JOURNAL
+    journal.write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
 def test_a_run_with_leftovers_is_not_deleted(loadstone, left_behind):
@@ -55,6 +59,31 @@ def test_every_format_says_that_something_is_left(loadstone, left_behind):
     )
     assert "fell short" in loadstone("results", "badge").stdout
     assert 'failures="1"' in loadstone("report", "--as", "junit").stdout
+
+
+def test_an_imported_run_has_left_what_it_had_left_when_it_was_exported(at_once, left_behind):
+    other = ("--store", "other")
+    assert at_once("results", "export", left_behind, "run.zip").returncode == 0
+    assert at_once("results", "import", "run.zip", *other).returncode == 0
+    shown = at_once("results", "show", left_behind, "--json", "-", *other).stdout
+    assert json.loads(shown)["exit_code"] == 1
+    assert 'failures="1"' in at_once("report", "--as", "junit", *other).stdout
+    # Only the machine that measured has the journal, which lists what to remove.
+    refused = at_once("results", "clean", left_behind, *other)
+    assert refused.returncode == 3
+    assert "do this on the machine that measured it" in refused.stderr
+    assert at_once("results", "delete", left_behind, *other).returncode == 0
+
+
+def test_a_run_under_way_is_exported_as_one_that_removes_things_at_its_end(at_once, tmp_path):
+    with Store.open(tmp_path / "results") as store:
+        result = replace(realistic.keystone()[0], status="running")
+        store.begin(result)
+        leave_domain(store, result.run_id)
+        assert at_once("results", "export", result.run_id, "run.zip").returncode == 0
+    assert at_once("results", "import", "run.zip", "--store", "other").returncode == 0
+    with Store.open(tmp_path / "other") as other:
+        assert not other.get("latest").environment.has_leftovers
 
 
 def test_a_report_names_the_store_in_which_the_command_finds_the_run(

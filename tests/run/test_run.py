@@ -7,8 +7,10 @@ from xml.etree import ElementTree as Xml
 
 import pytest
 from documents import workloads
+from fake_keystone import keeping_the_first_domain
 
 from loadstone.cli.stdout import ReaderGone
+from loadstone.store import location
 
 ISSUE = """
 version: 2
@@ -54,6 +56,22 @@ def test_a_task_is_carried_out_and_nothing_is_left_in_the_cloud(loadstone, fake,
         assert head in told.stdout
     assert "failure_rate" in told.stdout
     assert fake.names("users") == fake.names("projects") == fake.names("domains") == []
+
+
+def test_what_a_run_left_is_stored_until_it_is_removed(loadstone, fake, write, tmp_path):
+    def exit_code():
+        return json.loads(loadstone("results", "show", "latest", "--json", "-").stdout)["exit_code"]
+
+    fake.disturb = keeping_the_first_domain()
+    assert loadstone("run", write(ISSUE)).returncode == 1
+    runs, elsewhere = location.usual().folder / "runs", tmp_path / "elsewhere"
+    runs.rename(elsewhere)  # as on another machine, which has the database only
+    assert exit_code() == 1
+    elsewhere.rename(runs)
+    fake.disturb = lambda *_: None
+    assert loadstone("results", "clean", "latest").returncode == 0
+    runs.rename(elsewhere)
+    assert exit_code() == 0
 
 
 def test_a_reader_that_has_gone_costs_no_file(loadstone, write, monkeypatch, tmp_path):

@@ -18,7 +18,7 @@ def exported(store, tmp_path):
     store.begin(RESULT)
     store.keep_trial(RESULT.run_id, 0, RESULT.measurements[0].trials[0], SAMPLES[0, 1])
     path = tmp_path / "run.zip"
-    assert bundle.export(store, "latest", path) == RESULT.run_id
+    bundle.export(store, store.get("latest"), path)
     return path
 
 
@@ -33,14 +33,14 @@ def test_an_exported_run_is_the_same_in_another_store(store, exported, tmp_path)
 def test_a_file_of_1970_is_exported(store, exported, tmp_path):
     (samples,) = (store.folder(RESULT.run_id) / "samples").iterdir()
     os.utime(samples, (0, 0))
-    bundle.export(store, "latest", exported)
+    bundle.export(store, store.get("latest"), exported)
     with Store.open(tmp_path / "other") as other:
         assert bundle.import_run(other, exported) == RESULT.run_id
 
 
 def test_an_export_below_a_file_is_refused(store, exported):
     with pytest.raises(EnvironmentUnusable, match="cannot write"):
-        bundle.export(store, "latest", exported / "below.zip")
+        bundle.export(store, store.get("latest"), exported / "below.zip")
 
 
 def test_a_run_is_not_taken_in_twice(store, exported):
@@ -90,4 +90,4 @@ def test_what_is_unpacked_stays_in_the_runs_folder(store, tmp_path):
 def test_an_export_that_cannot_be_written_is_named(store, tmp_path):
     store.begin(RESULT)
     with pytest.raises(EnvironmentUnusable, match="cannot write"):
-        bundle.export(store, "latest", tmp_path / "missing" / "run.zip")
+        bundle.export(store, store.get("latest"), tmp_path / "missing" / "run.zip")

@@ -45,7 +45,13 @@ def clean(
         store.require_files(run_id)
         journal = store.folder(run_id) / JOURNAL
         record = read(journal)
+        if record is None and store.get(run_id).environment.has_leftovers:
+            raise EnvironmentUnusable(
+                f"run {run_id} left something in its cloud, and the journal that lists it is not "
+                f"in {journal.parent}; do this on the machine that measured it"
+            )
         if record is None or record.is_done:
+            store.mark_clean(run_id)
             click.echo(f"run {run_id} has left nothing")
             return
         if lab is None and cloud is None:
@@ -57,6 +63,9 @@ def clean(
     with held(journal.resolve(), record.run_id), connected_target(lab, cloud, yes=True) as subject:
         leftovers = clean_up(subject.access, journal, click.echo)
     list_leftovers(read(journal), journal, leftovers, click.echo, location.option)
+    if not leftovers:
+        with open_to_read(location) as store:
+            store.mark_clean(run_id)
     ctx.exit(FELL_SHORT if leftovers else 0)
 
 

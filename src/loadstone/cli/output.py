@@ -26,10 +26,9 @@ def report_of_stored(
 ) -> "Report":
     """Return the report of a run in this store, with whether it left something in its cloud."""
     from loadstone.report.sections.run import report_of
-    from loadstone.run.exit_code import leftovers
+    from loadstone.run.exit_code import with_leftovers
 
-    # A run removes things at its end, and until then only its own user can read its journal.
-    is_clean = run.status == "running" or not leftovers(store, run.run_id)
+    is_clean = not with_leftovers(store, run).environment.has_leftovers
     return report_of(run, samples_of, prefix, store.location.option, is_clean=is_clean)
 
 

@@ -129,12 +129,15 @@ def delete(run: str, location: "StoreLocation", *, is_forced: bool, anyway: bool
 @STORE
 def export(run: str, file: Path, location: "StoreLocation") -> None:
     """Write one run with its samples to FILE, for another store to import."""
+    from loadstone.run.exit_code import with_leftovers
     from loadstone.store import bundle
 
     if file == Path("-"):
         raise InvalidInput("an export is a ZIP file, which is not written to stdout; name a file")
     with open_to_read(location) as store:
-        click.echo(f"exported {bundle.export(store, run, file)} to {file}")
+        found = with_leftovers(store, store.get(run))
+        bundle.export(store, found, file)
+        click.echo(f"exported {found.run_id} to {file}")
 
 
 @results.command()

@@ -222,6 +222,7 @@ class Environment:
     target: tuple[tuple[str, str], ...]  # url, web server, workers, database, cache, release
     facts: tuple[tuple[str, str], ...] = ()  # of the audit: configuration of the service
     audit: tuple[AuditFinding, ...] = ()  # findings of the audit about the facts, most severe first
+    has_leftovers: bool = False  # at its end, resources that the run created were in its cloud
 
     @property
     def settings(self) -> tuple[tuple[str, str], ...]:

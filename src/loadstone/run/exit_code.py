@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from loadstone.keystone.clean import remaining
-from loadstone.keystone.journal import JOURNAL
+from loadstone.keystone.journal import JOURNAL, read
 from loadstone.keystone.resources import Leftover
 from loadstone.result import outcome
 from loadstone.result.model import Run
@@ -35,6 +35,19 @@ def accepting_ranges(run: Run) -> Run:
 def leftovers(store: Store, run_id: str) -> tuple[Leftover, ...]:
     """Return the resources that a run created in its cloud and could not remove."""
     return remaining(store.folder(run_id) / JOURNAL)
+
+
+def with_leftovers(store: Store, run: Run) -> Run:
+    """Return a run with whether something is left in its cloud, as its journal says.
+
+    Without its journal, on another machine or in another store, the run is as it was stored.
+    """
+    # A run removes things at its end, and until then only its own user can read its journal.
+    contents = read(store.folder(run.run_id) / JOURNAL) if run.status != "running" else None
+    if contents is None:
+        return run
+    has_leftovers = bool(contents.remaining)
+    return replace(run, environment=replace(run.environment, has_leftovers=has_leftovers))
 
 
 def left_by(location: StoreLocation, run_ids: Iterable[str]) -> tuple[str, ...]:

@@ -35,7 +35,8 @@ from loadstone.result.model import BESIDE, TAG, Environment, Measurement, Run
 from loadstone.result.observer import Display
 from loadstone.run import resume
 from loadstone.run.backend import REAL, Backend
-from loadstone.run.temporary import gone_with_target
+from loadstone.run.exit_code import leftovers
+from loadstone.run.temporary import gone_with_target, is_temporary
 from loadstone.run.trials import Trials
 from loadstone.search.model import Capacity
 from loadstone.search.repeats import combined
@@ -127,7 +128,8 @@ class _Flow:
         for warning in (*config.warnings, *_untraced(config)):
             self.display.say(warning)
         self.display.say(f"run {run_id}: {access.identity_url}")
-        with _recorded_end(begun, self.target, self.store, self.backend.clock), self._faults():
+        end = _recorded_end(begun, config.target, self.target, self.store, self.backend.clock)
+        with end, self._faults():
             for group in config.groups:
                 self._group(group)
                 if self.present.status == "aborted":
@@ -384,7 +386,9 @@ def _new_run(config: RunConfig, target: Target, backend: Backend) -> Run:
 
 
 @contextmanager
-def _recorded_end(begun: Run, target: Target, store: Store, clock: Clock) -> Iterator[None]:
+def _recorded_end(
+    begun: Run, choice: TargetChoice, target: Target, store: Store, clock: Clock
+) -> Iterator[None]:
     """Store how a run ended, however it ends."""
     status, failure = "failed", None
     try:
@@ -401,11 +405,20 @@ def _recorded_end(begun: Run, target: Target, store: Store, clock: Clock) -> Ite
         if others := target.beside:
             beside = (BESIDE, ", ".join(others))
             environment = replace(environment, target=(*environment.target, beside))
+        has_leftovers = not is_temporary(choice) and _has_leftovers(store, begun.run_id)
+        environment = replace(environment, has_leftovers=has_leftovers)
         store.finish(
             replace(
                 begun, status=status, ended_at=ended_at, failure=failure, environment=environment
             )
         )
+
+
+def _has_leftovers(store: Store, run_id: str) -> bool:
+    try:
+        return bool(leftovers(store, run_id))
+    except EnvironmentUnusable:  # its journal cannot be read: the run may have left something
+        return True
 
 
 @contextmanager

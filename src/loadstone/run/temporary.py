@@ -17,21 +17,28 @@ def gone_with_target(choice: TargetChoice, run_id: str, store: Store, say: Say) 
         yield
     finally:
         journal = store.folder(run_id) / JOURNAL
-        if _is_gone(choice) and remaining(journal):
+        if is_temporary(choice) and not _is_here(choice) and remaining(journal):
             forget(journal)
             say(f"run {run_id} has left nothing: its target was removed with all data")
 
 
-def _is_gone(choice: TargetChoice) -> bool:
+def is_temporary(choice: TargetChoice) -> bool:
+    """Return whether the target is removed with all data at its end."""
     match choice:
-        case OwnLab(name=name, is_purged=True):
-            # Imported here: only a lab on this machine needs it.
-            from loadstone.lab import deployment
-
-            return not deployment.is_here(name)
+        case OwnLab(is_purged=is_purged):
+            return is_purged
         case LabOnHost():
             return True  # its host removes it, even if this machine is gone
         case ReferenceService():
-            return True  # its data were in the memory of its process
+            return True  # its data are in the memory of its process
         case _:
             return False
+
+
+def _is_here(choice: TargetChoice) -> bool:
+    if not isinstance(choice, OwnLab):
+        return False
+    # Imported here: only a lab on this machine needs it.
+    from loadstone.lab import deployment
+
+    return deployment.is_here(choice.name)

@@ -29,9 +29,8 @@ STATUSES = ("finished", "interrupted", "failed", "aborted")
 _ENCRYPTED = 0x1  # flag of an entry
 
 
-def export(store: Store, name: str, path: Path) -> str:
-    """Write a run to a file that only its owner may read, and return its id."""
-    run = store.get(name)
+def export(store: Store, run: Run, path: Path) -> None:
+    """Write a run to a file that only its owner may read."""
     store.require_files(run.run_id)
     folder = store.folder(run.run_id)
     head = {"format": FORMAT, "result": codec.to_plain(run)}
@@ -47,7 +46,6 @@ def export(store: Store, name: str, path: Path) -> str:
                     bundle.write(
                         store.file(run.run_id, f"{kind}/{file.name}"), f"{kind}/{file.name}"
                     )
-    return run.run_id
 
 
 def import_run(

@@ -189,6 +189,16 @@ class Store:
             row_files.unmark(self._folder, run.run_id)
         privacy.share(self.location, self.folder(run.run_id))
 
+    def mark_clean(self, run_id: str) -> None:
+        """Record that nothing that a run created is left in its cloud; not of a damaged run."""
+        with suppress(RunDamaged):
+            run = self.get(run_id)
+            if run.environment.has_leftovers:
+                environment = replace(run.environment, has_leftovers=False)
+                row = self._run_row(replace(run, environment=environment))
+                self._keep(run_id, [row], is_last=True)
+                privacy.share(self.location, self.folder(run_id))
+
     def holds(self, run_id: str) -> bool:
         """Return whether a run with exactly this id is stored."""
         if self._backlog.holds(run_id):
