@@ -51,6 +51,41 @@ def test_a_rate_limiter_is_found_and_named_with_its_kind(burst_s: float) -> None
     assert not any("no more than" in word for word in capacity.words)
 
 
+@pytest.mark.parametrize(
+    ("budget_s", "capacity_rps", "rate_rps", "burst_s"),
+    [(90.0, 50.0, 25.0, 2.0), (90.0, 200.0, 100.0, 2.0), (240.0, 500.0, 200.0, 3.0)],
+)
+def test_what_a_bucket_lets_through_after_a_pause_is_not_taken_for_the_rate(
+    budget_s: float, capacity_rps: float, rate_rps: float, burst_s: float
+) -> None:
+    service = Service(capacity_rps=capacity_rps, limiter=Limiter(rate_rps, burst_s))
+    settings = SearchSettings(budget_s=budget_s)
+    capacity, _ = search(STRATEGIES["meter"](settings), Simulator(service, 1).measure)
+    assert capacity.rate_rps == pytest.approx(rate_rps, rel=0.03)
+
+
+def test_refusals_where_more_were_in_flight_before_are_those_of_a_limiter() -> None:
+    # Its bucket lasts for half of the search, in which the service is full.
+    service = draw("large-bucket", 51)
+    settings = SearchSettings(budget_s=120.0)
+    capacity, _ = search(STRATEGIES["meter"](settings), Simulator(service, 51).measure)
+    low, high = capacity.low_rps or 0.0, capacity.high_rps or np.inf
+    assert low <= sustained_rps(service) <= high
+
+
+@pytest.mark.parametrize(
+    ("budget_s", "rate_rps", "burst_s"), [(30.0, 30.0, 1.0), (90.0, 40.0, 5.0)]
+)
+def test_a_trial_may_be_refused_before_its_first_tick_ends(
+    budget_s: float, rate_rps: float, burst_s: float
+) -> None:
+    service = Service(capacity_rps=50.0, limiter=Limiter(rate_rps, burst_s))
+    settings = SearchSettings(budget_s=budget_s)
+    capacity, _ = search(STRATEGIES["meter"](settings), Simulator(service, 1).measure)
+    low, high = capacity.low_rps or 0.0, capacity.high_rps or np.inf
+    assert low <= rate_rps <= high
+
+
 def test_the_refusals_that_are_told_are_those_of_the_trials_statistics() -> None:
     window = WindowLimiter(90.0, 3.0, Law.FIXED)
     limited = Service(workers=8, capacity_rps=400.0, limiter=window, refuses_with="status")

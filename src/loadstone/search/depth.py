@@ -5,6 +5,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from loadstone.analysis.model import TICK_S, Cause, Trial
 from loadstone.plan.load import BandLoad
 from loadstone.search.blocks import METERED
@@ -27,6 +29,7 @@ USED = 8.0  # saturated seconds after which a deeper level counts
 LEAST_GAP = 0.015
 MOST_REFUSED = 3  # consecutive chunks that end in errors
 REFUSED_SHARE = 0.02
+BORNE_S = 5.0  # several times from the lower mark of a band to the upper one
 GAP_SIGMAS = 1.15  # in 95 % half-widths of both
 
 
@@ -82,6 +85,7 @@ class Depths:
     begins: int = SHALLOW  # with this level
     count: int = 0
     refused: int = 0  # consecutive refused chunks
+    borne: int = 0  # the most in flight that was accepted for BORNE_S
     errors: Counter[str] = field(default_factory=Counter)
 
     def pool_of(self, level: int) -> Pool:
@@ -130,7 +134,7 @@ class Depths:
         trial = yield from session.run_trial(load, f"{METERED} {low} to {high} in flight")
         least = 0.6 * low if level > DEEP else self.knee.in_flight
         self._take(trial, level, least, begin_s, session.settle_s)
-        self._require_accepted(trial)
+        self._require_accepted(trial, high)
         self.require_level()
         found = estimate(self.pool)
         if found is not None:
@@ -138,15 +142,20 @@ class Depths:
         self._deepen()
         return found
 
-    def _require_accepted(self, trial: Trial) -> None:
+    def _require_accepted(self, trial: Trial, high: int) -> None:
         """Raise RequestsRefused if a band cannot be kept because requests are refused."""
         is_bad = trial.verdict.cause is Cause.ERRORS
         self.refused = self.refused + 1 if is_bad else 0
         refuses = trial.stats.failed > REFUSED_SHARE * trial.stats.due
-        if not is_bad or not refuses:
-            return
-        if self.refused >= MOST_REFUSED or is_refusal(trial, self.knee.response_s):
-            raise RequestsRefused(trial)
+        if is_bad and refuses:
+            # A full queue does not refuse what it held before; a limiter's empty bucket does.
+            is_limiter = high <= self.borne or is_refusal(trial, self.knee.response_s)
+            if self.refused >= MOST_REFUSED or is_limiter:
+                raise RequestsRefused(trial)
+        failed = np.flatnonzero(trial.timeline.failed)
+        accepted = int(failed[0]) if len(failed) else len(trial.timeline.ok)
+        if accepted * TICK_S >= BORNE_S:
+            self.borne = max(self.borne, high)
 
     def add(
         self, trial: Trial, begin_s: float, settle_s: float, *, is_counted: bool = True

@@ -40,6 +40,7 @@ LEAST_FLOODED = 0.05  # refused share from which the accepted rate is the limite
 RAISE = 1.5
 ABOVE, BELOW = 0.02, 0.01
 EMPTIED = 1.2  # times what a bucket held before its first refusal
+FILLED = 0.2  # share of what a limiter accepts that a bucket of unknown size may add to it
 LONGEST_S = 60.0
 SHORTEST_S = 2.0
 RESERVE_S = 3.0
@@ -242,16 +243,17 @@ class Refusal:
         if len(ok) * TICK_S < FLOOD_S / 2:
             return None
         accepted_rps = _accepted_rps(ok)
-        good = self._bracket()[0]
+        # A bucket lets through the same in every tick; a window, much at first and then nothing.
+        spread = int(ok.max() - ok.min())
+        is_even = bool(spread <= UNEVEN_REQUESTS + UNEVEN * ok.mean())
+        # A lower rate that passed contradicts it, unless that passed out of a full bucket.
+        good = 0.0 if is_even else self._bracket()[0] or 0.0
         is_silent = bool(((ok[1:] == 0) & (ok[:-1] == 0)).any()) and accepted_rps > LEAST_SILENT_RPS
-        if is_silent or accepted_rps < max(LEAST_ACCEPTED * rate_rps, CONTRADICTED * (good or 0.0)):
+        if is_silent or accepted_rps < max(LEAST_ACCEPTED * rate_rps, CONTRADICTED * good):
             # It accepts nothing for a second, or less than at a lower rate: it counts refusals.
             self._rest_s = max(self._rest_s, FIRST_REST_S)
             return None
-        self._limiter_rps = accepted_rps
-        # A bucket lets through the same in every tick; a window, much at first and then nothing.
-        spread = int(ok.max() - ok.min())
-        self._is_even = bool(spread <= UNEVEN_REQUESTS + UNEVEN * ok.mean())
+        self._limiter_rps, self._is_even = accepted_rps, is_even
         # A queue that is full refuses by chance, a limiter does not.
         self._waits = service.median_s > WAITED * self._knee.response_s
         least = WIDTH if self._waits else LEAST_HALF_WIDTH
@@ -266,7 +268,11 @@ class Refusal:
         load = OpenLoad(hot.rate_rps, LONGEST_FLOOD_S)
         trial, _ = yield from self._offer_rate(load, "again")
         accepted = hot.requests - hot.refused
-        if self._rest_s == FORGETS_S and trial.stats.ok <= MUCH_MORE * max(accepted, MUCH_MORE):
+        # The pause has filled a bucket, which lets through more than a limiter's rate.
+        of_rate = (self._limiter_rps or 0.0) * trial.stats.load_s
+        of_bucket = of_rate + max(EMPTIED * self._burst, FILLED * of_rate)
+        most = max(MUCH_MORE * max(accepted, MUCH_MORE), of_bucket)
+        if self._rest_s == FORGETS_S and trial.stats.ok <= most:
             self._rest_s = 0.0
             self._take(trial, hot.rate_rps, is_rested=True)
             return

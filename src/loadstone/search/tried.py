@@ -166,5 +166,7 @@ def bucket(fills: Sequence[Fill], held: Sequence[Tried], bad_rps: float) -> Buck
 def leading(trial: Trial) -> int:
     """Return the number of ticks until requests are accepted, if the first are refused."""
     ticks = trial.timeline
+    if not len(ticks.ok):  # it was stopped before its first tick ended
+        return 0
     first = int((ticks.ok > 0).argmax())
     return first + 1 if ticks.failed[: first + 1].any() else 0

@@ -58,6 +58,7 @@ ILL_POSED = {
 # Something refuses, or slows, before or when the service saturates.
 LIMITED = {
     "limiter": Service(limiter=Limiter(1.0)),
+    "large-bucket": Service(limiter=Limiter(1.0)),  # holds what it accepts in 1 to 20 s
     "limiter-per-user": Service(limiter=Limiter(1.0, users=2)),
     "slowing-limiter": Service(limiter=Limiter(1.0, delays=True)),
     "short-queue": Service(queue_limit=1),
@@ -88,6 +89,7 @@ REGIMES = (
     "latency-only",
     "errors",
 )
+BURSTS_S = {"large-bucket": (1.0, 20.0), "lockout": (0.02, 0.2)}  # of limiters
 CHANGE_S = 240.0  # within the first so many seconds
 QUEUE_LIMIT = 512  # the usual listen backlog, where the family names none
 
@@ -132,10 +134,11 @@ def _limited(service: Service, family: str, random: np.random.Generator) -> Serv
         service = replace(service, lockout=Lockout(int(random.integers(3, 30)), lasting_s))
     if service.limiter is None:
         return service
+    least_s, most_s = BURSTS_S.get(family, (0.02, 2.0))
     limiter = replace(
         service.limiter,
         rate_rps=rate_rps,
-        burst_s=_geometric(random, 0.02, 0.2 if family == "lockout" else 2.0),
+        burst_s=_geometric(random, least_s, most_s),
         users=int(random.choice([2, 5, 10])) if family == "limiter-per-user" else 1,
     )
     return replace(service, limiter=limiter)
