@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from statistics import mean
 
 import pytest
 from made_runs import runs, samples_of
@@ -54,6 +55,31 @@ def test_a_failed_iteration_keeps_its_message(store):
     assert "Bad Gateway" in failure.message
     assert measurement.stats.total.ok == measurement.stats.total.count - 1
     assert not measurement.checks_passed
+
+
+@pytest.mark.parametrize("file", [REPORT, OLD])
+def test_an_exception_that_the_scenario_caught_fails_no_iteration(store, tmp_path, file):
+    given = json.loads(file.read_text())
+    if file is REPORT:
+        given["tasks"] = given["tasks"][:1]
+        workload = given["tasks"][0]["subtasks"][0]["workloads"][0]
+        for iteration in workload["data"]:
+            iteration["atomic_actions"][1]["failed"] = True
+    else:  # an action that raised has no time
+        workload = {"data": given[0]["result"]}
+        for iteration in workload["data"]:
+            iteration["atomic_actions"] |= dict.fromkeys([list(iteration["atomic_actions"])[1]])
+    assert [one["error"] for one in workload["data"]] == [[], []]
+    (tmp_path / "caught.json").write_text(json.dumps(given))
+    (run,) = import_file(store, tmp_path / "caught.json")
+    stats = store.get(run).measurements[0].stats
+    assert (stats.ok, stats.failed) == (2, 0)
+    assert stats.total.mean_s == pytest.approx(mean(one["duration"] for one in workload["data"]))
+    assert all(row.min_s > 0 for row in stats.actions)
+    back = as_rally(store.get(run), lambda one: store.samples(run, one))["tasks"][0]
+    [workload, *_] = back["subtasks"][0]["workloads"]
+    assert workload["failed_iteration_count"] == 0
+    assert [one["error"] for one in workload["data"]] == [[], []]
 
 
 def test_what_was_taken_in_goes_back_to_rally_as_it_came(store):

@@ -66,13 +66,15 @@ class SampleTable:
         self._row(number, 0, start_s, start_s)
         if idle_s > 0:
             self._row(number, 1, end_s - idle_s, end_s)
-        for path, began_s, ended_s, is_failed in _actions(iteration["atomic_actions"], start_s):
+        is_failed = bool(iteration.get("error"))
+        for path, began_s, ended_s, has_raised in _actions(iteration, start_s):
             if path in self.names or len(self.names) < MOST_ACTIONS:
                 action = self.names.setdefault(path, len(self.names))
                 # Clocks step: keep actions inside their iteration.
                 at_s = (min(max(began_s, start_s), end_s), min(max(ended_s, start_s), end_s))
-                self._row(number, action, *at_s, is_failed)
-        self._row(number, -1, start_s, end_s, bool(iteration.get("error")))
+                # An exception that the scenario caught does not fail the iteration.
+                self._row(number, action, *at_s, has_raised and is_failed)
+        self._row(number, -1, start_s, end_s, is_failed)
 
     def _row(
         self, number: int, action: int, start_s: float, end_s: float, is_failed: bool = False
@@ -82,11 +84,14 @@ class SampleTable:
 
 
 def _actions(
-    actions: Sequence[Mapping[str, Any]] | Mapping[str, Any], start_s: float
+    iteration: Mapping[str, Any], start_s: float
 ) -> Iterator[tuple[str, float, float, bool]]:
-    """Yield path, start, end and whether it failed; the old form has only durations."""
+    """Yield path, start, end and whether it raised; the old form has only durations."""
+    actions: Sequence[Mapping[str, Any]] | Mapping[str, Any] = iteration["atomic_actions"]
     if isinstance(actions, Mapping):
         for name, took_s in actions.items():
+            if took_s is None and not iteration.get("error"):
+                continue  # it raised, and Rally kept no time that could count as a success
             end_s = start_s + float(took_s or 0.0)
             yield name.replace("/", "-"), start_s, end_s, took_s is None
             start_s = end_s
