@@ -107,3 +107,16 @@ def test_several_runs_stand_in_one_page_and_in_one_file_for_rally(loadstone, wri
         "Durations",
         "Success rate",
     ]
+
+
+def test_missing_samples_are_said_where_rallys_format_lacks_them(loadstone, write, tmp_path):
+    assert loadstone("run", write(TASK)).returncode == 0
+    [samples] = tmp_path.rglob("runs/*/samples/*.parquet")
+    samples.unlink()
+    told = loadstone("report", "--as", "rally-json", "-o", "rally.json")
+    assert told.returncode == 0
+    assert "Rally's JSON has no iterations of Issue tokens" in told.stderr
+    [task] = json.loads((tmp_path / "rally.json").read_text())["tasks"]
+    [workload] = task["subtasks"][0]["workloads"]
+    assert workload["statistics"]["durations"]["total"]["data"]["iteration_count"] == 40
+    assert workload["data"] == []

@@ -8,7 +8,8 @@ from statistics import mean
 import pytest
 from made_runs import runs, samples_of
 
-from loadstone.errors import InvalidInput
+from loadstone.analysis.model import Durations
+from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.rally.export import as_rally
 from loadstone.rally.import_run import import_file
 
@@ -95,6 +96,58 @@ def test_what_was_taken_in_goes_back_to_rally_as_it_came(store):
             assert one["duration"] == pytest.approx(two["duration"], abs=1e-6)
             assert one["timestamp"] == pytest.approx(two["timestamp"], abs=1e-5)
             assert shape(one["atomic_actions"]) == shape(two["atomic_actions"])
+
+
+def statistics(task):
+    """The statistics of each workload of an exported task."""
+    workloads = [one for subtask in task["subtasks"] for one in subtask["workloads"]]
+    return [one["statistics"]["durations"] for one in workloads]
+
+
+def without_samples(_trial):
+    raise EnvironmentUnusable("samples/1-001.parquet is missing")
+
+
+def test_a_workload_without_samples_goes_to_rally_with_its_stored_statistics(store):
+    for run_id in import_file(store, REPORT):
+        run, said = store.get(run_id), []
+        [whole] = as_rally(run, lambda one, run=run: store.samples(run.run_id, one))["tasks"]
+        [bare] = as_rally(run, without_samples, said.append)["tasks"]
+        assert [line.partition(": ")[::2] for line in said] == [
+            (
+                f"Rally's JSON has no iterations of {one.title}, and statistics of the successful "
+                "ones only",
+                "samples/1-001.parquet is missing",
+            )
+            for one in run.workloads
+        ]
+        for measurement, one, two in zip(
+            run.workloads, statistics(bare), statistics(whole), strict=True
+        ):
+            if measurement.stats.failed == 0:
+                assert one == two
+            else:
+                data = one["total"]["data"]
+                assert data["iteration_count"] == two["total"]["data"]["iteration_count"]
+                assert data["success"] == two["total"]["data"]["success"]
+                assert data["max"] == pytest.approx(measurement.stats.total.max_s, abs=0.0005)
+
+
+def test_without_samples_the_times_with_pauses_are_not_made_up(store):
+    run_id, _ = import_file(store, REPORT)
+    run = store.get(run_id)
+    [trial] = run.measurements[0].trials
+    idle = Durations("idle", 2, 2, 1.0, 2.0, 2.8, 2.9, 2.98, 3.0, 2.0)
+    trial = replace(trial, stats=replace(trial.stats, idle=idle))
+    run = replace(run, measurements=(replace(run.measurements[0], trials=(trial,)),))
+    [task] = as_rally(run, without_samples)["tasks"]
+    total = statistics(task)[0]["total"]
+    assert total["data"]["max"] is None
+    assert total["data"]["avg"] == pytest.approx(trial.stats.total.mean_s + 2.0, abs=0.0005)
+    assert [one["data"]["max"] for one in total["children"]] == [
+        round(trial.stats.total.max_s, 3),
+        3.0,
+    ]
 
 
 def test_errors_go_back_to_rally_as_far_as_they_were_kept(store, tmp_path):

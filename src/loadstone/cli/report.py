@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from loadstone.cli.output import report_of_stored
-from loadstone.cli.stored import STORE, open_to_read
+from loadstone.cli.stored import STORE, open_to_read, show_notices
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.system import files
 
@@ -195,7 +195,12 @@ def _text(store: "Store", results: "list[Run]", form: str) -> str:
         case "openmetrics":
             return openmetrics.render(results[0])
         case "rally-json":
-            every = [export.as_rally(one, partial(store.samples, one.run_id)) for one in results]
+            lost: list[str] = []
+            every = [
+                export.as_rally(one, partial(store.samples, one.run_id), lost.append)
+                for one in results
+            ]
+            show_notices(lost)
             data = every[0] | {"tasks": [task for one in every for task in one["tasks"]]}
             return json.dumps(data, indent=1, allow_nan=False) + "\n"
         case _:

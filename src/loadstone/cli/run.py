@@ -36,7 +36,15 @@ from loadstone.cli.generator import (
 from loadstone.cli.oidc import OIDC, TargetOptions, oidc_options, provider_of
 from loadstone.cli.output import carry_out, command_line, print_report, write_formats
 from loadstone.cli.stdout import ReaderGone
-from loadstone.cli.stored import JSON, STORE, OutputFile, is_stdout_free, open_store, write_json
+from loadstone.cli.stored import (
+    JSON,
+    STORE,
+    OutputFile,
+    is_stdout_free,
+    open_store,
+    show_notices,
+    write_json,
+)
 from loadstone.cli.task import arguments_text, template_options
 from loadstone.cli.watching import watching_options
 from loadstone.errors import FELL_SHORT, LoadstoneError
@@ -265,7 +273,9 @@ def _carried_out(
                 from loadstone.rally.export import as_rally
 
                 samples_of = partial(store.samples, result.run_id)
-                write_json(as_rally(result, samples_of), rally_json)
+                lost: list[str] = []
+                write_json(as_rally(result, samples_of, lost.append), rally_json)
+                show_notices(lost)
         finally:
             if is_free and is_stdout_free(rally_json):
                 print_report(report)

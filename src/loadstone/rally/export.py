@@ -1,7 +1,8 @@
 """A task's result as Rally's report JSON, format 1.2 (rally's exporter "json").
 
 Rally can import it (`rally task import`) and report on it (`rally task report`). Statistics are
-computed as Rally does: with failed iterations, and times rounded to milliseconds.
+computed as Rally does: with failed iterations, and times rounded to milliseconds. Without samples
+they are those of the stored statistics, which are of successful iterations.
 """
 
 import uuid
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from loadstone.analysis.model import Failure
+from loadstone.analysis.model import Durations, Failure, Stats
 from loadstone.analysis.stats import ActionTimes, EndedIterations, action_times, ended
 from loadstone.engine.callables.model import ITERATION, IterationOutput
 from loadstone.engine.samples import Outcome, Samples
@@ -23,8 +24,10 @@ from loadstone.report.hooks import charts, hooks
 from loadstone.report.sections.charts import SamplesOf
 from loadstone.result.model import Measurement, Run
 from loadstone.result.task_workload import TaskWorkload
+from loadstone.system.say import Say
 
 FORMAT, RALLY = "1.2", "5.1.1"  # the version whose format this is
+FIGURES = ("min", "median", "90%ile", "95%ile", "max", "avg")
 MOST_CAUSES = 3  # of an iteration whose cause is not known
 OUTSIDE = "keystoneauth."  # requests that Rally counts towards no action
 STATUS = {"finished": "finished", "running": "running", "interrupted": "aborted"}
@@ -32,11 +35,15 @@ STATUS = {"finished": "finished", "running": "running", "interrupted": "aborted"
 NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "loadstone:run")
 
 
-def as_rally(run: Run, samples_of: SamplesOf) -> dict[str, Any]:
-    """Return the document; a workload without samples has statistics but no iterations."""
+def as_rally(run: Run, samples_of: SamplesOf, say: Say = lambda _line: None) -> dict[str, Any]:
+    """Return the document.
+
+    A workload whose samples are missing has no iterations, and statistics of the successful ones;
+    `say` gets a line for each.
+    """
     stamp = run.started_at[:19]
     workloads = [
-        _workload(run, index, measurement, samples_of)
+        _workload(run, index, measurement, _table(measurement, samples_of, say))
         for index, measurement in enumerate(run.workloads)
     ]
     task = {
@@ -80,15 +87,14 @@ def _subtasks(run: Run, workloads: Sequence[dict[str, Any]]) -> Iterator[dict[st
 
 
 def _workload(
-    run: Run, index: int, measurement: Measurement, samples_of: SamplesOf
+    run: Run, index: int, measurement: Measurement, table: "_Table | None"
 ) -> dict[str, Any]:
     workload = measurement.workload or TaskWorkload()
     began_s = measurement.start_s
-    table = _table(measurement, samples_of)
     outputs = {one.iteration: one for one in measurement.outputs}
     began = datetime.fromtimestamp(began_s, UTC).isoformat()[:19] if began_s else ""
-    durations = table.rows.duration_s if table else np.empty(0)
-    stats = measurement.stats  # counts without the samples
+    stats = measurement.stats
+    shortest_s, longest_s = _extremes_s(table, stats)
     failed = int(table.rows.failed.sum()) if table else stats.failed if stats else 0
     ended_ = len(table.rows.failed) if table else stats.ok + stats.failed if stats else 0
     return {
@@ -97,12 +103,12 @@ def _workload(
         "runner": {name: settings or {} for name, settings in workload.runner.items()},
         "hooks": list(hooks(measurement)),
         "scenario": {name: arguments or {} for name, arguments in workload.scenario.items()},
-        "min_duration": float(durations.min()) if len(durations) else None,
-        "max_duration": float(durations.max()) if len(durations) else None,
+        "min_duration": shortest_s,
+        "max_duration": longest_s,
         "start_time": began_s,
         "load_duration": measurement.stats.load_s if measurement.stats else 0.0,
         "full_duration": measurement.wall_s,
-        "statistics": {"durations": _statistics(table)},
+        "statistics": {"durations": _statistics(table) if table else _stored_statistics(stats)},
         "data": list(_data(table, began_s or 0.0, outputs)) if table else [],
         "failed_iteration_count": failed,
         "total_iteration_count": ended_,
@@ -140,53 +146,100 @@ class _Table:
     failures: tuple[Failure, ...]
 
 
-def _table(measurement: Measurement, samples_of: SamplesOf) -> _Table | None:
+def _table(measurement: Measurement, samples_of: SamplesOf, say: Say) -> _Table | None:
     trial = measurement.trial
     if trial is None or not trial.stats.due:
         return None
     try:
         samples = samples_of(trial)
-    except EnvironmentUnusable:
+    except EnvironmentUnusable as missing:
+        say(
+            f"Rally's JSON has no iterations of {measurement.title}, and statistics of the "
+            f"successful ones only: {missing}"
+        )
         return None
     rows = ended(samples, trial.actions)
     own = action_times(samples, trial.actions, rows)
     return _Table(samples, trial.actions, rows, own, trial.stats.failures)
 
 
-def _statistics(table: _Table | None) -> dict[str, Any]:
-    if table is None:
-        return {"total": _row("total", np.empty(0), np.empty(0, np.bool_)), "atomics": []}
+def _extremes_s(table: _Table | None, stats: Stats | None) -> tuple[float | None, float | None]:
+    if table is not None and len(table.rows.duration_s):
+        return float(table.rows.duration_s.min()), float(table.rows.duration_s.max())
+    if table is None and stats is not None and stats.ok:
+        return stats.total.min_s, stats.total.max_s
+    return None, None
+
+
+def _statistics(table: _Table) -> dict[str, Any]:
     rows = table.rows
-    total = _row("total", rows.duration_s + rows.idle_s, rows.failed)
+    total = _measured("total", rows.duration_s + rows.idle_s, rows.failed)
     total["children"] = [
-        _row("duration", rows.duration_s, rows.failed),
-        _row("idle_duration", rows.idle_s, rows.failed),
+        _measured("duration", rows.duration_s, rows.failed),
+        _measured("idle_duration", rows.idle_s, rows.failed),
     ]
-    atomics: dict[str, dict[str, Any]] = {}
+    atomics = {}
     for action in table.action_times:
         there = action.count > 0
-        if not there.any() or action.name.startswith(OUTSIDE):
-            continue
-        outer, _, name = action.name.rpartition("/")
-        row = _row(name, action.seconds[there], action.failed[there], int(action.count.max()))
-        atomics[action.name] = row
-        if outer in atomics:
-            atomics[outer]["children"].append(row)
-    return {"total": total, "atomics": [row for path, row in atomics.items() if "/" not in path]}
+        if there.any():
+            name = action.name.rpartition("/")[2]
+            times = (action.seconds[there], action.failed[there], int(action.count.max()))
+            atomics[action.name] = _measured(name, *times)
+    return {"total": total, "atomics": _nested_rows(atomics)}
+
+
+def _stored_statistics(stats: Stats | None) -> dict[str, Any]:
+    if stats is None:
+        return {"total": _row("total", (), 0, 0), "atomics": []}
+    duration, idle = stats.total, stats.idle
+    counts = (duration.count, duration.ok)
+    if idle is None:
+        total = _stored("total", duration)
+        pauses = _row("idle_duration", (0.0,) * len(FIGURES) if duration.ok else (), *counts)
+    else:
+        # Rally's total includes the pauses; of such sums only the mean is known.
+        total = _row("total", (*(None,) * 5, duration.mean_s + idle.mean_s), *counts)
+        pauses = _stored("idle_duration", idle)
+    total["children"] = [_stored("duration", duration), pauses]
+    atomics = {one.name: _stored(one.name.rpartition("/")[2], one) for one in stats.actions}
+    return {"total": total, "atomics": _nested_rows(atomics)}
+
+
+def _nested_rows(rows: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    """Nest the rows of actions, which are named by their path."""
+    kept = {path: row for path, row in rows.items() if not path.startswith(OUTSIDE)}
+    for path, row in kept.items():
+        outer = path.rpartition("/")[0]
+        if outer in kept:
+            kept[outer]["children"].append(row)
+    return [row for path, row in kept.items() if "/" not in path]
+
+
+def _measured(
+    name: str, seconds: NDArray[np.float64], failed: NDArray[np.bool_], repeats: int = 1
+) -> dict[str, Any]:
+    """Return a row of all iterations, the failed ones included."""
+    times_s: tuple[float, ...] = ()
+    if len(seconds):
+        at_s = np.percentile(seconds, [0, 50, 90, 95, 100]).tolist()
+        times_s = (*at_s, float(seconds.mean()))
+    return _row(name, times_s, len(seconds), int((~failed).sum()), repeats)
+
+
+def _stored(name: str, row: Durations) -> dict[str, Any]:
+    """Return a row of the successful iterations."""
+    times_s = (row.min_s, row.median_s, row.p90_s, row.p95_s, row.max_s, row.mean_s)
+    return _row(name, times_s if row.ok else (), row.count, row.ok, row.repeats)
 
 
 def _row(
-    name: str, seconds: NDArray[np.float64], failed: NDArray[np.bool_], repeats: int = 1
+    name: str, times_s: Sequence[float | None], count: int, ok: int, repeats: int = 1
 ) -> dict[str, Any]:
-    data: dict[str, Any] = dict.fromkeys(("min", "median", "90%ile", "95%ile", "max", "avg"))
-    success = "n/a"
-    if len(seconds):
-        at = np.percentile(seconds, [0, 50, 90, 95, 100]).tolist()
-        rounded = (round(value, 3) for value in (*at, float(seconds.mean())))
-        data = dict(zip(data, rounded, strict=True))
-        success = f"{100.0 * float((~failed).mean()):.1f}%"
+    rounded = (None if time_s is None else round(time_s, 3) for time_s in times_s)
+    data: dict[str, Any] = dict.fromkeys(FIGURES) | dict(zip(FIGURES, rounded, strict=False))
+    success = f"{100.0 * (ok / count):.1f}%" if count else "n/a"
     return {
-        "data": {"iteration_count": len(seconds), **data, "success": success},
+        "data": {"iteration_count": count, **data, "success": success},
         "count_per_iteration": repeats,
         "name": name,
         "display_name": name if repeats == 1 else f"{name} (x{repeats})",
