@@ -9,6 +9,7 @@ import pytest
 from made_runs import runs, samples_of
 
 from loadstone.analysis.model import Durations
+from loadstone.engine import parquet
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.rally.export import as_rally
 from loadstone.rally.import_run import import_file
@@ -232,6 +233,34 @@ def test_what_is_already_here_is_refused_and_nothing_is_doubled(store):
     with pytest.raises(InvalidInput, match="already in this store"):
         import_file(store, REPORT)
     assert len(store.every()) == 2
+
+
+@pytest.mark.parametrize("failing", [0, 1, 3])
+@pytest.mark.parametrize("error", [EnvironmentUnusable("No space left"), KeyboardInterrupt()])
+def test_a_failed_import_leaves_no_part_of_a_run_and_can_be_repeated(
+    store, monkeypatch, failing, error
+):
+    write, written = parquet.write, []
+
+    def fails_once(path, samples):
+        written.append(path)
+        if len(written) == failing + 1:
+            raise error
+        write(path, samples)
+
+    monkeypatch.setattr(parquet, "write", fails_once)
+    with pytest.raises(type(error)):
+        import_file(store, REPORT)
+    kept = [entry.run_id for entry in store.every()]
+    assert len(kept) == failing // 3  # the file's first task has three workloads
+    said = []
+    ids = import_file(store, REPORT, said.append)
+    assert said == [f"run {run_id} is already in this store" for run_id in kept]
+    assert sorted([*kept, *ids]) == sorted(entry.run_id for entry in store.every())
+    assert len(store.every()) == 2
+    for entry in store.every():
+        for measurement in store.get(entry.run_id).measurements:
+            assert len(store.samples(entry.run_id, measurement.trials[0]))
 
 
 @pytest.mark.parametrize(

@@ -172,8 +172,8 @@ def badge(run: str, output: Path, location: "StoreLocation") -> None:
 def import_(ctx: click.Context, file: Path, location: "StoreLocation") -> None:
     """Import a run that another store exported, or Rally's results (either JSON format).
 
-    Parts that are damaged are left out and named; the exit code is then 2. 70 after an internal
-    error.
+    Parts that are damaged, and tasks that are in the store already, are left out and named; the
+    exit code is then 2. 70 after an internal error.
     """
     from loadstone.rally import import_run
 

@@ -20,7 +20,8 @@ from loadstone.system.say import Say
 def import_file(store: Store, path: Path, say: Say = lambda _line: None) -> tuple[str, ...]:
     """Import a bundle or a file of Rally's results; return the run ids.
 
-    Parts that are damaged are left out; `say` gets a line for each.
+    Parts that are damaged, and tasks that are in the store already, are left out; `say` gets a line
+    for each.
     """
     try:
         is_bundle = is_zipfile(path)

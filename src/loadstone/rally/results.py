@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,6 +13,7 @@ from typing import Any
 from loadstone.analysis.model import NOT_JUDGED, Failure, Trial
 from loadstone.analysis.sla import Check
 from loadstone.analysis.stats import compute_stats
+from loadstone.engine import parquet
 from loadstone.engine.callables.causes import without
 from loadstone.engine.callables.model import ITERATION
 from loadstone.engine.outcome import Outcome
@@ -25,6 +27,7 @@ from loadstone.result.task_workload import TaskWorkload
 from loadstone.store.codec import BAD_DATA
 from loadstone.store.import_limits import MOST_JSON_BYTES, duration_s, moment_s, read_json
 from loadstone.store.store import Store
+from loadstone.system import files
 from loadstone.system.redaction import masked, secrets_in
 from loadstone.system.say import Say
 
@@ -54,26 +57,49 @@ def import_file(
 ) -> tuple[str, ...]:
     """Import every task of a file of Rally's results; return the run ids.
 
-    Tasks that are damaged are left out; `say` gets a line for each. `require` raises ValueError for
-    a run that cannot be shown. Raises InvalidInput if no task can be imported, or one is in the
-    store already.
+    Tasks that are damaged or in the store already are left out; `say` gets a line for each.
+    `require` raises ValueError for a run that cannot be shown. Raises InvalidInput if no task can
+    be imported.
     """
     tasks, skipped = _read(path)
     found = _runs(tasks, path, skipped, require)
     if not found:
         raise InvalidInput(_no_results(path, skipped[0]) if skipped else f"{path} holds no task")
-    for run_id in found:
-        if store.holds(run_id):
-            raise InvalidInput(f"run {run_id} of {path} is already in this store")
     hiding = store.hiding(_secrets(task for task, _, _ in found.values()))
-    for _, run, tables in found.values():
-        hiding.begin(run)
-        for index, (measurement, samples) in enumerate(zip(run.measurements, tables, strict=True)):
-            for trial in measurement.trials:
-                hiding.keep_trial(run.run_id, index, trial, samples)
+    stored = {run_id for run_id in found if store.holds(run_id)}
+    if len(stored) == len(found):
+        raise InvalidInput(f"run {min(stored)} of {path} is already in this store")
+    for run_id, (_, run, tables) in found.items():
+        if run_id in stored:
+            skipped.append(f"run {run_id} is already in this store")
+        else:
+            _store(hiding, run, tables)
     for line in skipped:
         say(line)
-    return tuple(found)
+    return tuple(run_id for run_id in found if run_id not in stored)
+
+
+def _store(store: Store, run: Run, tables: Sequence[Samples]) -> None:
+    """Store a run with its samples; nothing of it remains if that fails."""
+    folder = store.folder(run.run_id)
+    if folder.exists():
+        raise InvalidInput(f"{folder} is there already; remove it first")
+    try:
+        files.make_private_folder(folder)
+    except OSError as problem:
+        raise EnvironmentUnusable(f"cannot write {folder}: {problem.strerror}") from problem
+    try:
+        measurements = []
+        for index, (measurement, samples) in enumerate(zip(run.measurements, tables, strict=True)):
+            [trial] = measurement.trials
+            samples_file = store.samples_path(run.run_id, index, trial.number)
+            parquet.write(samples_file, samples)
+            trial = replace(trial, samples_file=str(samples_file.relative_to(folder)))
+            measurements.append(replace(measurement, trials=(trial,)))
+        store.begin(replace(run, measurements=tuple(measurements)))
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
 
 
 def _runs(
