@@ -1,4 +1,5 @@
 import io
+import re
 from dataclasses import replace
 
 from made_workloads import workload
@@ -8,7 +9,7 @@ from rich.console import Console
 
 from loadstone.analysis.sla import Check
 from loadstone.diagnosis.finding import AuditFinding
-from loadstone.report import terminal
+from loadstone.report import markdown, terminal
 from loadstone.report.listing import listing
 from loadstone.report.sections import search
 from loadstone.report.sections.run import report_of
@@ -188,6 +189,17 @@ def test_each_workload_of_a_task_says_how_it_fell_short():
     assert "fell short (exit 1): the SLA is broken: a" in text
     assert "could not be carried out (exit 3): no service" in text
     assert text.count("(exit ") == 2
+
+
+def test_with_one_failure_in_2500_iterations_no_format_says_100_percent():
+    made = workload(SAMPLES[0, 3])
+    [trial] = made.trials
+    total = replace(trial.stats.total, count=2_500, ok=2_499)
+    stats = replace(trial.stats, total=total, service=total, actions=())
+    run = replace(RESULT, measurements=(replace(made, trials=(replace(trial, stats=stats),)),))
+    for text in (summary_of(run), in_full(run), markdown.render(report_of(run))):
+        assert "99.9 %" in text
+        assert not re.search(r"\b100(\.0)? ?%", text)
 
 
 def test_the_list_says_of_each_run_where_it_comes_from_and_what_was_measured():

@@ -48,7 +48,7 @@ def test_the_next_run_goes_on_with_the_users(loadstone, fake, killed):  # noqa: 
     assert found is not None
     assert int(found[1]) >= 10
     assert fake.calls[MADE] <= 24 - int(found[1])
-    assert "100.0%     24" in told.stdout
+    assert "100 %     24" in told.stdout
     assert not any(fake.things.values())
     assert "left nothing" in loadstone("results", "clean", "latest").stdout
     again = loadstone("run", "task.yaml", "--resume-users", "latest")

@@ -161,7 +161,7 @@ def cells(row: Durations) -> tuple[str, ...]:
     """Return a row's figures as they are shown, in the order of HEADS."""
     times = (row.min_s, row.median_s, row.p90_s, row.p95_s, row.p99_s, row.max_s, row.mean_s)
     shown = (figures.plain_s(time_s) for time_s in times)
-    return (*shown, f"{100 * row.success:.1f}%", str(row.count))
+    return (*shown, figures.success(row.ok, row.count), str(row.count))
 
 
 def failures(stats: Stats | None) -> Table | None:
