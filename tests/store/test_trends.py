@@ -188,6 +188,16 @@ def test_a_run_whose_body_is_damaged_is_left_out_and_named():
     assert said == ["run run-3 is left out: its rows are damaged"]
 
 
+def test_the_times_of_a_trend_have_the_digits_of_all_other_tables():
+    times = (0.00031, 0.00041, 0.00045, 0.00048, 0.25, 0.00042)
+    run = Performed("run-1", 0, "s", "c", "2026-11-01", "finished", 9, 9, *times, True)
+    trends = workload_trends([run], lambda _: made_runs.runs()["task"])
+    [section] = report_of((), trends).sections
+    assert section.answer.sentence == "s: median 0.0004 s, one run."
+    [row] = section.tables[0].rows
+    assert row.cells[1:7] == ("0.0003", "0.0004", "0.0004", "0.0005", "0.250", "0.0004")
+
+
 def without_n(day: int) -> Run:
     run = search(day, "10")
     lost = Capacity(None, None, None, 0.0, ("the service answers errors only",))

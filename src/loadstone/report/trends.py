@@ -94,7 +94,7 @@ def _trend(config_id: str, runs: list[Performed], run_of: Callable[[str], Run]) 
 def cells(run: Performed) -> tuple[str, ...]:
     """Return a run's figures as they are shown, in the order of HEADS."""
     times = (run.min_s, run.median_s, run.p90_s, run.p95_s, run.max_s, run.mean_s)
-    shown = (figures.MISSING if time_s is None else f"{time_s:.3f}" for time_s in times)
+    shown = (figures.MISSING if time_s is None else figures.plain_s(time_s) for time_s in times)
     return (*shown, figures.success(run.ok, run.count), str(run.count))
 
 

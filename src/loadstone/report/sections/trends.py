@@ -90,7 +90,7 @@ def _workload(anchor: str, trend: Trend) -> Section:
     heads = (*columns("run", numbers=HEADS), TableColumn("SLA"))
     rows = tuple(Row((run.run_id, *cells(run), _sla(is_held=run.pass_sla))) for run in trend.runs)
     charts = (_durations(anchor, trend), _success(anchor, trend)) if len(trend.runs) > 1 else ()
-    median = figures.MISSING if last.median_s is None else f"{last.median_s:.3f}"
+    median = figures.MISSING if last.median_s is None else figures.plain_s(last.median_s)
     return Section(
         id=anchor,
         title=trend.scenario,
