@@ -109,6 +109,27 @@ def test_percentiles_throughput_and_minimum():
     assert not holds(model.MinIterations(102), rows)
 
 
+@pytest.mark.parametrize(
+    ("rule", "time_s", "detail"),
+    [
+        (model.Objective("p95", 0.2), 0.15, "p95 was 150 ms, wanted p95<200ms"),
+        (model.Objective("p95", 0.2), 0.1996, "p95 was 199.6 ms, wanted p95<200ms"),
+        (model.Objective("p95", 0.1995), 0.1996, "p95 was 199.6 ms, wanted p95<199.5ms"),
+        (model.Objective("p95", 0.0003), 0.0002998, "p95 was 0.2998 ms, wanted p95<0.3ms"),
+        (model.MaxPercentiles({95: 0.1996}), 0.1996, "p95 0.200s <= 0.200s - Passed"),
+        (model.MaxPercentiles({95: 0.1995}), 0.1996, "p95 0.1996s <= 0.1995s - Failed"),
+    ],
+)
+def test_a_figure_has_the_digits_that_show_on_which_side_of_its_limit_it_is(rule, time_s, detail):
+    (check,) = judged([rule], iterations(*[time_s] * 100))
+    assert check.detail == detail
+
+
+def test_a_throughput_just_below_its_limit_is_not_shown_as_equal():
+    (check,) = judged([model.MinThroughput(10)], iterations(*[0.1] * 100), load_s=10.003)
+    assert check.detail == "Successful iterations per second 9.997 >= 10.000 - Failed"
+
+
 def test_one_early_failure_aborts_as_in_rally():
     rows = iterations(1, 1, 1, 1, failed=[1])
     assert holds(model.FailureRate(0, 30), rows)

@@ -224,6 +224,29 @@ def test_the_gate_names_figures_that_are_on_their_side_of_it() -> None:
     assert "N 12,300 (11,996 to 12,600), 12,000 wanted" in gate_sentence(large)
 
 
+@pytest.mark.parametrize(
+    ("found", "wanted_rps", "text"),
+    [
+        (Capacity(None, None, 199.96, 0.95), 200.0, "missed: N below 199.96, 200 wanted"),
+        (Capacity(None, None, 199.96, 0.95), 199.97, "missed: N below 199.96, 199.97 wanted"),
+        (
+            *(Capacity(1490.0, 1480.0, 1499.7, 0.95), 1500.0),
+            "missed: N 1,490 (1,480 to 1,499.7), 1,500 wanted",
+        ),
+        (
+            *(Capacity(62.3, 61.996, 62.6, 0.95), 62.0),
+            "not decided: N 62.3 (61.996 to 62.6), 62 wanted",
+        ),
+        (Capacity(None, 200.0, None, 0.95), 200.0, "held: N at least 200, 200 wanted"),
+    ],
+)
+def test_the_gate_has_the_digits_that_show_its_side(
+    found: Capacity, wanted_rps: float, text: str
+) -> None:
+    near = replace(RESULT.measurements[0], capacity=found, least_rps=wanted_rps)
+    assert gate_sentence(near) == f"gate {text} (--fail-below)"
+
+
 @pytest.mark.parametrize("ended", [InvalidInput, EnvironmentUnusable, MeasurementInvalid])
 def test_a_report_has_the_code_of_whatever_ended_a_measurement(ended: type[LoadstoneError]) -> None:
     one = RESULT.measurements[0]

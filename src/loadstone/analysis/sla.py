@@ -13,6 +13,7 @@ from typing import assert_never
 
 import numpy as np
 
+from loadstone.analysis import decimals
 from loadstone.analysis.arrays import Bools, Floats
 from loadstone.analysis.criteria import (
     Criterion,
@@ -31,7 +32,6 @@ from loadstone.analysis.criteria import (
 from loadstone.analysis.sums import Sums, WorkloadIterations, outlier_rows
 
 TICK_S = 1e-9  # the shortest duration; a ratio to 0 is meaningless (Rally raises an error)
-TENS_MS = 10.0  # from here on, whole milliseconds are two digits or more
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +77,10 @@ def _objective(objective: Objective, sums: Sums) -> Check:
     if math.isnan(found_s):
         return Check(str(objective), False, f"no iteration succeeded, wanted {objective}")
     found_ms = 1000 * found_s
-    rounded = f"{found_ms:.0f}" if found_ms >= TENS_MS else f"{found_ms:.2g}"
-    detail = f"{objective.figure} was {rounded} ms, wanted {objective}"
+    # Two digits, or whole milliseconds if these are more.
+    least = max(0, 1 - math.floor(math.log10(found_ms))) if found_ms > 0 else 0
+    count = decimals.needed(found_ms, 1000 * objective.limit_s, least)
+    detail = f"{objective.figure} was {found_ms:.{count}f} ms, wanted {objective}"
     return Check(str(objective), found_s < objective.limit_s, detail)
 
 
@@ -103,7 +105,8 @@ def _found(rule: SlaRule, sums: Sums) -> tuple[bool, str]:  # noqa: PLR0911 (one
             return _percentiles(rule, sums)
         case MinThroughput():
             rate = sums.good / sums.load_s if sums.load_s > 0 else 0.0
-            text = f"Successful iterations per second {rate:.2f} >= {rule.min_rps:.2f} -"
+            digits = f".{decimals.needed(rate, rule.min_rps, 2)}f"
+            text = f"Successful iterations per second {rate:{digits}} >= {rule.min_rps:{digits}} -"
             return rate >= rule.min_rps, text
         case MinIterations():
             text = f"Successful iterations {sums.good} >= {rule.count} -"
@@ -150,9 +153,10 @@ def _percentiles(rule: MaxPercentiles, sums: Sums) -> tuple[bool, str]:
     if not sums.good:
         return False, "No successful iteration -"
     found = {wanted: sums.percentile_s(wanted) for wanted in rule.max_s}
-    parts = [
-        f"p{wanted:g} {found[wanted]:.3f}s <= {most:.3f}s" for wanted, most in rule.max_s.items()
-    ]
+    parts = []
+    for wanted, most in rule.max_s.items():
+        digits = f".{decimals.needed(found[wanted], most, 3)}f"
+        parts.append(f"p{wanted:g} {found[wanted]:{digits}}s <= {most:{digits}}s")
     success = all(found[wanted] <= most for wanted, most in rule.max_s.items())
     return success, f"{', '.join(parts)} -"
 

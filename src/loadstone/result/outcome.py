@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from loadstone.analysis import decimals
 from loadstone.analysis.model import Cause, Trial, TrialState
 from loadstone.errors import FELL_SHORT, EnvironmentUnusable, MeasurementInvalid
 from loadstone.result.model import Measurement, Run
@@ -139,7 +140,7 @@ def gate_sentence(measurement: Measurement) -> str:
         FloorOutcome.MISSED: "gate missed",
         FloorOutcome.UNDECIDED: "gate not decided",
     }
-    text = f"{words[outcome]}: {_bounds(found)}, {least:,.10g} wanted (--fail-below)"
+    text = f"{words[outcome]}: {_bounds(found, least)}, {least:,.10g} wanted (--fail-below)"
     if (
         outcome is FloorOutcome.UNDECIDED
         and found is not None
@@ -149,24 +150,27 @@ def gate_sentence(measurement: Measurement) -> str:
     return text
 
 
-def _bounds(found: Capacity | None) -> str:
-    """Return N with its interval in four digits."""
+def _bounds(found: Capacity | None, wanted_rps: float | None = None) -> str:
+    """Return N with its interval, as `_digits` does."""
     low, high = (found.low_rps, found.high_rps) if found is not None else (None, None)
     if found is None or (low is None and high is None):
         known = found.rate_rps if found is not None else None
-        return "N not found" if known is None else f"N {_digits(known)}"
+        return "N not found" if known is None else f"N {_digits(known, wanted_rps)}"
     if low is None:
-        return f"N below {_digits(high or 0.0)}"
+        return f"N below {_digits(high or 0.0, wanted_rps)}"
     if high is None:
-        return f"N at least {_digits(low)}"
-    within = f"{_digits(low)} to {_digits(high)}"
-    return f"N {within}" if found.rate_rps is None else f"N {_digits(found.rate_rps)} ({within})"
+        return f"N at least {_digits(low, wanted_rps)}"
+    within = f"{_digits(low, wanted_rps)} to {_digits(high, wanted_rps)}"
+    rate_rps = found.rate_rps
+    return f"N {within}" if rate_rps is None else f"N {_digits(rate_rps, wanted_rps)} ({within})"
 
 
-def _digits(rate_rps: float) -> str:
-    """Return a rate in four digits, so that it stays on its side of the rate that is wanted."""
-    decimals = 3 - math.floor(math.log10(rate_rps)) if rate_rps > 0 else 0
-    text = f"{rate_rps:,.{max(0, decimals)}f}"
+def _digits(rate_rps: float, wanted_rps: float | None) -> str:
+    """Return a rate in four digits, or in more to show on which side of a wanted rate it is."""
+    count = max(0, 3 - math.floor(math.log10(rate_rps))) if rate_rps > 0 else 0
+    if wanted_rps is not None:
+        count = decimals.needed(rate_rps, wanted_rps, count)
+    text = f"{rate_rps:,.{count}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
