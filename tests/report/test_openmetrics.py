@@ -130,6 +130,22 @@ def test_a_task_has_the_metrics_of_a_search():
     assert missing == set()
 
 
+@pytest.mark.parametrize(
+    ("titles", "names"),
+    [
+        (("a", "a", "a"), ["a", "a (2)", "a (3)"]),
+        (("a", "a", "a (2)"), ["a", "a (3)", "a (2)"]),
+        (("a (2)", "a", "a"), ["a (2)", "a", "a (3)"]),
+        (("a", "a (2)", "a (2)", "a", "a"), ["a", "a (2)", "a (2) (2)", "a (3)", "a (4)"]),
+    ],
+)
+def test_measurements_of_any_titles_have_different_names(titles, names):
+    measurements = tuple(replace(RESULT.measurements[0], title=title) for title in titles)
+    found = Found(openmetrics.render(replace(RESULT, measurements=measurements)))
+    given = [sample.labels.get("measurement") for sample in found.samples]
+    assert [*dict.fromkeys(filter(None, given))] == names
+
+
 def test_what_is_not_known_is_not_given():
     findings = tuple(replace(f, capacity=None, trials=()) for f in RESULT.measurements)
     found = Found(openmetrics.render(replace(RESULT, ended_at=None, measurements=findings)))

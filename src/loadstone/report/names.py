@@ -14,8 +14,15 @@ def of_measurement(measurement: Measurement) -> str:
 
 def unique(named: Iterable[tuple[str, str]]) -> Iterator[str]:
     """Yield a name for each scenario and name; a number distinguishes equal ones."""
-    counts: Counter[tuple[str, str]] = Counter()
-    for scenario, name in named:
-        counts[scenario, name] += 1
-        number = counts[scenario, name]
-        yield name if number == 1 else f"{name} ({number})"
+    pairs = tuple(named)
+    titles = frozenset(pairs)
+    numbers: Counter[tuple[str, str]] = Counter()
+    for scenario, name in pairs:
+        numbers[scenario, name] += 1
+        if numbers[scenario, name] == 1:
+            yield name
+            continue
+        # The number may be part of another title, as in "issue", "issue", "issue (2)".
+        while (scenario, f"{name} ({numbers[scenario, name]})") in titles:
+            numbers[scenario, name] += 1
+        yield f"{name} ({numbers[scenario, name]})"
