@@ -545,3 +545,43 @@ def test_whether_workers_wait_is_not_said_where_it_is_not_known():
     assert "% of the time" not in found.bottleneck.sentence
     some = judged(slots(15.9, 16), remote("keystone", 8.0, 16), setup=Setup(workers=16, threads=1))
     assert "wait 50% of the time" in some.bottleneck.sentence
+
+
+def on_hosts(busy, capacity, names, demand_s=0.1):
+    """Keystone and its machine, alike on each host."""
+    for name in names:
+        use = cpu("keystone", busy, capacity, demand_s)
+        yield replace(use, name=f"Keystone's CPU on {name}")
+        yield replace(cpu("machine", busy + 0.1, capacity), name=f"the machine's CPU of {name}")
+
+
+@pytest.mark.parametrize("names", [("n0",), ("n0", "n1"), ("n0", "n1", "n2")])
+def test_full_workers_of_several_nodes_do_not_wait(names):
+    verdict = judged(
+        *on_hosts(3.8, 8, names),
+        slots(4 * len(names), 4 * len(names)),
+        setup=Setup(is_elsewhere=True),
+        workers=4.0 * len(names),
+    )
+    assert [one.id for one in verdict.findings] == ["keystone-workers"]
+    assert f"{4 * len(names)} workers are full" in verdict.bottleneck.sentence
+    assert f"using {3.8 * len(names):.2f} cores" in verdict.bottleneck.sentence
+
+
+def test_a_request_costs_what_it_takes_on_all_nodes():
+    verdict = judged(*on_hosts(7.6, 8, ("n0", "n1", "n2"), 0.253), setup=Setup(is_elsewhere=True))
+    assert "on n0: 7.60 of 8 cores busy; a request costs 759 ms" in verdict.bottleneck.sentence
+
+
+def test_cores_that_a_quota_forbids_are_not_left_for_more_workers():
+    verdict = judged(
+        cpu("keystone", 0.97, 1),
+        cpu("machine", 1.1, 4),
+        slots(1, 1),
+        setup=Setup(workers=1, threads=1),
+        worker_cpu=0.97,
+        workers=1,
+        cores_allowed=1.0,
+    )
+    assert verdict.bottleneck.kind is BottleneckKind.CPU
+    assert "cores are left" not in " ".join(one.sentence for one in verdict.findings)

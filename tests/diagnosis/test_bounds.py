@@ -69,3 +69,10 @@ def test_a_database_that_is_bound_to_a_core_keeps_it():
 def test_a_service_on_several_machines_has_no_such_bound():
     far = ResourceUse("the machine's CPU of ctrl1", CPU, "machine", 0.3, 4, "cores", 0.25)
     assert upper_bound(seen(keystone(0.1, 2.0), far, workers=2)) is None
+
+
+def test_a_quota_bounds_more_workers_and_stays_when_the_machine_grows():
+    found = seen(keystone(0.1, 1.0), cores=4.0, workers=1, cores_allowed=1.0)
+    now = upper_bound(found)
+    assert upper_bound(found, ServiceChange(more_workers=1)) == now
+    assert upper_bound(found, ServiceChange(more_cores=1)) == now

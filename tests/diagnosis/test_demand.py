@@ -222,3 +222,20 @@ def test_waiting_for_disks_may_fall_and_is_no_reset():
     for second, value in enumerate((1000.0, 1000.5, 999.5, 1000.0)):
         recorder.add(second, [Reading("machine/cpu0", "cpu_iowait_seconds_total", value)])
     assert recorder.metrics().increase("machine/cpu0", "cpu_iowait_seconds_total") == 1.0
+
+
+def test_workers_that_are_replaced_are_as_busy_as_those_that_live_on():
+    recorder = Recorder()
+    for second in range(31):
+        rows = [
+            Reading("keystone", "cpu_seconds_total", 1.9 * second),
+            Reading("keystone", "cores_allowed", 4.0),
+            Reading("uwsgi", "workers", 2.0),
+        ]
+        for worker in ("1", "2"):
+            began = second - second % 5
+            source = f"keystone/{worker}{began}"
+            rows.append(Reading(source, "cpu_seconds_total", 0.95 * (second - began)))
+        recorder.add(1000.0 + second, rows)
+    seen = observe(recorder.metrics(), 300, Setup(workers=2, threads=1))
+    assert seen.figure("worker_cpu") == pytest.approx(0.95)

@@ -5,7 +5,7 @@ core are limited by CPU; busy workers that sleep wait for something else: a lock
 connection of the pool, another server. Thresholds are constants with the reason beside them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from loadstone.diagnosis.demand import (
@@ -308,9 +308,8 @@ def cache(case: Case) -> FoundLimit | None:
     if not is_off or statements is None or statements < MANY_STATEMENTS or not _is_full(case):
         return None
     use, service = case.seen.use(BottleneckKind.CPU, Role.KEYSTONE), case.setup.service
-    cost = (
-        f" and {use.demand_s * 1000:.0f} ms of {service.name}'s CPU" if use and use.demand_s else ""
-    )
+    demand_s = case.seen.cpu_demand_s(Role.KEYSTONE)
+    cost = f" and {demand_s * 1000:.0f} ms of {service.name}'s CPU" if demand_s else ""
     return FoundLimit(
         service.finding("cache-off"),
         BottleneckKind.CACHE,
@@ -406,20 +405,21 @@ def workers(case: Case) -> FoundLimit | None:
     """Each worker uses a core, and there are more cores than workers."""
     seen = case.seen
     use, count = seen.use(BottleneckKind.CPU, Role.KEYSTONE), seen.figure("workers")
-    running = seen.figure("worker_cpu") or 0.0
-    spare = _spare_cores(seen)
-    if use is None or not count or (case.setup.threads or 1) > 1:
+    running, spare = _running(seen) or 0.0, _spare_cores(seen)
+    if use is None or not count or (_worker_threads(case) or count) > count:
         return None
     if running < RUNNABLE or spare < IDLE_CORES:
         return None
     workers_are = "one worker is" if count == 1 else f"{count:.0f} workers are"
+    uses = seen.cpu_of(Role.KEYSTONE)
+    where = f" on {host_of(use)}" if len(uses) > 1 and host_of(use) else ""
     return FoundLimit(
         case.setup.service.finding("workers"),
         BottleneckKind.WORKERS,
         Role.KEYSTONE,
         use,
-        f"{case.setup.service.title}'s {workers_are} full, using {use.busy:.2f} cores, one each "
-        f"at most; {spare:.1f} cores are left.",
+        f"{case.setup.service.title}'s {workers_are} full, using "
+        f"{_busy(uses):.2f} cores, one each at most; {spare:.1f} cores are left{where}.",
         "Add workers.",
         (("worker_cpu", running), ("spare_cores", spare)),
     )
@@ -629,7 +629,8 @@ def _is_short_of_cores(use: ResourceUse, waiting: float) -> bool:
 
 
 def _cpu_sentence(seen: Observation, use: ResourceUse) -> str:
-    cost = f"; a request costs {three_digits(use.demand_s * 1000)} ms" if use.demand_s else ""
+    demand_s = seen.cpu_demand_s(use.role)
+    cost = f"; a request costs {three_digits(demand_s * 1000)} ms" if demand_s else ""
     name = f"{use.name[0].upper()}{use.name[1:]}"
     others = [role for role in ROLES if role not in (use.role, Role.GENERATOR)]
     cpus = (one for one in seen.uses if one.kind is BottleneckKind.CPU)
@@ -651,18 +652,31 @@ def _runnable(seen: Observation) -> float | None:
     wanted = seen.figure("cores_wanted")
     if wanted is not None:
         return min(wanted, 1.0)
-    use = seen.use(BottleneckKind.CPU, Role.KEYSTONE)
+    return _running(seen)
+
+
+def _running(seen: Observation) -> float | None:
+    """Return the cores that a worker used, over its threads where only all are known together.
+
+    None if unknown.
+    """
+    running = seen.figure("worker_cpu")
     slots = seen.use(BottleneckKind.WORKERS, Role.KEYSTONE)
-    if use is None or slots is None or slots.capacity <= 0:
-        return None
-    return min(use.busy / slots.capacity, 1.0)
+    uses = seen.cpu_of(Role.KEYSTONE)
+    if running is not None or not uses or slots is None or slots.capacity <= 0:
+        return running
+    return min(_busy(uses) / slots.capacity, 1.0)
+
+
+def _busy(uses: Sequence[ResourceUse]) -> float:
+    return sum(one.busy for one in uses)
 
 
 def _ran_and_waited(seen: Observation) -> tuple[float, float]:
     """Return how long the service ran and waited for a core, in cores; of a worker if known."""
     running, waiting = seen.figure("worker_cpu"), seen.figure("worker_cpu_wait")
-    if running is None and (use := seen.use(BottleneckKind.CPU, Role.KEYSTONE)) is not None:
-        return use.busy, seen.figure("cores_waited_for") or 0.0
+    if running is None and (uses := seen.cpu_of(Role.KEYSTONE)):
+        return _busy(uses), seen.figure("cores_waited_for") or 0.0
     return running or 0.0, waiting or 0.0
 
 
@@ -693,11 +707,14 @@ def _uses_up_its_cores(case: Case) -> bool:
 
 
 def _spare_cores(seen: Observation) -> float:
-    """Return the cores that were idle or busy with work unrelated to the test."""
+    """Return the cores that were idle or busy with other work, and that the service may use."""
     machine = seen.service_machine
     idle = machine.capacity - machine.busy if machine else 0.0
     others = (seen.figure("others_cores") or 0.0) if machine is seen.machine() else 0.0
-    return idle + others
+    use, allowed = seen.use(BottleneckKind.CPU, Role.KEYSTONE), seen.figure("cores_allowed")
+    if use is None or allowed is None:
+        return idle + others
+    return min(idle + others, allowed - use.busy)
 
 
 def _slots_are_busy(case: Case) -> bool:

@@ -88,7 +88,10 @@ def _capacity(use: ResourceUse, seen: Observation, cores: float, change: Service
     if use.kind is not BottleneckKind.CPU:
         return use.capacity
     slots = (seen.figure("workers") or cores) * threads
-    if use.role == Role.KEYSTONE and use.capacity == min(cores, slots):
-        return min(cores + change.more_cores, slots + change.more_workers * threads)
+    allowed = min(seen.figure("cores_allowed") or cores, cores)
+    if use.role == Role.KEYSTONE and use.capacity == min(allowed, slots):
+        # A quota stays as it is when the machine gets more cores.
+        most = allowed if allowed < cores else cores + change.more_cores
+        return min(most, slots + change.more_workers * threads)
     # A server that may use every core gets the new cores; one that is bound to some does not.
     return use.capacity + change.more_cores if use.capacity == cores else use.capacity

@@ -6,8 +6,9 @@ at most c/D requests per second, so the smallest c/D bounds the service's capaci
 al., Quantitative system performance, 1984, chapter 5).
 """
 
+import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -18,6 +19,7 @@ from loadstone.monitor.roles import Role
 NEGLIGIBLE = 1e-9
 EDGES = 2  # readings before and after the load
 LEAST_REQUESTS = 20  # with fewer, the demand per request is unknown
+LIVED = 0.9  # share of the load; a process that was there for less began or ended in it
 
 
 class BottleneckKind(StrEnum):
@@ -135,6 +137,15 @@ class Observation:
     def use(self, kind: BottleneckKind, role: str) -> ResourceUse | None:
         """Return the use of a resource, or None if it was not measured."""
         return next((one for one in self.uses if (one.kind, one.role) == (kind, role)), None)
+
+    def cpu_of(self, role: str) -> tuple[ResourceUse, ...]:
+        """Return the use of CPU by a role, one for each machine that it is on."""
+        return tuple(one for one in self.uses if (one.kind, one.role) == (BottleneckKind.CPU, role))
+
+    def cpu_demand_s(self, role: str) -> float | None:
+        """Return the CPU of a role per request, over all machines; None: not known."""
+        found = [one.demand_s for one in self.cpu_of(role) if one.demand_s is not None]
+        return sum(found) if found else None
 
     @property
     def machines(self) -> tuple[ResourceUse, ...]:
@@ -498,15 +509,29 @@ class _View:
         if spent and count:
             own = spent[: max(1, int(count))]  # of many workers, not all are read one by one
             # Averages per worker: cores used, and threads that waited for a core.
-            yield "worker_cpu", sum(running for running, _ in own) / len(own)
-            yield "worker_cpu_wait", sum(waiting for _, waiting in own) / len(own)
-        elif not count and (use := next(self.service_cpu(), None)) is not None:
+            ran, waited = (sum(one) / len(own) for one in zip(*own, strict=True))
+            if len(workers) > len(own) and self.are_replaced(workers):
+                # No process lived for the whole time, but all of them together are known.
+                ran = (self.total(heads, "cpu_seconds_total") or 0.0) / len(own)
+                waited = sum(waiting for _, waiting in spent) / len(own)
+            yield "worker_cpu", ran
+            yield "worker_cpu_wait", waited
+        elif not count and (uses := tuple(self.service_cpu())):
             # Threads come and go: of the cores it may use, how many it used or waited for.
             waiting = self.total(heads, "cpu_wait_seconds_total") or 0.0
-            yield "cores_wanted", (use.busy + waiting) / use.capacity
+            busy = sum(one.busy for one in uses)
+            yield "cores_wanted", (busy + waiting) / sum(one.capacity for one in uses)
             yield "cores_waited_for", waiting
         yield "workers", count
         yield "threads_per_worker", self.setup.threads
+        # By quota and affinity, whatever the number of workers.
+        yield "cores_allowed", self.metrics.last(Role.KEYSTONE, "cores_allowed") or None
+
+    def are_replaced(self, workers: Sequence[str]) -> bool:
+        """Return whether a worker began or ended in the course of the load."""
+        times_s = (self.metrics.of(one, "cpu_seconds_total")[0] for one in workers)
+        lived_s = [float(one[-1] - one[0]) for one in times_s if len(one)]
+        return min(lived_s, default=math.inf) < LIVED * self.duration_s
 
     def service_cpu(self) -> Iterator[ResourceUse]:
         """Yield the CPU of the service itself."""

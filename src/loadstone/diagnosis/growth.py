@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from loadstone.diagnosis.demand import (
     ROLES,
-    BottleneckKind,
     Observation,
     Setup,
     cpu_name,
@@ -119,11 +118,9 @@ def _demands(first: Observation, last: Observation) -> Iterator[CostChange]:
     for role in ROLES:
         if role is Role.GENERATOR:
             continue
-        before, after = (one.use(BottleneckKind.CPU, role) for one in (first, last))
-        if before is None or after is None or before.demand_s is None or after.demand_s is None:
-            continue
-        name = cpu_name(role, last.service)
-        yield CostChange(name, 1000 * before.demand_s, 1000 * after.demand_s, "ms")
+        before_s, after_s = (one.cpu_demand_s(role) for one in (first, last))
+        if before_s is not None and after_s is not None:
+            yield CostChange(cpu_name(role, last.service), 1000 * before_s, 1000 * after_s, "ms")
 
 
 def _counts(first: Observation, last: Observation) -> Iterator[CostChange]:

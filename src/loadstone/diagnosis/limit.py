@@ -70,6 +70,7 @@ def named_limit(resources: Resources | None) -> str | None:
     name = use.name
     if is_workers and workers:
         name = service.part(f"{workers:.0f} workers" if workers > 1 else "one worker")
-    cost = f", {three_digits(use.demand_s * 1000)} ms of CPU a request" if use.demand_s else ""
+    demand_s = resources.observation.cpu_demand_s(found.role)
+    cost = f", {three_digits(demand_s * 1000)} ms of CPU a request" if demand_s else ""
     cores = "core" if use.capacity == 1 else "cores"
     return f"{name}: {use.utilisation:.0%} of {use.capacity:.3g} {cores}{cost}".replace("%", " %")
