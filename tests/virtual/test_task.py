@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from documents import workloads
 from simulator.engine import TICK_S
-from simulator.service import Change, Outage, Service
+from simulator.service import Change, Limiter, Outage, Service
 from virtual import Ended, VirtualCommandLine
 
 # Four workers of 100 ms.
@@ -149,6 +149,16 @@ def test_steps_end_at_the_load_that_the_service_no_longer_answers_in_time(
         runners = [one["given"]["runner"]["constant"] for one in workloads(ended.data)]
         # By Little's law, responses take 100, 150 and 250 ms.
         assert [one["concurrency"] for one in runners] == [2, 6, 10]
+
+
+def test_the_throughput_of_steps_is_that_of_one_whose_sla_held(run: Callable[..., Ended]) -> None:
+    limited = Service(workers=4, capacity_rps=40.0, variation=0.2, limiter=Limiter(25.0))
+    steps = ("--step=rps=+10", "--until=p90>0.22s")
+    ended = run("type: rps, times: 100, rps: 10", "failure_rate: {max: 0}", *steps, service=limited)
+    (answer,) = [one["answer"] for one in ended.data["measurements"]]
+    held = [one for one in workloads(ended.data) if one["pass_sla"]]
+    assert answer["value"] == max(one["throughput_rps"] for one in held)
+    assert answer["value"] < 31
 
 
 def test_a_task_whose_load_time_is_used_up_ends_in_the_middle(

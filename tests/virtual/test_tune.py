@@ -293,6 +293,7 @@ def test_a_space_that_cannot_be_searched_is_refused_in_one_line(
         (("--budget=soon",), 2, "'soon' is not a time"),
         (("--space=nowhere.yaml",), 2, "no such file; built in is lab"),
         (("--resume=nothing",), 2, "no tuning 'nothing' has begun"),
+        (("--resume=",), 2, "the ID is empty"),
         (("--resume=nothing", "--keep=web=uwsgi"), 2, "--keep does not go with --resume"),
         (("--with=turbo=on",), 2, "the lab has no setting 'turbo'; its settings are"),
         (("--keep=worker=2",), 2, "the lab has no setting 'worker'; did you mean 'workers'?"),

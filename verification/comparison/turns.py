@@ -32,8 +32,8 @@ from loadstone.compare.turns import Turns, rate, time
 REQUEST_S = 0.04
 AT_ONCE = 8  # iterations of a turn with several in flight
 TRIAL_S = 3.0
-CRITERIA = Criteria(most_pairs=32, fewest_pairs=8)
-BLOCKS = Criteria(most_pairs=16)
+CRITERIA = Criteria(most_pairs=40, fewest_pairs=8)
+BLOCKS = Criteria(most_pairs=20)
 SCATTER = 0.2  # standard deviation of one request's log time
 WIDTH = 130
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 )
 # Rules are about large effects, which few pairs show. The error rate is spread over the maximum
 # number of pairs, so a lower maximum makes early intervals narrower.
-@load_options(pairs=18, fewest_pairs=6, scenario="the one that the rule names")
+@load_options(pairs=(32, 16), fewest_pairs=12, scenario="the one that the rule names")
 @MARKDOWN
 @JUNIT
 @UNDONE_ANYWAY

@@ -87,7 +87,7 @@ class Version:
     is_flag=True,
     help="Use the comparisons of an earlier, unfinished run of the same command.",
 )
-@load_options(pairs=36)
+@load_options(pairs=(48, 24))
 @MARKDOWN
 @STORE
 @JSON

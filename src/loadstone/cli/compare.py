@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 from string import ascii_lowercase
-from typing import TYPE_CHECKING, Literal, TextIO, Unpack
+from typing import TYPE_CHECKING, Any, Literal, TextIO, Unpack
 
 import click
 from click.core import ParameterSource
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from loadstone.store.location import StoreLocation
 
 
-BLOCK_S = 6.0  # of a trial of one side
+TURNS_S, BLOCK_S = 3.0, 6.0  # of a trial, of both sides and of one
 # Options of a measurement, which two stored runs do not need.
 _OF_LOAD = (
     *("scenario", "given", "users", "concurrency", "rate_rps", "seconds", "method", "profiles"),
@@ -97,32 +97,45 @@ class CompareOptions(LoadOptions, ClientOptions):
     junit: TextIO | None
 
 
+class MethodOption(click.Option):
+    """An option with one default for trials in turns and one for blocks.
+
+    Trials in turns are shorter and more than blocks, because both sides are in each of them.
+    """
+
+    def __init__(self, words: list[str], *, turns: float, blocks: float, **given: Any) -> None:
+        shown = f"{turns:g}, in blocks {blocks:g}"
+        super().__init__(words, default=turns, show_default=shown, **given)
+        self.blocks = blocks
+
+
 def load_options(
-    pairs: int = 24, fewest_pairs: int = 4, scenario: str | Literal[True] = True
+    pairs: tuple[int, int] = (40, 24), fewest_pairs: int = 8, scenario: str | Literal[True] = True
 ) -> Callable[[Command], Command]:
     """Return a decorator that adds the options of the load and of the number of pairs.
 
-    `scenario` is the text of the default of --scenario in the help; True shows its value.
+    `pairs` are the most in turns and in blocks; of the fewest, blocks have half. `scenario` is the
+    text of the default of --scenario in the help; True shows its value.
     """
 
     return partial(_add_load_options, pairs=pairs, fewest_pairs=fewest_pairs, scenario=scenario)
 
 
 def _add_load_options(
-    command: Command, pairs: int, fewest_pairs: int, scenario: str | Literal[True]
+    command: Command, pairs: tuple[int, int], fewest_pairs: int, scenario: str | Literal[True]
 ) -> Command:
+    of_method = (
+        ("--seconds", "seconds", Number(1.0, 600.0), TURNS_S, BLOCK_S, "Duration of each trial."),
+        ("--pairs", "pairs", click.IntRange(4, 1000), *pairs, "Maximum number of pairs of trials."),
+        ("--pairs-at-least", "fewest_pairs", click.IntRange(2, 1000), fewest_pairs,
+         fewest_pairs // 2, "Minimum number of pairs. More make the interval narrower if the "
+         "answer is known early."),
+    )  # fmt: skip
     options = (
         ("--users", "users", click.IntRange(0, 10_000), 10, "Users to create on each target "
          "and remove at the end. 0: create nothing and use the given credentials."),
         ("--concurrency", "concurrency", click.IntRange(1, 10_000), 8, "Iterations in flight, in "
          "a closed loop. Throughput is compared. In turns, also the time of single requests."),
-        ("--seconds", "seconds", Number(1.0, 600.0), BLOCK_S, "Duration of each trial; the "
-         "default is for blocks, in turns it is half."),
-        ("--pairs", "pairs", click.IntRange(4, 1000), pairs, "Maximum number of pairs of trials; "
-         "the default is for blocks, in turns it is a third more."),
-        ("--pairs-at-least", "fewest_pairs", click.IntRange(2, 1000), fewest_pairs,
-         "Minimum number of pairs; the default is for blocks, in turns it is twice as many. More "
-         "make the interval narrower if the answer is known early."),
         ("--same-within", "same_within", ShareParam(), "3%", "Ratios this close to 1 "
          "count as the same."),
     )  # fmt: skip
@@ -157,6 +170,11 @@ def _add_load_options(
     )(command)
     for flag, name, kind, default, text in reversed(options):
         add = click.option(flag, name, type=kind, default=default, show_default=True, help=text)
+        command = add(command)
+    for flag, name, values, turns, blocks, text in reversed(of_method):
+        add = click.option(
+            flag, name, cls=MethodOption, type=values, turns=turns, blocks=blocks, help=text
+        )
         command = add(command)
     text = f"{', '.join(sorted(SCENARIOS))}; a mix; or a scenario of task files."
     return once("--scenario", default="issue", show_default=scenario, help=text)(command)
@@ -320,12 +338,15 @@ def _takes_turns(options: LoadOptions) -> bool:
     return not is_in_blocks and options["fleet"] is None
 
 
-def _by_default(name: str, options: LoadOptions, factor: float) -> float:
-    """Return the factor of a default of a comparison in turns; 1 for a value that was given.
-
-    Trials in turns are shorter and more than blocks, because both sides are in each of them.
-    """
-    return 1 if _is_given(name) or not _takes_turns(options) else factor
+def _of_method(name: str, value: float, options: LoadOptions) -> float:
+    """Return the value of an option, which has another default in blocks."""
+    if _is_given(name) or _takes_turns(options):
+        return value
+    command = click.get_current_context().command
+    (option,) = (
+        one for one in command.params if isinstance(one, MethodOption) and one.name == name
+    )
+    return option.blocks
 
 
 def _is_given(name: str) -> bool:
@@ -337,11 +358,10 @@ def criteria(options: LoadOptions) -> "Criteria":
     """Return the criteria from the options."""
     from loadstone.compare.answer import Criteria
 
-    most, fewest = options["pairs"], options["fewest_pairs"]
+    most = int(_of_method("pairs", options["pairs"], options))
+    fewest = int(_of_method("fewest_pairs", options["fewest_pairs"], options))
     if fewest > most and _is_given("fewest_pairs") and _is_given("pairs"):
         raise click.UsageError(f"--pairs-at-least {fewest} is more than --pairs {most}")
-    most = round(most * _by_default("pairs", options, 4 / 3))
-    fewest = round(fewest * _by_default("fewest_pairs", options, 2))
     # Of two limits of which one is the default, the one that is given counts.
     if fewest > most and _is_given("fewest_pairs"):
         most = fewest
@@ -451,7 +471,7 @@ def config_of(
     from loadstone.workload.services import searchable
 
     rate = options["rate_rps"]
-    seconds = options["seconds"] / _by_default("seconds", options, 2)
+    seconds = _of_method("seconds", options["seconds"], options)
     if options["profiles"] and not _takes_turns(options):
         raise click.UsageError(
             "--profile profiles both sides in turns: without --method blocks, --rate and --fleet"

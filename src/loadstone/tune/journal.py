@@ -164,6 +164,8 @@ def begin(store: StoreLocation, begun: BegunTuning) -> TuningJournal:
 
 def find(store: StoreLocation, tuning_id: str) -> TuningJournal:
     """Return the journal of a tuning by its id or a unique prefix."""
+    if not tuning_id:
+        raise InvalidInput("no tuning is named: the ID is empty; is a variable not set?")
     paths = sorted((store.folder / FOLDER).glob(f"*/{FILE}"))
     known = [one.parent.name for one in paths]
     matching = [one for one in known if one.startswith(tuning_id)]

@@ -62,9 +62,14 @@ def setting_and_value(measurement: Measurement) -> tuple[str, float]:
 
 
 def answer(curve: Curve) -> Answer:
-    """Return the highest throughput over the steps, and where the SLA was broken."""
-    shown = [step.measurement.stats for step in curve.steps if step.measurement.stats]
-    peak = max((stats.throughput_rps for stats in shown), default=math.nan)
+    """Return the highest throughput over the steps whose SLA held, and where it was broken.
+
+    Over all steps if it held at none.
+    """
+    shown = [step.measurement for step in curve.steps if step.measurement.stats]
+    held = [one for one in shown if one.checks_passed] or shown
+    rates = [one.stats.throughput_rps for one in held if one.stats]
+    peak = max(rates, default=math.nan)
     value = peak if math.isfinite(peak) else None
     return Answer("throughput", f"at most {figures.rate(peak)}", "per second", said(curve), value)
 
