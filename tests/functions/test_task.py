@@ -105,6 +105,43 @@ def test_a_task_boots_servers_as_its_users_and_leaves_nothing(cloud, tmp_path: P
     assert cloud.names("users") == []
 
 
+def test_what_a_workload_could_not_remove_stays_known_after_the_next_one(
+    cloud, tmp_path: Path, loadstone
+):
+    _, head, subtask = TASK.partition("  - title: Boot")
+    task = tmp_path / "task.yaml"
+    task.write_text(f"{TASK}{head} again{subtask}")
+    cloud.beside.locks_first = True
+    code, shown, told = loadstone("run", str(task))
+    assert code == 1, shown + told
+    (locked,) = cloud.beside.servers.values()
+    code, _, told = loadstone("results", "delete", "latest")
+    assert code == 2
+    assert "results clean" in told
+    code, shown, _ = loadstone("results", "clean", "latest")
+    assert code == 1
+    assert f"1 server left; {locked['name']}: " in shown
+    cloud.beside.locks_first = False
+    code, shown, told = loadstone("results", "clean", "latest")
+    assert code == 0, shown + told
+    assert cloud.beside.servers == {}
+
+
+def test_a_sweep_that_is_cut_short_leaves_the_rest_to_the_admin(
+    cloud, tmp_path: Path, loadstone, monkeypatch
+):
+    # The sweep has no time for its second user, and the first one has no servers.
+    for name, value in {"SWEEPERS": 1, "SWEEP_RPS": 0.001, "SWEEP_S": 0.1}.items():
+        monkeypatch.setattr(f"loadstone.workload.functions.{name}", value)
+    cloud.beside.hides_servers = True
+    task = tmp_path / "task.yaml"
+    task.write_text(TASK)
+    code, shown, told = loadstone("run", str(task))
+    assert code == 0, shown + told
+    assert len(booted_names(cloud)) == 4
+    assert cloud.beside.servers == {}
+
+
 NETWORKS = """
 version: 2
 title: Networks

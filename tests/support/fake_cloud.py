@@ -55,6 +55,8 @@ class FakeCloud:
         self.calls = Counter()
         self.requests = []
         self.refuse_boot = False
+        self.locks_first = False  # the first server cannot be deleted
+        self.hides_servers = False  # from whoever does not list those of all projects
         self.token_is_good = False  # whatever it is
         self.down = set()  # services that answer 503
         self.is_admin = True  # whoever lists the servers of all projects
@@ -162,6 +164,8 @@ class FakeCloud:
                 return 202, {"server": {"id": made["id"]}}
         if "all_tenants" in query and not self.is_admin:
             return 403, {"forbidden": {"code": 403, "message": "Policy does not allow it"}}
+        if "all_tenants" not in query and self.hides_servers:
+            return 200, {"servers": []}
         name = re.compile(query.get("name", ""))
         return 200, {"servers": [one for one in self.servers.values() if name.search(one["name"])]}
 
@@ -173,6 +177,8 @@ class FakeCloud:
             self.servers[identity]["status"] = "ACTIVE"
             return 200, {"server": shown}
         # DELETE, or the action that forces it.
+        if self.locks_first and identity == next(iter(self.servers)):
+            return 409, {"conflictingRequest": {"code": 409, "message": "it is locked"}}
         del self.servers[identity]
         return (204 if method == "DELETE" else 202), None
 

@@ -135,7 +135,8 @@ def list_leftovers(
 def _summary(things: tuple[Resource, ...]) -> str:
     counts = Counter(thing.kind for thing in things if not thing.is_many)
     single = [counted(counts[kind], kind) for kind in reversed(ResourceKind) if counts[kind]]
-    many = [f"the iterations' {thing.kind}s" for thing in things if thing.is_many]
+    # Phases of load may have an entry each.
+    many = dict.fromkeys(f"the iterations' {thing.kind}s" for thing in things if thing.is_many)
     return ", ".join([*many, *single])
 
 

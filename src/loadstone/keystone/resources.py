@@ -111,7 +111,12 @@ def iteration_prefix(run_id: str) -> str:
 
 def of_iterations(run_id: str, created: CreatedByIterations) -> Resource:
     """Return what iterations of all phases of the run created, as one resource with a prefix."""
-    return Resource(created.kind, f"{domain_name(run_id)}-w{ANY}", domain_id=created.domain_id)
+    return with_prefix(f"{domain_name(run_id)}-w", created)
+
+
+def with_prefix(prefix: str, created: CreatedByIterations) -> Resource:
+    """Return what iterations created under names with this prefix, as one resource."""
+    return Resource(created.kind, f"{prefix}{ANY}", domain_id=created.domain_id)
 
 
 def counted(number: int, kind: ResourceKind) -> str:
