@@ -1,11 +1,21 @@
-import pytest
+from pathlib import Path
 
-from loadstone.cloud import connect, from_environment
+import pytest
+from fake_cloud import FakeCloud
+from fake_server import serving
+
+from loadstone.cloud import Access, connect, from_environment
 from loadstone.errors import InvalidInput
 from loadstone.keystone.clean import clean, list_leftovers, remaining
 from loadstone.keystone.contexts.users import UsersSettings, users
 from loadstone.keystone.journal import Journal, JournalContents, read
-from loadstone.keystone.resources import Leftover, Resource, ResourceKind
+from loadstone.keystone.resources import (
+    ANY,
+    Leftover,
+    Resource,
+    ResourceKind,
+    resource_name,
+)
 
 RUN = "20261121-0931-ab12cd"
 NAME = f"loadstone-{RUN}"
@@ -135,6 +145,68 @@ def test_a_cloud_of_the_same_name_at_another_url_is_another_cloud(variables, jou
         with pytest.raises(InvalidInput, match="choose that cloud"):
             clean(access, journal, said.append)
         assert len(remaining(journal)) == 1
+
+
+@pytest.fixture
+def services(fake):
+    """Other services in region R, in which a killed run left a server, a network and a group."""
+    services = FakeCloud()
+    services.token_is_good = True
+    services.servers["s-1"] = {"id": "s-1", "name": f"{NAME}-s0", "status": "ACTIVE"}
+    services.networks["n-1"] = {"id": "n-1", "name": f"{NAME}-n0-0"}
+    services.ensure_group("p-1")
+    with serving(services.handler()) as url:
+        fake.catalog = services.catalog(url)
+        yield services
+
+
+def left_in_region(access: Access, path: Path) -> None:
+    """Write the journal of the run that left what `services` has."""
+    journal = Journal.start(path, RUN, access)
+    journal.create(ResourceKind.DOMAIN, NAME)
+    for kind in (ResourceKind.SERVER, ResourceKind.NETWORK):
+        journal.create(kind, resource_name(RUN, kind, ANY))
+    journal.created(Resource(ResourceKind.SECURITY_GROUP, "default of p", "p-1"))
+
+
+def test_servers_of_another_region_are_not_taken_for_removed(variables, services, journal, said):
+    own = variables | {"OS_REGION_NAME": "R"}
+    with connect(from_environment(own)) as access:
+        left_in_region(access, journal)
+    words = r"made its servers and networks in region R, not in region R2; choose that region"
+    with (
+        connect(from_environment(variables | {"OS_REGION_NAME": "R2"})) as elsewhere,
+        pytest.raises(InvalidInput, match=words),
+    ):
+        clean(elsewhere, journal, said.append)
+    assert len(remaining(journal)) == 4
+    with connect(from_environment(own)) as access:
+        assert clean(access, journal, said.append) == ()
+    assert (services.servers, services.networks, services.groups) == ({}, {}, {})
+
+
+@pytest.mark.usefixtures("killed")
+def test_users_have_no_region(fake, variables, journal, said):
+    with connect(from_environment(variables | {"OS_REGION_NAME": "R2"}, "--lab test")) as access:
+        assert clean(access, journal, said.append) == ()
+    assert not any(fake.things.values())
+
+
+def test_a_service_that_the_catalog_lacks_has_not_removed_its_resources(
+    fake, services, access, variables, journal, said
+):
+    left_in_region(access, journal)
+    # Older journals do not say the region.
+    journal.write_text(journal.read_text().replace(', "region": ""', ""))
+    fake.add("domains", NAME)
+    with connect(from_environment(variables | {"OS_REGION_NAME": "R2"})) as elsewhere:
+        left = {one.thing.kind: one.why for one in clean(elsewhere, journal, said.append)}
+    assert "the catalog has no compute for region R2, interface public" in left["server"]
+    assert "the catalog has no network for region R2, interface public" in left["network"]
+    assert "the catalog has no network for region R2" in left["security group"]
+    assert fake.names("domains") == []
+    assert clean(access, journal, said.append) == ()
+    assert (services.servers, services.networks, services.groups) == ({}, {}, {})
 
 
 @pytest.mark.usefixtures("killed")

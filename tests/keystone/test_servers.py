@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
+from loadstone.errors import EnvironmentUnusable
 from loadstone.keystone.contexts.model import ExistingServers
 from loadstone.keystone.contexts.servers import boot_servers
 from loadstone.keystone.journal import Journal
@@ -25,7 +26,7 @@ class Cloud:
         self.booted: list[str] = []
         self.urls: list[str] = []
         urls = {"compute": compute, "image": "http://127.0.0.1:9/image"}
-        self.access = SimpleNamespace(service_url=urls.get)
+        self.access = SimpleNamespace(service_url=urls.get, identity_url="http://127.0.0.1:9/v3")
 
     def log_in(self, _user: User) -> Token:
         return Token("t", 0.0)
@@ -60,6 +61,13 @@ def test_a_reference_is_a_name_or_a_pattern(
     cloud = Cloud()
     boot(cloud, image, tmp_path)
     assert cloud.booted == [f"id of {name}"]
+
+
+def test_servers_that_no_service_can_boot_are_not_announced(tmp_path: Path) -> None:
+    """The clean-up would look for them in vain."""
+    with pytest.raises(EnvironmentUnusable, match="needs a service of type compute"):
+        boot(Cloud(""), {"id": "cirros"}, tmp_path)
+    assert not (tmp_path / "created.jsonl").exists()
 
 
 @pytest.mark.parametrize("path", ["", "/v2.1/", "/v2.1/project-of-the-administrator"])

@@ -51,6 +51,7 @@ class FakeKeystone:
         self.token_life_s = 3600
         self.roles = {"r-admin": "admin", "r-member": "member", "r-reader": "reader"}
         self.token_roles = ["admin"]
+        self.catalog = []
         self.disturb = lambda _method, _path: None
         self.after = lambda _method, _path: None
         self.page = None  # how many of a list are shown at once
@@ -209,7 +210,7 @@ class FakeKeystone:
         value = {"expires_at": f"{expires:%Y-%m-%dT%H:%M:%S.%fZ}", "methods": ["password"]}
         domain = {"id": "default", "name": "Default"}
         user = {"id": "u-admin"} | given | {"domain": domain}
-        value |= {"user": user, "catalog": [], "issued_at": value["expires_at"]}
+        value |= {"user": user, "catalog": self.catalog, "issued_at": value["expires_at"]}
         value["roles"] = [{"id": f"r-{name}", "name": name} for name in self.token_roles]
         if "project" in scope:
             value["project"] = {"id": "p-admin", "name": "admin", "domain": domain}

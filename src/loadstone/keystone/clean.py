@@ -37,6 +37,7 @@ _ELSEWHERE: dict[ResourceKind, Callable[[Identity], "Servers | Networks"]] = {
     ResourceKind.SERVER: Servers,
     ResourceKind.NETWORK: Networks,
 }
+_OF_REGION = (*_ELSEWHERE, ResourceKind.SECURITY_GROUP)
 # A service may return long lists in parts ([DEFAULT] list_limit); read at most this many.
 _ROUNDS = 1000
 _NAMED = 20  # resources still present; the journal lists all of them
@@ -150,6 +151,20 @@ def require_same_cloud(record: JournalContents, access: Access) -> None:
             f"run {record.run_id} was made in {record.identity_url} ({record.chosen}), "
             f"not in {access.identity_url} ({access.cloud.chosen}); choose that cloud"
         )
+    # Each region has its own servers and networks, and one Keystone may serve all regions.
+    region = access.cloud.region or ""
+    if record.region not in (None, region) and any(
+        thing.kind in _OF_REGION for thing in record.remaining
+    ):
+        raise InvalidInput(
+            f"run {record.run_id} made its servers and networks in {_region(record.region)}, "
+            f"not in {_region(region)}; choose that region (OS_REGION_NAME, or region_name in "
+            "clouds.yaml)"
+        )
+
+
+def _region(name: str | None) -> str:
+    return f"region {name}" if name else "the catalog's first region"
 
 
 def _remove_all(

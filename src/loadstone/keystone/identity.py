@@ -350,6 +350,15 @@ class Identity:
             f"{url}: could not {what}: HTTP {response.status_code} {response.reason}{hint}"
         )
 
+    def lacks_service(self, service_type: str) -> EnvironmentUnusable:
+        """Return the error that the catalog lacks a service in which resources are to be found."""
+        cloud = self.access.cloud
+        place = f"region {cloud.region}, " if cloud.region else ""
+        return EnvironmentUnusable(
+            f"{self.access.identity_url}: the catalog has no {service_type} for {place}interface "
+            f"{cloud.interface}; choose the run's region and interface, and a project"
+        )
+
     def _send(
         self,
         path: str,

@@ -43,6 +43,8 @@ class JournalContents:
     remaining: tuple[Resource, ...]  # created or about to be created, and not removed
     ready: Mapping[str, UserReadiness] = field(default_factory=dict)  # by user id
     unread: tuple[str, ...] = ()  # numbers of damaged lines, and how to look for their resources
+    # Of the services beside Keystone; empty if none was chosen, None if the journal does not say.
+    region: str | None = None
 
     @property
     def is_done(self) -> bool:
@@ -100,8 +102,9 @@ class Journal:
     def start(cls, path: Path, run_id: str, access: Access) -> Self:
         """Start (or continue) the journal of a run against this cloud."""
         journal = cls(path, run_id)
-        whither = {"chosen": access.cloud.chosen, "identity_url": access.identity_url}
-        journal._append("target", {"run_id": run_id, **whither})
+        cloud = access.cloud
+        whither = {"identity_url": access.identity_url, "region": cloud.region or ""}
+        journal._append("target", {"run_id": run_id, "chosen": cloud.chosen, **whither})
         return journal
 
     def create(self, kind: ResourceKind, name: str, domain_id: str | None = None) -> None:
@@ -226,13 +229,15 @@ class _Replay:
     """State after the lines read so far."""
 
     target: tuple[str, str, str] | None = None
+    region: str | None = None
     remaining: dict[tuple[str, ...], Resource] = field(default_factory=dict)
     ready: dict[str, UserReadiness] = field(default_factory=dict)
 
     def record(self, run_id: str) -> JournalContents:
         """Return the result of all lines; `run_id` is used if no line has it."""
         target = self.target or (run_id, "", "")
-        return JournalContents(*target, tuple(self.remaining.values()), dict(self.ready))
+        remaining = tuple(self.remaining.values())
+        return JournalContents(*target, remaining, dict(self.ready), region=self.region)
 
     def apply(self, line: str) -> bool:
         """Apply a line; return False if it is invalid."""
@@ -246,6 +251,7 @@ class _Replay:
         match entry["event"]:
             case "target":
                 self.target = entry["run_id"], entry["chosen"], entry["identity_url"]
+                self.region = entry.get("region")
             case "create" | "created":
                 thing = _thing(entry)
                 self.remaining[_key(thing)] = thing

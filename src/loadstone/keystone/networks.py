@@ -41,7 +41,7 @@ class Networks:
         """List networks whose names begin with `name__startswith`."""
         url = self._url()
         if url is None:
-            return ()
+            raise self.identity.lacks_service("network")
         start = query["name__startswith"]
         what = "list the networks of all projects"
         listed = self._listed(what, url, "networks", ("id", "name"))
@@ -52,7 +52,7 @@ class Networks:
         """Return the ids of the security groups `default` by the id of their project."""
         url = self._url()
         if url is None:
-            return {}
+            raise self.identity.lacks_service("network")
         # All of them: for a project in the query, Neutron would make a missing group.
         what = "list the security groups of all projects"
         found: dict[str, tuple[str, ...]] = {}

@@ -26,7 +26,7 @@ class Servers:
         """List servers whose names begin with `name__startswith`."""
         url = self.url()
         if url is None:
-            return ()
+            raise self.identity.lacks_service("compute")
         named = f"^{re.escape(query['name__startswith'])}"
         response = self.identity.call_service(
             f"{url}/servers/detail", "GET", query={"all_tenants": "1", "name": named}

@@ -45,6 +45,7 @@ def boot_servers(
         if context.picks_network and ids:
             body["networks"] = [{"uuid": ids[0]}]
         jobs += [(token, body)] * context.per_tenant
+    compute.url("compute")  # without the service, nothing is made that clean-up would look for
     run_id, kind = journal.run_id, ResourceKind.SERVER
     journal.create(kind, resource_name(run_id, kind, ANY))
     numbered = [(resource_name(run_id, kind, n), *job) for n, job in enumerate(jobs)]
@@ -98,6 +99,19 @@ class _Compute:
         method: str = "GET",
         body: Mapping[str, Any] | None = None,
     ) -> Any:
+        url = f"{self.url(service)}{path}"
+        response = self.identity.call(url, method, body, whom=token)
+        if not response.ok:
+            raise EnvironmentUnusable(
+                f"{url}: could not prepare servers: HTTP {response.status_code} {response.reason}"
+            )
+        try:
+            return response.json()
+        except ValueError:
+            raise not_json(self.identity.access.cloud, "prepare servers", response) from None
+
+    def url(self, service: str) -> str:
+        """Return the URL of a service's API; EnvironmentUnusable if the catalog has none."""
         access = self.identity.access
         is_compute = service == "compute"
         url = Servers(self.identity).url() if is_compute else access.service_url(service)
@@ -107,14 +121,4 @@ class _Compute:
                 f"{access.identity_url} has none"
             )
         # Some catalogs include the version in the URL, some do not.
-        base = url if is_compute else url.rstrip("/").removesuffix("/v2")
-        url = f"{base}{path}"
-        response = self.identity.call(url, method, body, whom=token)
-        if not response.ok:
-            raise EnvironmentUnusable(
-                f"{url}: could not prepare servers: HTTP {response.status_code} {response.reason}"
-            )
-        try:
-            return response.json()
-        except ValueError:
-            raise not_json(access.cloud, "prepare servers", response) from None
+        return url if is_compute else url.rstrip("/").removesuffix("/v2")
