@@ -143,6 +143,13 @@ def test_what_an_earlier_run_left_is_named_with_the_command_that_removes_it(acce
     )
 
 
+def test_a_token_of_a_domain_does_not_say_that_nothing_is_left(fake, named):
+    fake.add("domains", "loadstone-20261121-0931-ab12cd")
+    named(domain_id="default")
+    _, rows = doctor()
+    assert rows["leftovers"]["found"].startswith("not looked for: Keystone lists for the token")
+
+
 @pytest.mark.usefixtures("named")
 def test_another_measurement_is_named_and_does_not_learn_of_it(url):
     with reserved(Endpoint.parse(f"{url}/v3"), anyway=False) as other:

@@ -209,6 +209,47 @@ def test_a_service_that_the_catalog_lacks_has_not_removed_its_resources(
     assert (services.servers, services.networks, services.groups) == ({}, {}, {})
 
 
+@pytest.fixture
+def of_a_domain(variables):
+    with connect(from_environment(variables | {"OS_DOMAIN_ID": "default"}, "--lab test")) as access:
+        yield access
+
+
+@pytest.mark.usefixtures("killed")
+def test_a_token_of_a_domain_hides_the_runs_and_removes_nothing(
+    fake, access, of_a_domain, journal, said
+):
+    leftovers = clean(of_a_domain, journal, said.append)
+    assert len(leftovers) == len(remaining(journal)) == 9
+    assert {leftover.why for leftover in leftovers} == {
+        "Keystone lists for the token of a domain only what is in that domain; "
+        "choose a project or the system"
+    }
+    assert clean(access, journal, said.append) == ()
+    assert not any(fake.things.values())
+
+
+def test_a_token_of_a_domain_removes_what_is_in_that_domain(fake, of_a_domain, journal, said):
+    place = Journal.start(journal, RUN, of_a_domain)
+    place.create(ResourceKind.USER, f"{NAME}-w{ANY}", "default")
+    fake.add("users", f"{NAME}-w1-i1", domain_id="default", password="x")
+    assert clean(of_a_domain, journal, said.append) == ()
+    assert fake.names("users") == []
+
+
+@pytest.mark.usefixtures("killed")
+def test_a_domain_that_no_list_has_is_looked_up_by_its_id(fake, access, journal, said):
+    (domain,) = fake.things["domains"].values()
+    domain["name"] = "renamed"
+    (leftover,) = [
+        one for one in clean(access, journal, said.append) if one.thing.kind is ResourceKind.DOMAIN
+    ]
+    assert leftover.why == "no domain of this name is listed, and the one made is still there"
+    domain["name"] = NAME
+    assert clean(access, journal, said.append) == ()
+    assert not any(fake.things.values())
+
+
 @pytest.mark.usefixtures("killed")
 def test_a_lab_on_another_port_is_the_same_cloud(fake, access, journal, said):
     journal.write_text(journal.read_text().replace(str(access.endpoint.port), "1"))

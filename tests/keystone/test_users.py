@@ -38,6 +38,19 @@ def test_users_are_made_in_projects_of_one_domain_of_the_run(fake, access, journ
     assert remaining(journal) == ()
 
 
+def test_no_domain_is_made_that_a_token_of_a_domain_could_not_remove(
+    fake, variables, journal, said
+):
+    with (
+        connect(from_environment(variables | {"OS_DOMAIN_ID": "default"})) as access,
+        pytest.raises(InvalidInput, match="choose a project or the system"),
+        users(access, RUN, SIX, journal, said.append),
+    ):
+        pass
+    assert left(fake) == []
+    assert fake.calls["POST", "/v3/domains"] == 0
+
+
 def test_the_role_may_be_chosen(fake, access, journal, said):
     settings = UsersSettings(role="reader")
     with users(access, RUN, settings, journal, said.append) as (user,):

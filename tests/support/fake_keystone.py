@@ -46,6 +46,7 @@ class FakeKeystone:
         self.things = {plural: {} for plural in PLURAL}
         self.grants = set()
         self.tokens = {}
+        self.domain_scopes = {}  # of tokens for a domain: its id
         self.calls = Counter()
         self.bodies = []
         self.token_life_s = 3600
@@ -128,12 +129,7 @@ class FakeKeystone:
             case ["GET", "roles"]:
                 done = 200, {"roles": [{"id": i, "name": n} for i, n in self.roles.items()]}
             case ["GET", plural] if plural in self.things:
-                found = [
-                    thing
-                    for thing in self.things[plural].values()
-                    if all(matches(thing, key, value) for key, value in query.items())
-                ]
-                done = 200, {plural: found[: self.page]}
+                done = 200, {plural: self.listed(request.headers["X-Auth-Token"], plural, query)}
             case ["GET", plural, identity] if identity in self.things.get(plural, {}):
                 done = 200, {PLURAL[plural]: self.things[plural][identity]}
             case ["POST", "credentials"]:
@@ -148,6 +144,17 @@ class FakeKeystone:
             case [("PATCH" | "DELETE") as method, plural, identity]:
                 done = self.change(method, plural, identity, body)
         return done
+
+    def listed(self, token, plural, query):
+        """Return a page of what the query matches; a token of a domain sees what is in it."""
+        only = self.domain_scopes.get(token)
+        found = [
+            thing
+            for thing in self.things[plural].values()
+            if all(matches(thing, key, value) for key, value in query.items())
+            and only in (None, thing["id"], thing.get("domain_id"))
+        ]
+        return found[: self.page]
 
     def credential(self, kind, body):
         match kind:
@@ -212,6 +219,9 @@ class FakeKeystone:
         user = {"id": "u-admin"} | given | {"domain": domain}
         value |= {"user": user, "catalog": self.catalog, "issued_at": value["expires_at"]}
         value["roles"] = [{"id": f"r-{name}", "name": name} for name in self.token_roles]
+        if "domain" in scope:
+            value["domain"] = domain
+            self.domain_scopes[token] = domain["id"]
         if "project" in scope:
             value["project"] = {"id": "p-admin", "name": "admin", "domain": domain}
         return 201, {"token": value}, (("X-Subject-Token", token),)

@@ -90,6 +90,16 @@ class Access:
             return ()
         return tuple(auth.get_access(self.session).role_names or ())
 
+    def scope_domain_id(self) -> str | None:
+        """Return the id of the domain that the token is for; None if it is for something else."""
+        from keystoneauth1.identity.base import BaseIdentityPlugin
+
+        self.token()
+        auth = self.session.auth
+        if not isinstance(auth, BaseIdentityPlugin):
+            return None
+        return auth.get_access(self.session).domain_id
+
     def token_left_s(self) -> float:
         """Return how long the token that was returned last stays valid; inf if it says not."""
         from keystoneauth1.exceptions import ClientException

@@ -40,6 +40,7 @@ _ELSEWHERE: dict[ResourceKind, Callable[[Identity], "Servers | Networks"]] = {
 _OF_REGION = (*_ELSEWHERE, ResourceKind.SECURITY_GROUP)
 # A service may return long lists in parts ([DEFAULT] list_limit); read at most this many.
 _ROUNDS = 1000
+LISTS_OWN_DOMAIN = "Keystone lists for the token of a domain only what is in that domain"
 _NAMED = 20  # resources still present; the journal lists all of them
 
 
@@ -167,10 +168,19 @@ def _region(name: str | None) -> str:
     return f"region {name}" if name else "the catalog's first region"
 
 
+def _is_hidden(access: Access, things: tuple[Resource, ...]) -> bool:
+    """Return whether lists lack some of the resources, because the token is for a domain."""
+    own = access.scope_domain_id()
+    in_domains = [one for one in things if one.kind in (ResourceKind.DOMAIN, *_INHABITANTS)]
+    return own is not None and any(one.domain_id != own for one in in_domains)
+
+
 def _remove_all(
     identity: Identity, record: JournalContents, journal: Journal, say: Say
 ) -> dict[str, str]:
     """Remove what iterations created, then the run's own domain; return what failed and why."""
+    if _is_hidden(identity.access, record.remaining):
+        return {"": f"{LISTS_OWN_DOMAIN}; choose a project or the system"}
     failed: dict[str, str] = {}
     for kind in reversed(ResourceKind):
         for many in record.remaining:
@@ -229,6 +239,8 @@ def _remove_security_groups(
 def _remove_domain(identity: Identity, journal: Journal, say: Say) -> dict[str, str]:
     """Remove users, groups and projects, then their domain."""
     name = domain_name(journal.run_id)
+    record = journal.record()
+    noted = [one for one in record.remaining if one.name == name and one.id] if record else []
     failed: dict[str, str] = {}
     remove = partial(_remove_one, identity, journal)
     for domain in identity.find(ResourceKind.DOMAIN, name=name):
@@ -242,6 +254,10 @@ def _remove_domain(identity: Identity, journal: Journal, say: Say) -> dict[str, 
             failed |= _remove_one(identity, journal, domain)
     if not failed and identity.find(ResourceKind.DOMAIN, name=name):
         failed[name] = "it was removed and is still there"
+    # A list may lack it; by its id it is found.
+    for domain in noted:
+        if not failed and not identity.is_gone(domain):
+            failed[name] = "no domain of this name is listed, and the one made is still there"
     return failed
 
 

@@ -70,6 +70,13 @@ class Identity:
             for one in self._list(f"list {kind}s", response, f"{kind}s")
         )
 
+    def is_gone(self, thing: Resource) -> bool:
+        """Return whether no resource has this id."""
+        response = self.call(_path(thing), "GET")
+        if not response.ok and response.status_code != _GONE:
+            raise self._refused(f"look up {thing.kind} {thing.name}", response)
+        return not response.ok
+
     def update(self, thing: Resource, attributes: Mapping[str, Any]) -> None:
         """Change a resource; no request is sent if there is nothing to change."""
         if not attributes:

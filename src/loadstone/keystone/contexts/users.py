@@ -9,7 +9,7 @@ from typing import Self
 
 from loadstone.cloud import Access
 from loadstone.errors import EnvironmentUnusable, InvalidInput
-from loadstone.keystone.clean import clean_journal, list_leftovers
+from loadstone.keystone.clean import LISTS_OWN_DOMAIN, clean_journal, list_leftovers
 from loadstone.keystone.contexts.existing_resources import ExistingResources, today
 from loadstone.keystone.contexts.passwords import new_password
 from loadstone.keystone.identity import Identity, Refused
@@ -150,6 +150,11 @@ class _Maker:
         roles = identity.role_ids(settings.role, settings.roles)
         own = None
         if settings.project_domain is None or settings.user_domain is None:
+            if identity.access.scope_domain_id() is not None:
+                raise InvalidInput(
+                    f"users: {LISTS_OWN_DOMAIN}, so the run's own domain could not be removed; "
+                    "choose a project or the system in place of the domain"
+                )
             own = _create(
                 identity, journal, Resource(ResourceKind.DOMAIN, domain_name(journal.run_id)), {}
             )
