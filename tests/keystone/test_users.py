@@ -106,6 +106,49 @@ def test_as_many_calls_at_once_as_told(fake, access, journal, said):
         assert fake.most_at_once == 3
 
 
+@pytest.mark.parametrize(
+    "answers",
+    [
+        (504, "POST", 429),
+        (504, "POST", 403),
+        (0, "POST", 400),
+        (504, "GET", 403),  # after a 409
+    ],
+)
+def test_a_refusal_does_not_hide_what_an_earlier_attempt_made(fake, access, journal, said, answers):
+    lost, method, status = answers
+    made = []
+    refusals = [status] * (1 if method == "GET" else 9)
+
+    def disturb(*call):
+        is_next = made and refusals and call == (method, "/v3/domains")
+        return refusals.pop() if is_next else None
+
+    def after(*call):
+        if made or call != ("POST", "/v3/domains"):
+            return None
+        made.append(call)
+        return lost
+
+    fake.disturb, fake.after = disturb, after
+    with (
+        pytest.raises(EnvironmentUnusable, match=f"HTTP {status}"),
+        users(access, RUN, SIX, journal, said.append),
+    ):
+        pass
+    assert left(fake) == []
+
+
+def test_a_domain_that_was_certainly_not_made_is_not_looked_for(fake, access, journal, said):
+    fake.disturb = lambda _method, path: 403 if path == "/v3/domains" else None
+    with (
+        pytest.raises(EnvironmentUnusable, match="could not create domain"),
+        users(access, RUN, SIX, journal, said.append),
+    ):
+        pass
+    assert remaining(journal) == ()
+
+
 @pytest.mark.parametrize("field", ["tenants", "users_per_tenant", "resource_management_workers"])
 def test_numbers_below_one_are_refused(field):
     with pytest.raises(InvalidInput, match=f"users.{field} must be at least 1, not 0"):

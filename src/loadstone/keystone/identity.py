@@ -21,7 +21,7 @@ _RETRY_WAITS_S = (0.1, 0.5, 1.0, 2.0)
 _PATIENCE_S = 90.0
 # Transient errors: database locked (500), a proxy without a backend, too many requests.
 _PASSING_STATUS = {429, 500, 502, 503, 504}
-_CREATED, _GONE, _CONFLICT, _FORBIDDEN = 201, 404, 409, 403
+_CREATED, _GONE, _CONFLICT, _FORBIDDEN, _SERVER_ERROR = 201, 404, 409, 403, 500
 # A process of several threads that has just started forbids everything to one thread while another
 # one still loads the policy. What is forbidden for good is so after these attempts, too.
 _FORBIDDEN_ATTEMPTS = 3
@@ -45,18 +45,29 @@ class Identity:
     access: Access
 
     def create(self, kind: ResourceKind, name: str, attributes: Mapping[str, Any]) -> Resource:
-        """Create a resource, or find it if an attempt that seemed to fail has created it."""
-        response = self.call(f"/{kind}s", "POST", {kind.value: {"name": name, **attributes}})
+        """Create a resource, or find it if an attempt that seemed to fail has created it.
+
+        Refused: it certainly does not exist.
+        """
+        body = {kind.value: {"name": name, **attributes}}
+        response, may_be_done = self._call(f"/{kind}s", "POST", body)
         if response.status_code == _CREATED:
             resource_id = self._json(f"create {kind} {name}", response, kind.value, "id")
             return Resource(kind, name, str(resource_id))
+        refused = self._refused(f"create {kind} {name}", response)
         if response.status_code == _CONFLICT:
             # The name contains the run's id, so only this run can have created it.
             place = {key: attributes[key] for key in ("domain_id",) if key in attributes}
-            for found in self.find(kind, name=name, **place):
-                self.update(found, {k: v for k, v in attributes.items() if k == "password"})
-                return found
-        raise self._refused(f"create {kind} {name}", response)
+            try:
+                for found in self.find(kind, name=name, **place):
+                    self.update(found, {k: v for k, v in attributes.items() if k == "password"})
+                    return found
+            except Refused as problem:
+                refused = problem
+        elif not may_be_done:
+            raise refused
+        # It may exist, so this is not Refused.
+        raise EnvironmentUnusable(str(refused))
 
     def find(self, kind: ResourceKind, **query: str) -> tuple[Resource, ...]:
         """List what the query (name, domain_id) matches, up to the service's list limit."""
@@ -318,20 +329,39 @@ class Identity:
         whom: Whom = "admin",
     ) -> "Response":
         """Send a request, with retries on transient errors; `path` may be another service's URL."""
+        return self._call(path, method, body, query, whom)[0]
+
+    def _call(
+        self,
+        path: str,
+        method: str,
+        body: Mapping[str, Any] | None = None,
+        query: Mapping[str, str] | None = None,
+        whom: Whom = "admin",
+    ) -> tuple["Response", bool]:
+        """Return the last response, and whether an earlier attempt may have been carried out.
+
+        A service may do so although its proxy answers with an error, or the connection is lost.
+        """
+        may_be_done = False
         began_s = time.monotonic()
         for attempt, wait_s in enumerate(_RETRY_WAITS_S, 1):
             try:
                 response = self._send(path, method, body, query, whom)
             except Unreachable:
+                may_be_done = True
                 if time.monotonic() - began_s > _PATIENCE_S:
                     raise
             else:
+                may_be_done |= _is_repeat(response)
                 is_forbidden = response.status_code == _FORBIDDEN and method in ("POST", "PUT")
                 may_pass = is_forbidden and attempt < _FORBIDDEN_ATTEMPTS
                 if response.status_code not in _PASSING_STATUS and not may_pass:
-                    return response
+                    return response, may_be_done
+                may_be_done |= response.status_code >= _SERVER_ERROR
             time.sleep(wait_s)
-        return self._send(path, method, body, query, whom)
+        response = self._send(path, method, body, query, whom)
+        return response, may_be_done or _is_repeat(response)
 
     def call_service(
         self,
@@ -400,11 +430,16 @@ class Identity:
         hint = ""
         if response.status_code == _FORBIDDEN and whom == "admin":
             hint = f"; {self.access.cloud.lacks_role('to prepare users')}"
-        refusal = Refused if response.status_code < 500 else EnvironmentUnusable
+        refusal = Refused if response.status_code < _SERVER_ERROR else EnvironmentUnusable
         return refusal(
             f"{self.access.identity_url}: could not {what}: "
             f"HTTP {response.status_code} {_message(response)}{hint}"
         )
+
+
+def _is_repeat(response: "Response") -> bool:
+    """Return whether the session sent the request again, because a connection was closed."""
+    return bool(response.raw.retries.history)
 
 
 def _written(name: str, known: Mapping[str, str]) -> str:
