@@ -209,6 +209,18 @@ def test_a_service_that_the_catalog_lacks_has_not_removed_its_resources(
     assert (services.servers, services.networks, services.groups) == ({}, {}, {})
 
 
+def test_what_was_removed_is_not_listed_beside_what_would_not_go(
+    fake, services, access, journal, said
+):
+    services.locks_first = True
+    left_in_region(access, journal)
+    Journal(journal, RUN).create(ResourceKind.USER, f"{NAME}-w{ANY}", "default")
+    fake.add("users", f"{NAME}-w1-i1", domain_id="default", password="x")
+    leftovers = clean(access, journal, said.append)
+    assert [one.thing.kind for one in leftovers] == [ResourceKind.SERVER]
+    assert (services.networks, services.groups, fake.names("users")) == ({}, {}, [])
+
+
 @pytest.fixture
 def of_a_domain(variables):
     with connect(from_environment(variables | {"OS_DOMAIN_ID": "default"}, "--lab test")) as access:

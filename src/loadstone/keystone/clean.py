@@ -32,6 +32,7 @@ _INHABITANTS = (
     ResourceKind.GROUP,
     ResourceKind.PROJECT,
 )  # of a domain, in the order of removal
+_OF_DOMAINS = (ResourceKind.DOMAIN, *_INHABITANTS)
 # Resources of other services: kind -> API.
 _ELSEWHERE: dict[ResourceKind, Callable[[Identity], "Servers | Networks"]] = {
     ResourceKind.SERVER: Servers,
@@ -171,7 +172,7 @@ def _region(name: str | None) -> str:
 def _is_hidden(access: Access, things: tuple[Resource, ...]) -> bool:
     """Return whether lists lack some of the resources, because the token is for a domain."""
     own = access.scope_domain_id()
-    in_domains = [one for one in things if one.kind in (ResourceKind.DOMAIN, *_INHABITANTS)]
+    in_domains = (one for one in things if one.kind in _OF_DOMAINS)
     return own is not None and any(one.domain_id != own for one in in_domains)
 
 
@@ -185,12 +186,12 @@ def _remove_all(
     for kind in reversed(ResourceKind):
         for many in record.remaining:
             if many.kind is kind and many.is_many:
-                failed |= _sweep(identity, journal.run_id, many, say)
+                failed |= _sweep(identity, journal, many, say)
     failed |= _remove_security_groups(identity, record, journal, say)
     return failed | _remove_domain(identity, journal, say)
 
 
-def _sweep(identity: Identity, run_id: str, many: Resource, say: Say) -> dict[str, str]:
+def _sweep(identity: Identity, journal: Journal, many: Resource, say: Say) -> dict[str, str]:
     """Remove all resources whose names begin with the prefix."""
     query = {"name__startswith": many.name.removesuffix(ANY)}
     if many.domain_id is not None:
@@ -199,13 +200,15 @@ def _sweep(identity: Identity, run_id: str, many: Resource, say: Say) -> dict[st
     try:
         elsewhere = _ELSEWHERE.get(many.kind)
         place = elsewhere(identity) if elsewhere else identity
-        failed = _remove_kind(place, run_id, many.kind, query, partial(_try_remove, place), say)
+        remove = partial(_try_remove, place)
+        failed = _remove_kind(place, journal.run_id, many.kind, query, remove, say)
     except (EnvironmentUnusable, InvalidInput) as error:  # its service may not be permitted
         if many.kind not in _ELSEWHERE:
             raise
         # If another service's resources cannot be removed, the users of this one still can.
         return {many.name: str(error)}
     if not failed:
+        _note(journal, many)
         return {}
     name, why = next(iter(failed.items()))
     return {many.name: f"{counted(len(failed), many.kind)} left; {name}: {why}"}
@@ -239,8 +242,7 @@ def _remove_security_groups(
 def _remove_domain(identity: Identity, journal: Journal, say: Say) -> dict[str, str]:
     """Remove users, groups and projects, then their domain."""
     name = domain_name(journal.run_id)
-    record = journal.record()
-    noted = [one for one in record.remaining if one.name == name and one.id] if record else []
+    noted = [one for one in _in_domain(journal) if one.kind is ResourceKind.DOMAIN and one.id]
     failed: dict[str, str] = {}
     remove = partial(_remove_one, identity, journal)
     for domain in identity.find(ResourceKind.DOMAIN, name=name):
@@ -258,7 +260,20 @@ def _remove_domain(identity: Identity, journal: Journal, say: Say) -> dict[str, 
     for domain in noted:
         if not failed and not identity.is_gone(domain):
             failed[name] = "no domain of this name is listed, and the one made is still there"
+    if not failed:
+        for thing in _in_domain(journal):  # what was never made, or removed by someone else
+            _note(journal, thing)
     return failed
+
+
+def _in_domain(journal: Journal) -> list[Resource]:
+    """Return the run's own domain and what was made in it, as far as they are not removed."""
+    record = journal.record()
+    return [
+        thing
+        for thing in (record.remaining if record else ())
+        if thing.kind in _OF_DOMAINS and thing.domain_id is None and not thing.is_many
+    ]
 
 
 def _remove_kind(
