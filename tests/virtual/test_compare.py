@@ -421,6 +421,19 @@ def test_the_guard_fails_if_one_of_several_is_slower(loadstone: VirtualCommandLi
     assert each == ["not slower", "slower"]
 
 
+def test_the_guard_counts_one_that_cannot_be_measured_as_undecided(
+    loadstone: VirtualCommandLine,
+) -> None:
+    clouds = {"a": A, "b": BROKEN, "c": times(0.77)}
+    both = ("compare", "--users=0", "--json=-", "--fail-if-slower=5%", *SHORT)
+    for others in (("b", "c"), ("c", "b")):
+        ended = loadstone(*both, *(f"--cloud={name}" for name in ("a", *others)), clouds=clouds)
+        assert ended.code == 1
+        assert ended.data["guard"] == {"most_slower": 0.05, "outcome": "slower"}
+        each = {one["b"]: one["guard"]["outcome"] for one in ended.data["comparisons"]}
+        assert each == {"b": "undecided", "c": "slower"}
+
+
 def test_a_dry_run_of_several_is_one_document(loadstone: VirtualCommandLine) -> None:
     ended = three(loadstone, 1.3, 0.77, "--dry-run")
     assert ended.code == 0
@@ -449,4 +462,14 @@ def test_what_a_run_left_in_a_cloud_is_left(loadstone: VirtualCommandLine) -> No
     words = ("compare", "--cloud=a", "--cloud=b", *SHORT, "--users=2")
     ended = loadstone(*words, clouds={"a": A, "b": times(1.3)})
     assert ended.code == 1, ended.stderr
+    assert " ".join(ended.stdout.split()).count(LEFT) == 1
+
+
+def test_what_a_comparison_that_failed_left_is_named_beside_the_others(
+    loadstone: VirtualCommandLine,
+) -> None:
+    loadstone.fake.disturb = keeping_the_first_domain()  # of the first comparison, which fails
+    words = (*SIDES[:3], "--cloud=c", *SHORT, "--users=2")
+    ended = loadstone(*words, clouds={"a": A, "b": BROKEN, "c": times(1.3)})
+    assert ended.code == 4, ended.stderr
     assert " ".join(ended.stdout.split()).count(LEFT) == 1

@@ -390,6 +390,7 @@ def _measured(options: CompareOptions, backend: "Backend") -> "tuple[Compared, .
     """Compare each target with the first; one that cannot be measured does not end the others."""
     from loadstone.compare.several import together
     from loadstone.errors import EnvironmentUnusable, InvalidInput, MeasurementInvalid
+    from loadstone.run.exit_code import left_by
 
     (a, *others), most_slower = _sides(options), options["most_slower"]
     found, problems = list["Compared"](), list[Exception]()
@@ -406,7 +407,8 @@ def _measured(options: CompareOptions, backend: "Backend") -> "tuple[Compared, .
         # InvalidInput: a setting that only another release has.
         except (EnvironmentUnusable, InvalidInput, MeasurementInvalid) as problem:
             problems.append(problem)
-            found.append(_unmeasured(config, str(problem).splitlines()[0]))
+            left = left_by(options["location"], config.run_ids)
+            found.append(_unmeasured(config, str(problem).splitlines()[0], left))
         else:
             found.append(comparison_of(measured, options, most_slower))
     if len(problems) == len(others):
@@ -414,12 +416,22 @@ def _measured(options: CompareOptions, backend: "Backend") -> "tuple[Compared, .
     return together(found, criteria(options)) if len(found) > 1 else tuple(found)
 
 
-def _unmeasured(config: "ComparisonConfig", why: str) -> "Compared":
+def _unmeasured(config: "ComparisonConfig", why: str, left: tuple[str, ...]) -> "Compared":
+    """Return a comparison without metrics; `left` are its runs that left something behind."""
     from loadstone.compare.section import Compared
 
     a, b = (side.name for side in config.sides)
     title = config.searched.scenario.title
-    return Compared((a, b), (), ((title, ()),), config.criteria, is_paired=True, notes=(why,))
+    return Compared(
+        names=(a, b),
+        settings=(),
+        metrics=((title, ()),),
+        criteria=config.criteria,
+        is_paired=True,
+        most_slower=config.most_slower,
+        notes=(why,),
+        left=left,
+    )
 
 
 def measure(
