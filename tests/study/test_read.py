@@ -391,6 +391,13 @@ def test_a_pair_of_cells_is_loaded_within_the_limits_of_the_study():
     text = TURNS.replace("{budget_s: 60}", "{budget_s: 60, max_rate_rps: 50, warm_up_s: 20}")
     text = text.replace("workers: [1, 2]", "workers: [1, 8]").replace("workers: 2}", "workers: 8}")
     mine = study(text)
+    threads = study(text + "settings: {threads: 3}\n")
+    many = study(text + "settings: {threads: 100}\n")
+    of_threads, of_many = (
+        [comparison_of(one, "id", pair, "").load.workers for pair in cell_pairs(one)]
+        for one in (threads, many)
+    )
+    assert (of_threads, of_many) == ([8, 48], [64, 64])
     narrow, wide = (comparison_of(mine, "id", pair, "loadstone") for pair in cell_pairs(mine))
     assert (narrow.load.workers, wide.load.workers) == (8, 16)
     assert (narrow.max_rate_rps, narrow.warm_up_s) == (50, 40)

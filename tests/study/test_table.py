@@ -13,6 +13,7 @@ from loadstone.analysis.interval import of_logs
 from loadstone.analysis.model import Cause
 from loadstone.compare.answer import ComparisonAnswer, MetricComparison
 from loadstone.compare.metrics import THROUGHPUT
+from loadstone.compare.turns import NotFull
 from loadstone.monitor.usage import Usage
 from loadstone.report import html, markdown, schema, terminal
 from loadstone.report.console import console
@@ -451,6 +452,25 @@ def test_a_ratio_of_too_few_pairs_in_turns_has_no_interval(tmp_path):
     first = data["differences"][0]
     assert (first["low"], first["high"], first["answer"]) == (None, None, "unknown")
     assert first["words"] == "nginx/apache = 1.2, 1 pair in turns (workers 1)"
+
+
+@pytest.mark.parametrize("has_n", [True, False])
+def test_cells_that_were_not_full_in_turns_have_no_answer_of_it(tmp_path, has_n):
+    source = StudySource("mine.yaml", TURNS)
+    study = source.study(quick=False)
+    [pair, _] = cell_pairs(study)
+    row = MetricComparison(THROUGHPUT, 10.0, 10.0, 1.0, 0.99, 1.01, 12, ComparisonAnswer.SAME, 0.01)
+    in_turns = [RatioOutcome(pair, ThroughputRatio(("a", "b"), row, NotFull((0, 1), 8)))]
+    begun = journal.begin(tmp_path, source, quick=False, seed=1)
+    found = measured(THREE_EACH if has_n else {})
+    report = report_of(begun, found, in_turns)
+    first = as_data(report)["differences"][0]
+    assert (first["unit"], first["answer"]) == (
+        ("pairs", "faster") if has_n else ("pairs in turns", "unknown")
+    )
+    [said] = [one.text for one in report.statements if "may not have been full" in one.text]
+    assert said.startswith("nginx / apache (workers 1), in turns: apache and nginx served all 8")
+    assert said.endswith("the ratio of N counts." if has_n else "the ratio has no answer.")
 
 
 def test_a_study_on_lab_hosts_is_not_told_to_go_on_here(tmp_path):

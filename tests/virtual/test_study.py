@@ -7,7 +7,7 @@ from statistics import fmean
 
 import pytest
 from binomial import most_failures
-from simulator.service import Service
+from simulator.service import Limiter, Service
 from virtual import VirtualCommandLine
 
 from loadstone.errors import EnvironmentUnusable, MeasurementInvalid
@@ -269,6 +269,44 @@ def test_cells_that_are_equally_fast_show_no_difference_in_turns(
         [found] = ended.data["differences"]
         assert found["answer"] not in ("faster", "slower")
         assert found["ratio"] == pytest.approx(1.0, abs=0.02)
+
+
+def test_threads_that_wait_are_busy_in_turns(loadstone: VirtualCommandLine) -> None:
+    """Each thread serves one request at a time, of which most is waiting."""
+
+    def waiting(settings: Mapping[str, str]) -> Service:
+        threads = int(settings["threads"])
+        return Service(workers=threads, capacity_rps=10.0 * threads, variation=0.2)
+
+    text = IN_TURNS.replace("{workers: [1, 2]}", "{threads: [8, 16]}")
+    text = text.replace("factor: workers, levels: [1, 2]", "factor: threads, levels: [8, 16]")
+    ended = loadstone(*begin(loadstone, f"{text}settings: {{workers: 1}}\n"), lab=waiting)
+    [found] = ended.data["differences"]
+    assert (found["unit"], found["answer"]) == ("pairs in turns", "faster")
+    assert found["low"] <= 2.0 <= found["high"]
+
+
+@pytest.mark.parametrize("repeats", [1, 3])
+def test_a_limiter_that_turns_do_not_reach_leaves_the_ratio_of_n(
+    loadstone: VirtualCommandLine, repeats: int
+) -> None:
+    """It lets through in turns what it does not over time: each side works half of the time."""
+
+    def limited(settings: Mapping[str, str]) -> Service:
+        limiter = Limiter(45.0, delays=True) if settings["workers"] == "2" else None
+        return Service(workers=4, capacity_rps=100.0, variation=0.2, limiter=limiter)
+
+    text = IN_TURNS.replace("budget_s: 40", "budget_s: 60")
+    text = text.replace("pairs_in_turns", f"repeats: {repeats}\npairs_in_turns")
+    ended = loadstone(*begin(loadstone, text), lab=limited)
+    [found] = ended.data["differences"]
+    assert (found["unit"], found["count"]) == ("pairs", repeats)
+    assert found["ratio"] == pytest.approx(0.45, rel=0.05)
+    assert found["answer"] == ("unknown" if repeats == 1 else "slower")
+    shown = " ".join(loadstone("study", "show", ended.data["study_id"]).stdout.split())
+    assert "2 / 1, in turns: the ratio is " in shown
+    assert "did not reach what limits N, such as a limiter of requests" in shown
+    assert "the ratio of N counts." in shown
 
 
 def test_why_a_pair_of_cells_does_not_start_is_kept_without_secrets(

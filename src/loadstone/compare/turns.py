@@ -216,11 +216,14 @@ class NotFull:
 
     def sentence(self, names: Sequence[str] = ("A", "B")) -> str:
         """Return what this means for the throughput; `names` are those of the sides."""
+        said = self.fact(names)
+        more = "with more --concurrency, throughput may be higher"
+        return f"{said[:1].upper()}{said[1:]}: {more}."
+
+    def fact(self, names: Sequence[str]) -> str:
+        """Return which sides may not have been full, as a part of a sentence."""
         said = " and ".join(names[side] for side in self.sides)
-        return (
-            f"{said[:1].upper()}{said[1:]} served all {self.in_flight} in flight at once, and may "
-            "not have been full: with more --concurrency, throughput may be higher."
-        )
+        return f"{said} served all {self.in_flight} in flight at once, and may not have been full"
 
 
 def not_full(duets: Sequence[Duet]) -> NotFull | None:

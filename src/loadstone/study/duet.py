@@ -23,6 +23,9 @@ LEAST_WARM_UP_S = 10.0  # a turn of each side, on a worker that takes 0.6 s for 
 FLEET = "the loads of a fleet cannot take turns: ratios are those of the repeats"
 LEAST_IN_FLIGHT = 8
 OF_EACH_WORKER = 2  # requests in flight, so that no worker waits for one
+# Requests in flight that threads alone make it. Threads of Python share a core, so that a turn of
+# more takes seconds; where they do wait for something else, `ThroughputRatio.not_full` says so.
+MOST_OF_THREADS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +79,12 @@ def comparison_of(
         Side(name, OwnLab(f"study-{study_id}-{side}", lab, is_purged=True), cell.expected)
         for name, side, lab, cell in zip(names, "ab", labs, cells, strict=True)
     ]
-    workers = max(lab.workers * lab.nodes for lab in labs)
     most = study.pairs_in_turns
     alpha = ERROR_RATE / len(cell_pairs(study))
     return ComparisonConfig(
         sides=(sides[0], sides[1]),
         searched=searched_of(measurement, pair.base),
-        load=ClosedLoad(max(LEAST_IN_FLIGHT, OF_EACH_WORKER * workers), duration_s=TRIAL_S),
+        load=ClosedLoad(max(map(_in_flight, labs)), duration_s=TRIAL_S),
         criteria=Criteria(most, min(FEWEST_PAIRS, most), alpha),
         command=command,
         metric=THROUGHPUT,
@@ -91,6 +93,12 @@ def comparison_of(
         max_rate_rps=measurement.max_rate_rps,
         warm_up_s=warm_up_s(measurement, pair),
     )
+
+
+def _in_flight(lab: settings.LabSettings) -> int:
+    """Return the requests in flight that keep every worker of a lab busy."""
+    of_workers = OF_EACH_WORKER * lab.workers * lab.nodes
+    return max(LEAST_IN_FLIGHT, of_workers, min(of_workers * lab.threads, MOST_OF_THREADS))
 
 
 def search_of(study: Study) -> SearchMeasurement:

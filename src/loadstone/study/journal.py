@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from loadstone.compare.answer import MetricComparison
+from loadstone.compare.turns import NotFull
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.result.model import Tags
 from loadstone.store.codec import BAD_DATA, dumps, loads
@@ -93,6 +94,7 @@ class ThroughputRatio:
 
     run_ids: tuple[str, str]  # of the base and of the other
     throughput: MetricComparison
+    not_full: NotFull | None = None  # the cells whose throughput may be higher
 
 
 @dataclass(frozen=True, slots=True)

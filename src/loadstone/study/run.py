@@ -123,7 +123,8 @@ def _run_here(
         rows = [row for row in found.comparison.metrics if row.metric == THROUGHPUT]
         if not rows:
             raise MeasurementInvalid(f"{THROUGHPUT.name} was not measured")
-        return ThroughputRatio((found.runs[0].run_id, found.runs[1].run_id), rows[0])
+        run_ids = (found.runs[0].run_id, found.runs[1].run_id)
+        return ThroughputRatio(run_ids, rows[0], found.comparison.not_full)
 
     with hidden(study.secrets, store, display) as hiding:
         clock = backend.clock

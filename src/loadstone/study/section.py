@@ -46,6 +46,7 @@ from loadstone.study.wording import (
     cells,
     comparison_notes,
     conclusion,
+    doubts,
     heads,
     overview,
     published,
@@ -117,6 +118,7 @@ def _statements(
         failed = pair.failure.splitlines()[:1] if pair.failure else []
         for text in (*failed, *disturbance.notes(pair.runs)):
             yield Statement(f"{pair.cells}, in turns: {text}", Severity.WARNING)
+    yield from (Statement(one, Severity.WARNING) for one in doubts(study, outcomes, in_turns))
     yield from (Statement(one, Severity.WARNING) for one in reasons(lines))
     yield from (Statement(one, Severity.WARNING) for one in change_lines(outcomes, in_turns))
     yield from map(Statement, disturbance_lines(outcomes))

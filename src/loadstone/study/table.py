@@ -9,7 +9,7 @@ from statistics import fmean, stdev
 from loadstone.analysis import student
 from loadstone.analysis.holm import adjusted
 from loadstone.analysis.interval import CONFIDENCE, Interval, of_logs, of_ratio
-from loadstone.compare.answer import ComparisonAnswer, Metric, answer_of
+from loadstone.compare.answer import ComparisonAnswer, Metric, MetricComparison, answer_of
 from loadstone.report.settings import SettingDifference
 from loadstone.report.settings import differences as differences_of
 from loadstone.result.model import LAB_HOST, Run
@@ -34,6 +34,8 @@ SAME_WITHIN = 0.03  # ratios within this of 1 count as equal, as in `loadstone c
 RATES = ("N", Figure.RATE.value)
 MORE_IS_BETTER = (*RATES, Figure.SUCCESS.value, "goodput_rps")
 IN_TURNS = "pairs in turns"
+# Two starts of one lab may differ by a quarter in N (docs/compare.md, "Two starts").
+OF_STARTS = 0.25
 MOST = 1000  # limit of a ratio's interval, as Student's t of two pairs spans powers of ten
 
 
@@ -125,6 +127,8 @@ class Difference:
     )  # whether the other level is better than the base
     is_valid: bool = True  # False: the load generator was the limit in some pair, so no test
     run_ids: tuple[str, ...] = ()  # of the two that were loaded in turns
+    # What loads in turns gave, where it is no answer: `wording.doubts` says why.
+    doubted: ThroughputRatio | None = None
 
     @property
     def is_in_turns(self) -> bool:
@@ -346,7 +350,7 @@ def _differences(
     outcomes: Sequence[TurnOutcome],
     in_turns: Sequence[RatioOutcome],
 ) -> Iterator[Difference]:
-    pairs = _paired(study, comparison, step, outcomes)
+    repeats = _paired(study, comparison, step, outcomes)
     ratios_in_turns = {
         one.cells.base.others(comparison.factor): one.ratio
         for one in in_turns
@@ -355,28 +359,56 @@ def _differences(
     over: dict[str, list[_Configuration]] = defaultdict(list)
     for cell in study.cells:
         others = cell.others(comparison.factor)
-        own = pairs.pop(others, None)
+        own = repeats.pop(others, None)
+        of_repeats = _of_repeats(comparison, step, others, own) if own else None
         found_in_turns = ratios_in_turns.pop(others, None)
-        if found_in_turns is not None:
+        if found_in_turns is not None and not _is_doubtful(found_in_turns, of_repeats):
             found = _of_turns(comparison, others, found_in_turns)
             yield found
-            over[cell.scenario].append(_Configuration(others, found.ratio, False, True))
-        elif own:
-            ratios = [one.ratio for one in own]
-            logs = [log(one.mean) for one in ratios]
-            has_range = any(one.is_of_range for one in own)
-            is_valid = all(one.is_valid for one in own)
-            found = _difference(comparison, step, others, logs, "pairs", is_valid=is_valid)
-            if len(own) == 1:
-                found = replace(found, ratio=ratios[0])
-            elif has_range:
-                found = replace(found, ratio=_widened(found.ratio, ratios))
-            yield found
-            alone = _widened(Interval(exp(fmean(logs)), None, None, len(own)), ratios)
-            over[cell.scenario].append(_Configuration(others, alone, has_range, is_valid))
+            if found.doubted is None:
+                over[cell.scenario].append(_Configuration(others, found.ratio, False, True))
+        elif own and of_repeats is not None:
+            yield replace(of_repeats, doubted=found_in_turns)
+            over[cell.scenario].append(_configuration(others, own))
     for each in over.values():
         if len(each) >= LEAST_REPEATS:
             yield _over_configurations(comparison, step, each)
+
+
+def _of_repeats(
+    comparison: LevelComparison, step: str | None, others: Pairs, own: Sequence["_Pair"]
+) -> Difference:
+    ratios = [one.ratio for one in own]
+    logs = [log(one.mean) for one in ratios]
+    is_valid = all(one.is_valid for one in own)
+    found = _difference(comparison, step, others, logs, "pairs", is_valid=is_valid)
+    if len(own) == 1:
+        return replace(found, ratio=ratios[0])
+    if any(one.is_of_range for one in own):
+        return replace(found, ratio=_widened(found.ratio, ratios))
+    return found
+
+
+def _is_doubtful(in_turns: ThroughputRatio, of_repeats: Difference | None) -> bool:
+    """Return whether the ratio of the repeats says more about N than that of loads in turns.
+
+    A load in turns does not show what limits N apart from the workers, such as a limiter, which
+    recovers while the other side is loaded.
+    """
+    if of_repeats is None:
+        return False
+    if in_turns.not_full is not None:
+        return True
+    return of_repeats.is_valid and _are_apart(in_turns.throughput, of_repeats.ratio)
+
+
+def _are_apart(in_turns: MetricComparison, of_repeats: Interval) -> bool:
+    """Return whether two ratios differ by more than their intervals and what starts may make."""
+    if of_repeats.low is None or of_repeats.high is None:
+        return False
+    # The interval of fewer repeats does not hold the difference between starts.
+    margin = 1 + (SAME_WITHIN if of_repeats.count >= LEAST_REPEATS else OF_STARTS)
+    return in_turns.high * margin < of_repeats.low or of_repeats.high * margin < in_turns.low
 
 
 def _of_turns(comparison: LevelComparison, others: Pairs, found: ThroughputRatio) -> Difference:
@@ -384,8 +416,17 @@ def _of_turns(comparison: LevelComparison, others: Pairs, found: ThroughputRatio
     # Below four pairs, as where the load time was used up, there is no interval.
     low, high = (row.low, row.high) if isfinite(row.high) else (None, None)
     ratio = Interval(row.ratio, low, high, row.pairs)
+    is_full = found.not_full is None
     return Difference(
-        comparison, None, others, ratio, None, IN_TURNS, answer=row.answer, run_ids=found.run_ids
+        comparison,
+        None,
+        others,
+        ratio,
+        None,
+        IN_TURNS,
+        answer=row.answer if is_full else ComparisonAnswer.UNKNOWN,
+        run_ids=found.run_ids,
+        doubted=None if is_full else found,
     )
 
 
@@ -397,6 +438,14 @@ class _Configuration:
     ratio: Interval  # from the intervals of its measurements, without the scatter between repeats
     has_range: bool  # whether one of its figures is a range
     is_valid: bool  # whether the load generator was the limit in none of its pairs
+
+
+def _configuration(others: Pairs, own: Sequence["_Pair"]) -> _Configuration:
+    ratios = [one.ratio for one in own]
+    mean = Interval(exp(fmean(log(one.mean) for one in ratios)), None, None, len(own))
+    has_range = any(one.is_of_range for one in own)
+    is_valid = all(one.is_valid for one in own)
+    return _Configuration(others, _widened(mean, ratios), has_range, is_valid)
 
 
 def _over_configurations(

@@ -255,6 +255,28 @@ def comparison_notes(
         yield from sentences(rows(study, outcomes))
 
 
+def doubts(
+    study: Study, outcomes: Sequence[TurnOutcome], in_turns: Sequence[RatioOutcome]
+) -> Iterator[str]:
+    """Say why ratios of loads in turns are no answer."""
+    for one in differences(study, outcomes, in_turns):
+        if one.doubted is None:
+            continue
+        levels = (one.comparison.base, one.comparison.other)
+        where = f" ({one.where})" if one.where else ""
+        row, idle = one.doubted.throughput, one.doubted.not_full
+        if idle is not None:
+            why = idle.fact(levels)
+        else:
+            why = (
+                f"the ratio is {row.ratio:.3g} ({row.low:.3g} to {row.high:.3g}), and that of N is "
+                f"{one.ratio.mean:.3g} ({one.interval}). Either load in turns did not reach what "
+                "limits N, such as a limiter of requests, or something changed between the searches"
+            )
+        counts = "the ratio has no answer" if one.is_in_turns else "the ratio of N counts"
+        yield f"{levels[1]} / {levels[0]}{where}, in turns: {why}; {counts}."
+
+
 def when_and_where(journal: StudyJournal, outcomes: Sequence[TurnOutcome]) -> str:
     """Return the study's id and, if it has results, their time and machine."""
     results = [one.result for one in outcomes if one.result is not None]
