@@ -77,6 +77,27 @@ def test_the_throughput_of_a_schedule_is_not_compared() -> None:
     assert THROUGHPUT in [row.metric for row in alike.metrics[0][1]]
 
 
+def failing(number: int, ok: int, count: int) -> Run:
+    """Return a run of a closed loop of which this many iterations succeeded."""
+    one = fixed(number, None)
+    [trial] = one.measurements[0].trials
+    total = replace(trial.stats.total, ok=ok, count=count)
+    trial = replace(trial, stats=replace(trial.stats, total=total))
+    return replace(one, measurements=(replace(one.measurements[0], trials=(trial,)),))
+
+
+def test_iterations_that_failed_are_named_beside_the_latencies_of_the_others() -> None:
+    few, many = failing(1, 297, 300), failing(2, 87, 300)
+    [note] = compared(few, many).notes
+    assert note.endswith(
+        ": 213 of 300 iterations of B failed; its latencies are those of the others"
+    )
+    [note] = compared(many, few).notes
+    assert ": 213 of 300 iterations of A failed" in note
+    with pytest.raises(InvalidInput, match="all 300 iterations of B failed"):
+        compared(few, failing(3, 0, 300))
+
+
 def test_runs_that_measured_one_scenario_in_other_ways_say_so() -> None:
     search = run(1, Capacity(100.0, 98.0, 102.0, 0.95))
     with pytest.raises(InvalidInput, match=r"issue \(a search for N\) and .* \(a fixed load\)"):

@@ -22,7 +22,13 @@ from loadstone.compare.measure import (
     WARM_UP,
 )
 from loadstone.compare.metrics import CAPACITY, CPU, MEDIAN, P95, P99, THROUGHPUT
-from loadstone.compare.pairs import PairComparison, is_usable, of_trials, of_turns
+from loadstone.compare.pairs import (
+    MOST_FAILED,
+    PairComparison,
+    is_usable,
+    of_trials,
+    of_turns,
+)
 from loadstone.compare.section import Compared
 from loadstone.compare.turns import duet
 from loadstone.compare.where import COUNTED, PROFILED, Where, where
@@ -71,6 +77,7 @@ def compare_runs(
                 notes.append(why)
                 rows = tuple(row for row in rows if row.metric != CAPACITY)
             notes += _without_number(one, other)
+            notes += _failed(one, other)
             notes += _other_rates(one, other) if rows else ()
             metrics.append((one.title, rows))
             continue
@@ -278,6 +285,21 @@ def _without_number(a: Measurement, b: Measurement) -> Iterator[str]:
             known = figures.n(one.capacity)
             found = f"{known}/s" if known != figures.NOT_FOUND else "not found"
             yield f"{one.title}: N of {side} is no number ({found}), so that it is not compared"
+
+
+def _failed(a: Measurement, b: Measurement) -> Iterator[str]:
+    """Say of which side's fixed load so many iterations failed that its times say little."""
+    for side, one in (("A", a), ("B", b)):
+        if one.policy != "fixed" or one.stats is None:
+            continue
+        failed, ended = one.stats.failed, one.stats.ended
+        if not one.stats.ok and ended:
+            yield f"{one.title}: all {ended:,} iterations of {side} failed, so nothing is compared"
+        elif failed > MOST_FAILED * ended:
+            yield (
+                f"{one.title}: {failed:,} of {ended:,} iterations of {side} failed; its latencies "
+                "are those of the others"
+            )
 
 
 def _rate_rps(measured: Measurement) -> float | None:
