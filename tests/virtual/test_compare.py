@@ -14,7 +14,7 @@ from binomial import most_failures
 from documents import only
 from fake_keystone import keeping_the_first_domain
 from simulator.engine import VirtualEngine
-from simulator.service import Service
+from simulator.service import Limiter, Service
 from virtual import Ended, VirtualCommandLine
 
 from loadstone.compare.measure import _LoadInTurns
@@ -108,6 +108,25 @@ def test_the_guard_passes_the_faster_and_fails_the_slower(
         suite = Xml.parse(loadstone.home / "guard.xml").getroot()
         assert suite.get("failures") == str(code)
         assert f"guard: {outcome}" in (loadstone.home / "guard.md").read_text()
+
+
+@pytest.mark.parametrize("method", ["turns", "blocks"])
+def test_a_guard_passed_in_turns_says_that_a_limiter_may_not_show(
+    loadstone: VirtualCommandLine, method: str
+) -> None:
+    """Its bucket fills up again while the other side works; a block of 6 s empties it."""
+    one = Service(workers=4, capacity_rps=100.0, variation=0.2)
+    limited = replace(one, limiter=Limiter(60.0, delays=True))
+    words = (*SIDES[:4], "--fail-if-slower=10%", f"--method={method}")
+    ended = loadstone(*words, clouds={"a": one, "b": limited})
+    assert ended.code == (0 if method == "turns" else 1)
+    faster = loadstone(*words, clouds={"a": one, "b": replace(one, capacity_rps=130.0)})
+    assert faster.code == 0
+    for passed in (one for one in (ended, faster) if one.code == 0):
+        shown = " ".join(passed.stdout.split())
+        assert "not slower by more than 10 %" in shown
+        may_not_show = "in turns, where a limiter of requests may not show" in shown
+        assert may_not_show is (method == "turns")
 
 
 def test_the_guard_leaves_a_difference_at_its_margin_undecided(

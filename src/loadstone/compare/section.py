@@ -71,8 +71,10 @@ NOTHING = "nothing was measured"
 # What a ratio below and above 1 means.
 MEANINGS: dict[Metric, tuple[str, str]] = {
     THROUGHPUT: (
-        "With several in flight, B completes {} less: its N is lower by as much if it is full",
-        "With several in flight, B completes {} more: its N is higher by as much if it is full",
+        "With several in flight, B completes {} less: its N is lower by as much if both are full "
+        "and no limiter of requests comes first",
+        "With several in flight, B completes {} more: its N is higher by as much if both are full "
+        "and no limiter of requests comes first",
     ),
     REQUEST_TIME: (
         "A request that waits for no other takes {} less time on B",
@@ -258,7 +260,18 @@ def _guard(row: MetricComparison, outcome: GuardOutcome, compared: Compared) -> 
         needed = row.pairs_to_decide(compared.most_slower or 0.0, compared.criteria.alpha)
         more = f"; if the ratio is as seen, {needed:,} pairs decide" if needed else ""
         return f"undecided: B / A {row.ratio:.3f} ({within}), {share} slower allowed{more}"
-    return f"{outcome.value} by more than {share}: B / A {row.ratio:.3f} ({within})"
+    text = f"{outcome.value} by more than {share}: B / A {row.ratio:.3f} ({within})"
+    if outcome is GuardOutcome.PASSED and _is_in_turns(compared):
+        return f"{text}, in turns, where a limiter of requests may not show"
+    return text
+
+
+def _is_in_turns(compared: Compared) -> bool:
+    """Return whether the sides took turns: only then are single requests compared.
+
+    Each side then rests for so long that the bucket of a limiter fills up again.
+    """
+    return any(row.metric == REQUEST_TIME for _, rows in compared.metrics for row in rows)
 
 
 def _metrics(rows: tuple[MetricComparison, ...]) -> Table:
