@@ -10,6 +10,7 @@ from frames import (
     DATA,
     END_HEADERS,
     HEADERS,
+    INTERNAL_ERROR,
     REFUSED_STREAM,
     STATUS_200,
     answer,
@@ -92,6 +93,21 @@ def test_a_reset_stream_is_a_reset_and_the_connection_goes_on(serve: Serve) -> N
     assert Counter(measured.samples.outcome) == {Outcome.RESET: 3000}
     assert measured.health.connections == 1
     assert measured.health.retries == 0
+
+
+def test_a_stream_that_is_reset_at_once_is_not_sent_again(serve: Serve) -> None:
+    streams: list[int] = []
+
+    # A connection that has answered before is one whose requests may be sent again.
+    def respond(_: Connection, stream: int) -> bytes:
+        streams.append(stream)
+        return reset(stream, INTERNAL_ERROR) if len(streams) % 2 == 0 else answer(stream)
+
+    measured = run(asking(serve, respond, POST, iterations=60))
+    assert Counter(measured.samples.outcome) == {Outcome.OK: 30, Outcome.RESET: 30}
+    assert measured.health.connections == 1
+    assert measured.health.retries == 0
+    assert len(streams) == 60
 
 
 def test_a_refused_stream_is_asked_for_once_more(serve: Serve) -> None:

@@ -237,12 +237,11 @@ impl<'a> IterationRunner<'a> {
         let heads = self.has_shared_head.then_some(&self.worker.heads);
         let request = self.request(template, bytes, until_ns);
         let mut sink = self.state.capture_sink(template);
-        let last_used_ns = connection.last_used_ns();
-        let (response, is_unprocessed) = connection.exchange(&request, heads, &mut sink).await;
+        let (response, is_unread) = connection.exchange(&request, heads, &mut sink).await;
         if response.failure.is_none() {
             sink.finish();
         }
-        if is_unprocessed || was_closed_before_read(&response, last_used_ns) {
+        if is_unread {
             return Attempt::ClosedBeforeRead(response);
         }
         Attempt::Done(response)

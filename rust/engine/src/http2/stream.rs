@@ -14,7 +14,7 @@ use h2::{Reason, RecvStream, SendStream};
 use super::head::{self, HeadCache};
 use crate::capture::CaptureSink;
 use crate::connection::io_failure;
-use crate::exchange::{Request, Response};
+use crate::exchange::{Request, Response, was_closed_before_read};
 use crate::outcome::Outcome;
 use crate::plan::Scheme;
 use crate::response::MAX_HEADERS;
@@ -24,11 +24,13 @@ struct Failure {
     outcome: Outcome,
     /// The server stated that it did not process the request (RFC 9113 8.7).
     is_unprocessed: bool,
+    /// The stream was reset, not the connection.
+    is_reset: bool,
 }
 
 impl From<Outcome> for Failure {
     fn from(outcome: Outcome) -> Self {
-        Self { outcome, is_unprocessed: false }
+        Self { outcome, is_unprocessed: false, is_reset: false }
     }
 }
 
@@ -36,7 +38,11 @@ impl From<h2::Error> for Failure {
     fn from(error: h2::Error) -> Self {
         // GOAWAY ends only streams that the server has not processed.
         let is_refused = error.is_go_away() || error.reason() == Some(Reason::REFUSED_STREAM);
-        Self { outcome: outcome_of(&error), is_unprocessed: error.is_remote() && is_refused }
+        Self {
+            outcome: outcome_of(&error),
+            is_unprocessed: error.is_remote() && is_refused,
+            is_reset: error.is_reset(),
+        }
     }
 }
 
@@ -68,23 +74,20 @@ impl Connection {
         Self { requests, scheme, last_used_ns: Rc::default() }
     }
 
-    pub(crate) fn last_used_ns(&self) -> Option<i64> {
-        self.last_used_ns.get()
-    }
-
     /// Polls until the server allows another stream.
     pub(crate) fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), h2::Error>> {
         self.requests.poll_ready(cx)
     }
 
     /// Sends a request and reads its response, which is passed to `sink`. Also returns whether the
-    /// server did not process the request, so that it may be sent again.
+    /// server did not read or process the request, so that it may be sent again.
     pub(crate) async fn exchange(
         &mut self,
         request: &Request<'_>,
         heads: Option<&HeadCache>,
         sink: &mut CaptureSink<'_>,
     ) -> (Response, bool) {
+        let last_used_ns = self.last_used_ns.get();
         let mut response = Response::none(None, -1);
         match self.send_and_receive(request, heads, &mut response, sink).await {
             Ok(()) => {
@@ -95,7 +98,10 @@ impl Connection {
             Err(failure) => {
                 response.failure = Some(failure.outcome);
                 response.done_ns = request.clock.now_ns();
-                (response, failure.is_unprocessed)
+                // A server that resets a stream has read its request.
+                let is_unread =
+                    !failure.is_reset && was_closed_before_read(&response, last_used_ns);
+                (response, is_unread || failure.is_unprocessed)
             }
         }
     }
