@@ -45,6 +45,7 @@ def run(case: str, home: Path, *words: str) -> dict[str, Any]:
             marks=pytest.mark.verify,
         ),
         ("function", f"plugin.py:get tried to connect to {OTHER}:"),
+        ("function, by proxy", f"plugin.py:get tried to connect to {OTHER}:"),
         pytest.param(
             *("function, redirected", f"plugin.py:get tried to connect to {OTHER}:"),
             marks=pytest.mark.verify,

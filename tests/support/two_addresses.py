@@ -48,6 +48,7 @@ CASES = {
     "catalog": ("NovaServers.boot_server: {image: {id: i}, flavor: {id: f}}", USERS),
     "quotas": ("Dummy.openstack: {}", f"{USERS}, quotas: {{nova: {{cores: 5}}}}"),
     "function": ("Tests.get: {url: OTHER/}", ""),
+    "function, by proxy": ("Tests.get: {url: OTHER/}", ""),
     "function, redirected": ("Tests.get: {url: HERE/redirect}", ""),
 }
 
@@ -126,9 +127,11 @@ def loadstone(
     (home / "task.yaml").write_text(text.replace("HERE", here).replace("OTHER", other))
     (home / "plugin.py").write_text(PLUGIN)
     kept = {name: value for name, value in os.environ.items() if not name.startswith("OS_")}
+    proxies = {"http_proxy": here, "no_proxy": ""} if case == "function, by proxy" else {}
     return subprocess.run(
         [sys.executable, "-m", "loadstone", words[0], "--plugin", "plugin.py", *words[1:]],
         env=kept
+        | proxies
         | {
             "LOADSTONE_HOME": str(home),
             "OS_AUTH_URL": f"{here}/v3",

@@ -1,6 +1,7 @@
 """Keeps a worker process from connecting beyond loopback."""
 
 import ipaddress
+import os
 import socket
 import sys
 from typing import Any
@@ -38,6 +39,17 @@ class Guard:
             return
         self.refused = self.refused or f"{host}:{address[1]}"
         raise NotPermitted(f"{host} is not loopback")
+
+
+def ignore_proxies() -> None:
+    """Remove the proxy variables from the environment.
+
+    A proxy on loopback would forward load to other machines, which the guard cannot see. With load
+    on other machines permitted, the proxy would be measured.
+    """
+    # The form of urllib's getproxies(), which requests and httpx use.
+    for name in [name for name in os.environ if name.lower().endswith("_proxy")]:
+        del os.environ[name]
 
 
 def is_loopback(host: str) -> bool:

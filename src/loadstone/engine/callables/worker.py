@@ -16,7 +16,7 @@ from loadstone.engine.callables.causes import ended, without
 from loadstone.engine.callables.context import Context, whole
 from loadstone.engine.callables.model import Function
 from loadstone.engine.callables.module import module_of
-from loadstone.engine.callables.outbound import Guard
+from loadstone.engine.callables.outbound import Guard, ignore_proxies
 
 STDOUT, STDERR = 1, 2
 _HELD_BACK = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -38,6 +38,7 @@ def main(
     _live_no_longer_than_the_parent()
     with suppress(OSError):  # stderr is closed
         os.dup2(STDERR, STDOUT)  # what functions print is no part of the results
+    ignore_proxies()
     guard = Guard()
     if loopback_only:
         guard.install()
