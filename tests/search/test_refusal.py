@@ -1,5 +1,6 @@
 """N of services that refuse before they saturate: limiters, short queues, time-outs."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +11,7 @@ from simulator.service import Law, Limiter, Lockout, Service, WindowLimiter
 from simulator.simulator import Simulator
 from simulator.truth import sustained_rps
 
+from loadstone.analysis.goal import Goal
 from loadstone.analysis.model import Trial
 from loadstone.plan.load import ClosedLoad, OpenLoad
 from loadstone.search.model import Capacity, CapacityKind, TrialRequest
@@ -49,6 +51,44 @@ def test_a_rate_limiter_is_found_and_named_with_its_kind(burst_s: float) -> None
     assert "refuses with connection reset before it saturates" in capacity.words[0]
     assert len(trials) < 20
     assert not any("no more than" in word for word in capacity.words)
+
+
+def found_where_many_may_fail(service: Service, allowed: float) -> Capacity:
+    settings = SearchSettings(budget_s=240.0, error_share=allowed)
+    simulator = Simulator(service, 1, Goal(error_share=allowed))
+    return search(STRATEGIES["meter"](settings), simulator.measure)[0]
+
+
+@pytest.mark.parametrize("allowed", [0.01, 0.05, 0.2, 0.3])
+def test_a_limiter_refuses_the_allowed_share_at_n(allowed: float) -> None:
+    service = Service(capacity_rps=50.0, limiter=Limiter(40.0))
+    capacity = found_where_many_may_fail(service, allowed)
+    truth = 40.0 / (1 - allowed)
+    assert capacity.rate_rps == pytest.approx(truth, rel=0.01)
+    assert capacity.low_rps is not None
+    assert capacity.high_rps is not None
+    assert capacity.low_rps <= truth <= capacity.high_rps
+    good, bad = (float(share) / 100 for share in re.findall(r"([\d.]+)%", capacity.words[0]))
+    assert good <= allowed < bad
+
+
+def test_a_short_queue_that_may_refuse_many_is_found() -> None:
+    # Simulated with 40,000 requests, 20 % are refused at 62.6/s.
+    capacity = found_where_many_may_fail(Service(capacity_rps=50.0, queue_limit=5), 0.2)
+    assert capacity.rate_rps == pytest.approx(62.6, rel=0.02)
+    assert capacity.low_rps is not None
+    assert capacity.high_rps is not None
+    assert capacity.low_rps <= 62.6 <= capacity.high_rps
+
+
+def test_no_number_is_stated_where_many_may_be_refused_at_a_time() -> None:
+    limiter = WindowLimiter(30.0, 3.0, Law.SLIDING)
+    service = Service(capacity_rps=50.0, limiter=limiter, refuses_with="status")
+    capacity = found_where_many_may_fail(service, 0.3)
+    assert capacity.is_range
+    assert capacity.low_rps is not None
+    assert capacity.high_rps is not None
+    assert capacity.low_rps <= 30.0 / 0.7 <= capacity.high_rps
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,10 @@ FLOOD_LEFT = 0.35  # of the time that is left, for a long flood: the rest is for
 LEAST_FLOODED = 0.05  # refused share from which the accepted rate is the limiter's
 RAISE = 1.5
 ABOVE, BELOW = 0.02, 0.01
+# Allowed share from which a rate slightly above N refuses little more than is allowed: then a rate
+# is good or bad only if enough of its requests were counted.
+MANY = 0.005
+ABOVE_MANY = 0.04  # a limiter refuses twice as much more there as a test can tell apart
 EMPTIED = 1.2  # times what a bucket held before its first refusal
 FILLED = 0.2  # share of what a limiter accepts that a bucket of unknown size may add to it
 LONGEST_S = 60.0
@@ -78,8 +82,7 @@ WIDTH = 0.01  # half an interval over N
 LEAST_HALF_WIDTH = 0.005
 NARROW = 0.03  # between the highest good and the lowest bad rate
 SURE = 15.0  # refusals at a rate above a hard limit by the gap
-MOST_SHARE = 0.05  # refused; with more, the odds no longer rise as near N
-MOST_LOGIT = math.log(MOST_SHARE / (1 - MOST_SHARE))
+MOST_SHARE = 0.05  # refused, at least; with more, the odds no longer rise as near N
 MOST_COUNT = 200
 FARTHEST = 0.4  # of the lowest rate refused: the first step down
 GRID = 400
@@ -113,7 +116,8 @@ class Refusal:
         self._is_even = False
         self._waits = False  # accepted requests wait in a queue during a flood
         self._burst = 0.0  # requests that pass before the first refusal
-        self._above = ABOVE  # over the limiter's rate, by which a rate must be refused
+        # Over the limit, by which a rate must be refused.
+        self._above = ABOVE_MANY if self._allows_many else ABOVE
         self._fills: list[Fill] = []  # of a limiter with memory
         self._rest_s = 0.0  # pause after which a limiter has reset
         self._is_rest_known = False
@@ -129,21 +133,32 @@ class Refusal:
         """Whether a limiter's refusals depend on the load before a trial."""
         return self._rest_s > 0
 
+    @property
+    def _allows_many(self) -> bool:
+        return self._sprt.allowed > MANY
+
+    @property
+    def _limit_rps(self) -> float | None:
+        """The rate of which a limiter refuses the allowed share; None: no limiter is known."""
+        if self._limiter_rps is None or not self._allows_many:
+            return self._limiter_rps  # a small share is within the interval
+        return self._limiter_rps / (1 - self._sprt.allowed)
+
     def run(self) -> Strategy:
         """Flood, confirm on both sides, and narrow down if they disagree."""
         yield from self._flood(self._accepted_rps())
         if self._remembers:
             yield from self._fill_up()
-        elif self._limiter_rps is not None:
+        elif self._limit_rps is not None:
             below_s = PROOF_SHARE * self._session.settings.budget_s
             # At most half of the time: if it is not refused, rates up to the flood are tried next.
             above_s = min(max(1.0 / ABOVE, below_s), self._left_s / 2)
             # So far above that a bucket that has filled again is emptied in that time.
-            self._above = max(ABOVE, EMPTIED * self._burst / (self._limiter_rps * above_s))
-            above_rps = self._limiter_rps * (1 + self._above)
+            self._above = max(self._above, EMPTIED * self._burst / (self._limit_rps * above_s))
+            above_rps = self._limit_rps * (1 + self._above)
             yield from self._try(above_rps, "must be refused", above_s, is_short=True)
             if self._bracket()[0] is None:  # else it was accepted above, so it is below as well
-                below_rps = self._limiter_rps * (1 - BELOW)
+                below_rps = self._limit_rps * (1 - BELOW)
                 yield from self._try(below_rps, "must not be refused", below_s)
             if self._tried[-1].is_hopeless:
                 yield from self._repeat(self._tried[-1])
@@ -247,7 +262,7 @@ class Refusal:
         spread = int(ok.max() - ok.min())
         is_even = bool(spread <= UNEVEN_REQUESTS + UNEVEN * ok.mean())
         # A lower rate that passed contradicts it, unless that passed out of a full bucket.
-        good = 0.0 if is_even else self._bracket()[0] or 0.0
+        good = 0.0 if is_even else (self._bracket()[0] or 0.0) * (1 - self._sprt.allowed)
         is_silent = bool(((ok[1:] == 0) & (ok[:-1] == 0)).any()) and accepted_rps > LEAST_SILENT_RPS
         if is_silent or accepted_rps < max(LEAST_ACCEPTED * rate_rps, CONTRADICTED * good):
             # It accepts nothing for a second, or less than at a lower rate: it counts refusals.
@@ -354,10 +369,16 @@ class Refusal:
                 return
 
     def _take(self, trial: Trial, rate_rps: float, *, is_rested: bool) -> Tried:
-        one = tried(trial, rate_rps, is_rested=is_rested)
+        one = tried(trial, rate_rps, is_rested=is_rested, is_full=self._allows_many)
         self._tried.append(one)
-        is_good = not trial.stats.failed and self._is_enough(one)
-        if one.refused or one.is_saturated or is_good:
+        # The judge calls a trial sustained that may by chance have been refused more than allowed.
+        most = self._sprt.allowed * one.requests if self._allows_many else 0
+        is_good = one.refused <= most and self._is_enough(one)
+        if self._allows_many:
+            is_shown = is_good or trial.verdict.state is TrialState.DEGRADED
+        else:
+            is_shown = one.refused > 0 or one.is_saturated or (is_good and not trial.stats.failed)
+        if is_shown:
             self._session.evidence.take(trial)
         filled = fill(trial, rate_rps)
         if is_rested and filled is not None:
@@ -366,9 +387,9 @@ class Refusal:
 
     @property
     def _is_limiter(self) -> bool:
-        """Whether slightly below the accepted rate was sustained, and slightly above was not."""
+        """Whether slightly below the limit was sustained, and slightly above was not."""
         low, bad, _ = self._bracket()
-        known = self._limiter_rps
+        known = self._limit_rps
         if known is None or low is None or bad is None:
             return False
         if not self._is_even and self._grain > WIDTH:
@@ -378,6 +399,8 @@ class Refusal:
     @property
     def _is_hard(self) -> bool:
         """Whether far too much is refused slightly above N, as by a limiter."""
+        if self._allows_many:
+            return False
         at_bad = self._at(self._bracket()[1])
         return any(one.is_saturated or one.refused > MOST_SHARE * one.requests for one in at_bad)
 
@@ -391,6 +414,8 @@ class Refusal:
             low, _, high = self._bracket()
             is_narrow = low is not None and high <= (1 + WIDTH) * low
             return is_narrow and (not self._remembers or self._count_at(low) >= self._sure_at(low))
+        if self._allows_many and None in self._bracket():
+            return False
         below, middle, above = self._interval()
         return above - below <= 2 * WIDTH * middle
 
@@ -403,12 +428,23 @@ class Refusal:
         if low is None:
             return high * (1 - FARTHEST), enough / 4
         gap = high / low - 1
+        if self._allows_many:
+            enough = self._requests_for(gap)
         if gap > NARROW:  # a rate in the middle is expected to be clearly good or bad
-            return math.sqrt(low * high), min(enough, SURE / gap)
+            return math.sqrt(low * high), (enough if self._allows_many else min(enough, SURE / gap))
         below, middle, above = self._interval()
         # In turn on either side of the middle: both sides are wanted.
         is_low = len(self._tried) % 2 == 0
         return ((below + middle) / 2 if is_low else (middle + above) / 2), enough / 2
+
+    def _requests_for(self, gap: float) -> float:
+        """Return how many requests tell half the gap from N apart, where many may fail.
+
+        A limiter's refused share rises by as much as the rate does.
+        """
+        allowed = self._sprt.allowed
+        wanted = SURE * allowed * (1 - allowed) / max(NARROW, gap) ** 2
+        return max(self._sprt.least_requests, wanted)
 
     def _next_rested(self, low: float | None, high: float, most: float) -> tuple[float, float]:
         """Return a rate to try from rest, and with how many requests, so that a limiter fills."""
@@ -463,9 +499,7 @@ class Refusal:
         """Return the highest good rate below all bad ones, the lowest bad one, and a bound."""
         bad = [one.rate_rps for one in self._tried if self._is_bad(one)]
         lowest = min(bad, default=None)
-        good = [
-            one.rate_rps for one in self._tried if not self._is_bad(one) and self._is_enough(one)
-        ]
+        good = [one.rate_rps for one in self._tried if self._is_good(one)]
         below = [rate for rate in good if lowest is None or rate < lowest]
         bound = lowest if lowest is not None else self._untried_rps
         return max(below, default=None), lowest, bound
@@ -502,7 +536,21 @@ class Refusal:
             return True
         if one.is_hopeless or one.is_saturated:
             return True
-        return self._sprt.decide(one.requests, one.refused) is Decision.BAD
+        return self._decide(one) is Decision.BAD
+
+    def _is_good(self, one: Tried) -> bool:
+        if self._is_bad(one) or not self._is_enough(one):
+            return False
+        if not self._allows_many:
+            return True
+        requests, refused = _counts(self._at(one.rate_rps))
+        is_kept = refused <= self._sprt.allowed * requests
+        return is_kept and self._decide(one) is Decision.GOOD
+
+    def _decide(self, one: Tried) -> Decision:
+        """Decide by a trial, or by all at its rate where that takes many requests."""
+        every = self._at(one.rate_rps) if self._allows_many else [one]
+        return self._sprt.decide(*_counts(every))
 
     def _interval(self) -> tuple[float, float, float]:
         """Return the rate at which as much is refused as is allowed, with a 95 % interval.
@@ -511,22 +559,28 @@ class Refusal:
         prior for their logarithms.
         """
         rates = np.array([one.rate_rps for one in self._tried])
-        counts = np.array([_limited(one) for one in self._tried])
+        # As far above the bad share as that is above the allowed one; and as far below.
+        most = max(MOST_SHARE, 2 * self._sprt.bad - self._sprt.allowed)
+        least = 2 * self._sprt.allowed - most if self._allows_many else 0.0
+        counts = np.array([_limited(one, least, most) for one in self._tried])
         n, f = counts[:, 0], counts[:, 1]
         allowed = self._sprt.allowed
         low, _, high = self._bracket()
         at = np.geomspace(FARTHEST * (low or high), (1 + ABOVE) * high, GRID)
-        logit = math.log(allowed / (1 - allowed)) + STEEPNESS[:, None, None] * np.log(
+        logit = _logit(allowed) + STEEPNESS[:, None, None] * np.log(
             rates[None, None, :] / at[None, :, None]
         )
-        # Rates that are far too high only count as such.
-        logit = np.where(f >= MOST_SHARE * n, np.minimum(logit, MOST_LOGIT), logit)
+        # Rates that are far too high or too low only count as such.
+        logit = np.where(f >= most * n, np.minimum(logit, _logit(most)), logit)
+        if least > 0:
+            logit = np.where(f <= least * n, np.maximum(logit, _logit(least)), logit)
         # log(1 + exp(x)), without overflow.
         likelihood = (f * logit - n * np.logaddexp(0.0, logit)).sum(axis=2)
         weight = np.exp(likelihood - likelihood.max()).sum(axis=0)
         return _quantiles(at, weight)
 
     def _unbounded(self, low: float | None) -> Capacity:
+        low = self._limiter_rps if self._is_grouped else low
         if self._tried and low is not None:
             words = (f"at least {low:.4g}/s",)
             return Capacity(low, low, None, CONFIDENCE, words, None)
@@ -543,11 +597,21 @@ class Refusal:
             fact = f"refuses with {self._error()} at {bad:.4g}/s{accepted}"
             fact = f"{fact}; no lower rate was tried for long enough"
             return no_more_than(bound, (fact,), (Cause.ERRORS,))
+        below, middle, above = self._around(low, bad)
+        if self._is_grouped:
+            known, limit = self._limiter_rps or below, self._limit_rps or above
+            return self._range(min(below, known), max(above, limit))
+        notes = (self._summary(low, bad), *self._burst_notes(), *self._rest_notes())
+        kind = CapacityKind.SATURATION if self._saturates_at(bad) else CapacityKind.REFUSAL
+        return Capacity(middle, below, above, CONFIDENCE, notes, kind)
+
+    def _around(self, low: float, bad: float) -> tuple[float, float, float]:
+        """Return N between its bounds, from the highest good and the lowest bad rate."""
         below, middle, above = self._interval()
         # The odds of a refusal do not rise exactly as a power of the rate.
         below, above = below - WIDTH * middle, above + WIDTH * middle
-        if self._is_limiter and self._limiter_rps is not None:
-            middle = self._limiter_rps
+        if self._is_limiter and self._limit_rps is not None:
+            middle = self._limit_rps
             below, above = low - self._grain * middle, bad
             if self._is_even:
                 above = min(bad, middle * (1 + self._grain))
@@ -561,17 +625,27 @@ class Refusal:
                 middle = flows.rate_rps
                 below = middle - flows.half_width_rps
                 above = min(bad, middle + flows.half_width_rps)
-        elif self._limiter_rps is not None and low <= (1 + WIDTH) * self._limiter_rps < bad:
+        elif self._limit_rps is not None and low <= (1 + WIDTH) * self._limit_rps < bad:
             # No rate contradicts what was accepted while more was refused.
-            middle = self._limiter_rps
+            middle = self._limit_rps
             below, above = min(below, low), max(above, min(bad, middle * (1 + self._grain)))
         elif bad <= (1 + NARROW) * low:
             below, above = min(below, low), max(above, bad)
             middle = math.sqrt(low * bad) if self._is_hard else middle
-        below, above = min(below, middle), max(above, middle)
-        notes = (self._summary(low, bad), *self._burst_notes(), *self._rest_notes())
-        kind = CapacityKind.SATURATION if self._saturates_at(bad) else CapacityKind.REFUSAL
-        return Capacity(middle, below, above, CONFIDENCE, notes, kind)
+        return min(below, middle), middle, max(above, middle)
+
+    @property
+    def _is_grouped(self) -> bool:
+        """Whether refusals come many at a time, so that a trial's share is no estimate."""
+        is_wide = self._sprt.allowed > NARROW  # N is that much above the accepted rate
+        return is_wide and (self._remembers or not (self._is_even or self._waits))
+
+    def _range(self, low: float, high: float) -> Capacity:
+        words = (
+            f"between {low:.4g}/s and {high:.4g}/s: it refuses with {self._error()}, many requests "
+            f"at a time, so the share of a trial does not tell more",
+        )
+        return Capacity(None, low, high, CONFIDENCE, words, CapacityKind.REFUSAL)
 
     def _saturates_at(self, rate_rps: float) -> bool:
         return all(one.is_saturated for one in self._at(rate_rps))
@@ -579,11 +653,15 @@ class Refusal:
     def _summary(self, low: float, bad: float) -> str:
         if self._saturates_at(bad):
             return f"work queues from {bad:.4g}/s on, and with a long queue {self._error()} begins"
-        at_bad = self._at(bad)
-        share = sum(one.refused for one in at_bad) / max(1, sum(one.requests for one in at_bad))
+        of_low, of_bad = (_share(self._at(rate)) for rate in (low, bad))
+        if self._allows_many:
+            return (
+                f"refuses with {self._error()} before it saturates: at {low:.4g}/s {of_low:.1%} "
+                f"and at {bad:.4g}/s {of_bad:.1%} of the requests that come after the first refusal"
+            )
         return (
             f"refuses with {self._error()} before it saturates: at {low:.4g}/s "
-            f"{refusals(self._at(low))}, at {bad:.4g}/s {share:.1%}"
+            f"{refusals(self._at(low))}, at {bad:.4g}/s {of_bad:.1%}"
         )
 
     def _error(self) -> str:
@@ -612,15 +690,30 @@ def _accepted_rps(ok: NDArray[np.int64]) -> float:
     return float(whole.mean()) / TICK_S
 
 
-def _limited(one: Tried) -> tuple[float, float]:
-    """Return requests and refusals, limited to what shows that far too much is refused.
+def _limited(one: Tried, least: float, most: float) -> tuple[float, float]:
+    """Return requests and refusals, limited to what shows that a share is far from the allowed one.
 
-    A growing backlog counts as such, because it leads to refusals.
+    A growing backlog counts as far too much, because it leads to refusals.
     """
-    if not one.is_saturated and one.refused <= MOST_SHARE * one.requests:
+    is_most = one.is_saturated or one.refused > most * one.requests
+    if not is_most and one.refused >= least * one.requests:
         return float(one.requests), float(one.refused)
     requests = min(one.requests, MOST_COUNT)
-    return float(requests), MOST_SHARE * requests
+    return float(requests), (most if is_most else least) * requests
+
+
+def _logit(share: float) -> float:
+    return math.log(share / (1 - share))
+
+
+def _counts(trials: list[Tried]) -> tuple[int, int]:
+    """Return requests and refusals."""
+    return sum(one.requests for one in trials), sum(one.refused for one in trials)
+
+
+def _share(trials: list[Tried]) -> float:
+    requests, refused = _counts(trials)
+    return refused / max(1, requests)
 
 
 def _quantiles(at: NDArray[np.float64], weight: NDArray[np.float64]) -> tuple[float, float, float]:

@@ -10,6 +10,9 @@ from enum import StrEnum
 LEVEL = 0.05  # of either error
 LEAST_BAD = 0.005  # a smaller share of failures is not distinguished from the allowed one
 BAD = 3.0  # times the allowed share
+# Above the allowed share. A limiter refuses that many more at about 2 % above N, where three times
+# a large share would come far above N.
+MORE_BAD = 0.02
 # Shares that a test can tell apart from none, and from all.
 LEAST, MOST = 1e-6, 0.99
 
@@ -36,8 +39,9 @@ class Sprt:
     @property
     def bad(self) -> float:
         """The share that must be distinguished from the allowed one."""
-        # Where three times as many is nearly all: half way to all.
-        return max(LEAST_BAD, min(BAD * self.allowed, (1 + self.allowed) / 2))
+        # Where that is nearly all: half way to all.
+        most = min(BAD * self.allowed, self.allowed + MORE_BAD, (1 + self.allowed) / 2)
+        return max(LEAST_BAD, most)
 
     @property
     def least_requests(self) -> int:

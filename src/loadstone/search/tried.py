@@ -59,8 +59,11 @@ class Fill:
         return self.before + max(0.0, self.mixed - after)
 
 
-def tried(trial: Trial, rate_rps: float, *, is_rested: bool) -> Tried:
-    """Count accepted and refused requests; all 0 if nothing was accepted."""
+def tried(trial: Trial, rate_rps: float, *, is_rested: bool, is_full: bool = False) -> Tried:
+    """Count accepted and refused requests; all 0 if nothing was accepted.
+
+    With `is_full`, count from the first refusal on: until then a bucket or a queue has room.
+    """
     stats, ticks = trial.stats, trial.timeline
     is_few = stats.failed <= FEW * stats.ended
     has_grown = trial.verdict.cause in (Cause.OVERLOAD, Cause.DRIFT)
@@ -72,6 +75,8 @@ def tried(trial: Trial, rate_rps: float, *, is_rested: bool) -> Tried:
     seconds = len(trial.timeline.due) * TICK_S
     is_stopped = trial.verdict.cause is Cause.ERRORS and seconds < trial.planned_s - TICK_S
     left_out = 0 if is_rested else leading(trial)
+    if is_full and ticks.failed.any():
+        left_out = max(left_out, int((ticks.failed > 0).argmax()) + 1)
     failed = int(ticks.failed[:left_out].sum())
     if is_stopped and failed == stats.failed:  # it was stopped because of these
         left_out = failed = 0
