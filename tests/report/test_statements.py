@@ -225,6 +225,18 @@ def test_trials_of_one_rate_that_disagree_are_one_sentence():
     assert "At 30.4 a second it keeps up" in text
 
 
+@pytest.mark.parametrize(
+    ("cause", "how"),
+    [(Cause.ERRORS, "had too many errors"), (Cause.OBJECTIVE, "was slower than wanted")],
+)
+def test_the_upper_edge_says_how_a_trial_failed(cause, how):
+    made = with_rates((35.66, True), (35.7, False))
+    held, failed = made.trials
+    failed = replace(failed, verdict=replace(failed.verdict, cause=cause))
+    text = said(replace(made, trials=(held, failed)))
+    assert f"At 35.7 a second it kept up once and {how} once: that is the upper edge" in text
+
+
 RATES = [(30.4, True), (33.0, False), (35.7, True), (35.7, False)]
 
 

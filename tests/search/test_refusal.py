@@ -11,8 +11,8 @@ from simulator.service import Law, Limiter, Lockout, Service, WindowLimiter
 from simulator.simulator import Simulator
 from simulator.truth import sustained_rps
 
-from loadstone.analysis.goal import Goal
-from loadstone.analysis.model import Trial
+from loadstone.analysis.goal import Goal, goal
+from loadstone.analysis.model import Cause, Trial
 from loadstone.plan.load import ClosedLoad, OpenLoad
 from loadstone.search.model import Capacity, CapacityKind, TrialRequest
 from loadstone.search.run import search
@@ -70,6 +70,33 @@ def test_a_limiter_refuses_the_allowed_share_at_n(allowed: float) -> None:
     assert capacity.low_rps <= truth <= capacity.high_rps
     good, bad = (float(share) / 100 for share in re.findall(r"([\d.]+)%", capacity.words[0]))
     assert good <= allowed < bad
+
+
+def found_with_an_objective(service: Service, text: str, seed: int) -> Capacity:
+    settings = SearchSettings(budget_s=240.0, has_objectives=True)
+    return search(STRATEGIES["meter"](settings), Simulator(service, seed, goal((text,))).measure)[0]
+
+
+@pytest.mark.parametrize(
+    ("service", "text"),
+    [
+        (Service(capacity_rps=50.0, workers=1, limiter=Limiter(45.0)), "p99<60ms"),
+        (Service(capacity_rps=100.0, workers=2, limiter=Limiter(95.0)), "p95<40ms"),
+    ],
+)
+def test_an_objective_below_a_limiter_is_the_limit(service: Service, text: str) -> None:
+    capacity = found_with_an_objective(service, text, 2)
+    assert capacity.kind is CapacityKind.OBJECTIVE
+    assert "the objective is the limit" in capacity.words[0]
+
+
+def test_an_objective_that_no_rate_meets_is_not_taken_for_a_refusal() -> None:
+    service = Service(capacity_rps=50.0, limiter=Limiter(40.0))
+    capacity = found_with_an_objective(service, "p99<110ms", 1)
+    assert capacity.rate_rps is None
+    assert capacity.causes == (Cause.OBJECTIVE,)
+    assert f"an objective is missed at {capacity.high_rps:.4g}/s" in capacity.words
+    assert not any("refuse" in word for word in capacity.words)
 
 
 def test_a_short_queue_that_may_refuse_many_is_found() -> None:

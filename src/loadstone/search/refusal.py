@@ -47,6 +47,7 @@ EMPTIED = 1.2  # times what a bucket held before its first refusal
 FILLED = 0.2  # share of what a limiter accepts that a bucket of unknown size may add to it
 LONGEST_S = 60.0
 SHORTEST_S = 2.0
+NO_LOWER = "no lower rate was tried for long enough"
 RESERVE_S = 3.0
 LEAST_RPS = 0.25  # accepted before the first flood, at least
 FORGETS_S = 10.0  # pause before the first flood, in which most limiters reset
@@ -377,7 +378,7 @@ class Refusal:
         if self._allows_many:
             is_shown = is_good or trial.verdict.state is TrialState.DEGRADED
         else:
-            is_shown = one.refused > 0 or one.is_saturated or (is_good and not trial.stats.failed)
+            is_shown = one.refused > 0 or one.is_overloaded or (is_good and not trial.stats.failed)
         if is_shown:
             self._session.evidence.take(trial)
         filled = fill(trial, rate_rps)
@@ -402,7 +403,7 @@ class Refusal:
         if self._allows_many:
             return False
         at_bad = self._at(self._bracket()[1])
-        return any(one.is_saturated or one.refused > MOST_SHARE * one.requests for one in at_bad)
+        return any(one.is_overloaded or one.refused > MOST_SHARE * one.requests for one in at_bad)
 
     def _is_done(self) -> bool:
         if self._is_limiter:
@@ -534,7 +535,7 @@ class Refusal:
     def _is_bad(self, one: Tried) -> bool:
         if self._remembers and chance_of(one.refused, one.requests * self._sprt.allowed) < CHANCE:
             return True
-        if one.is_hopeless or one.is_saturated:
+        if one.is_hopeless or one.is_overloaded:
             return True
         return self._decide(one) is Decision.BAD
 
@@ -592,18 +593,24 @@ class Refusal:
         if not self._tried or bad is None:
             return self._unbounded(low)
         if low is None:
-            known = self._limiter_rps
-            accepted = f", of which {known:.3g}/s are accepted" if known else ""
-            fact = f"refuses with {self._error()} at {bad:.4g}/s{accepted}"
-            fact = f"{fact}; no lower rate was tried for long enough"
-            return no_more_than(bound, (fact,), (Cause.ERRORS,))
+            cause = Cause.OBJECTIVE if self._is_slow_at(bad) else Cause.ERRORS
+            return no_more_than(bound, (self._at_bad(bad), NO_LOWER), (cause,))
         below, middle, above = self._around(low, bad)
         if self._is_grouped:
             known, limit = self._limiter_rps or below, self._limit_rps or above
             return self._range(min(below, known), max(above, limit))
         notes = (self._summary(low, bad), *self._burst_notes(), *self._rest_notes())
-        kind = CapacityKind.SATURATION if self._saturates_at(bad) else CapacityKind.REFUSAL
-        return Capacity(middle, below, above, CONFIDENCE, notes, kind)
+        return Capacity(middle, below, above, CONFIDENCE, notes, self._kind_at(bad))
+
+    def _at_bad(self, bad: float) -> str:
+        """Say what is wrong at the lowest bad rate."""
+        if self._is_slow_at(bad):
+            return f"an objective is missed at {bad:.4g}/s"
+        if self._saturates_at(bad):
+            return f"work queues at {bad:.4g}/s"
+        known = self._limiter_rps
+        accepted = f", of which {known:.3g}/s are accepted" if known and known < bad else ""
+        return f"refuses with {self._error()} at {bad:.4g}/s{accepted}"
 
     def _around(self, low: float, bad: float) -> tuple[float, float, float]:
         """Return N between its bounds, from the highest good and the lowest bad rate."""
@@ -650,7 +657,21 @@ class Refusal:
     def _saturates_at(self, rate_rps: float) -> bool:
         return all(one.is_saturated for one in self._at(rate_rps))
 
+    def _is_slow_at(self, rate_rps: float) -> bool:
+        return all(one.is_slow for one in self._at(rate_rps))
+
+    def _kind_at(self, rate_rps: float) -> CapacityKind:
+        if self._is_slow_at(rate_rps):
+            return CapacityKind.OBJECTIVE
+        is_full = self._saturates_at(rate_rps)
+        return CapacityKind.SATURATION if is_full else CapacityKind.REFUSAL
+
     def _summary(self, low: float, bad: float) -> str:
+        if self._is_slow_at(bad):
+            return (
+                f"the objective is the limit: it is missed at {bad:.4g}/s; with more load the "
+                f"service refuses with {self._error()}"
+            )
         if self._saturates_at(bad):
             return f"work queues from {bad:.4g}/s on, and with a long queue {self._error()} begins"
         of_low, of_bad = (_share(self._at(rate)) for rate in (low, bad))
@@ -693,9 +714,10 @@ def _accepted_rps(ok: NDArray[np.int64]) -> float:
 def _limited(one: Tried, least: float, most: float) -> tuple[float, float]:
     """Return requests and refusals, limited to what shows that a share is far from the allowed one.
 
-    A growing backlog counts as far too much, because it leads to refusals.
+    A growing backlog counts as far too much, because it leads to refusals; so does a missed
+    objective.
     """
-    is_most = one.is_saturated or one.refused > most * one.requests
+    is_most = one.is_overloaded or one.refused > most * one.requests
     if not is_most and one.refused >= least * one.requests:
         return float(one.requests), float(one.refused)
     requests = min(one.requests, MOST_COUNT)

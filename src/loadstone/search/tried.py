@@ -28,10 +28,16 @@ class Tried:
     refused: int
     is_hopeless: bool = False  # the trial was stopped because of refusals
     is_saturated: bool = False  # none was refused, but the backlog grew
+    is_slow: bool = False  # a latency objective was missed
     # Requests up to the first accepted one, which are not counted above, and those refused of them.
     left_out: int = 0
     early: int = 0
     in_flight: int = 0  # at the end of the load
+
+    @property
+    def is_overloaded(self) -> bool:
+        """Whether the rate is too high, however few requests were refused."""
+        return self.is_saturated or self.is_slow
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +74,8 @@ def tried(trial: Trial, rate_rps: float, *, is_rested: bool, is_full: bool = Fal
     is_few = stats.failed <= FEW * stats.ended
     has_grown = trial.verdict.cause in (Cause.OVERLOAD, Cause.DRIFT)
     is_degraded = trial.verdict.state is TrialState.DEGRADED
+    if is_degraded and trial.verdict.cause is Cause.OBJECTIVE:
+        return Tried(rate_rps, stats.ended, stats.failed, is_slow=True)
     if is_degraded and (not stats.failed or (is_few and has_grown)):
         return Tried(rate_rps, stats.ended, stats.failed, is_saturated=True)
     if not stats.ok:

@@ -148,7 +148,7 @@ def _hosts(measurement: Measurement) -> str:
 
 def _edge(found: Edge) -> str:
     if found.sustained:
-        text = statements.both(len(found.sustained), len(found.failed))
+        text = statements.both(found)
         return text.replace(" and ", ", ").replace(
             ": that is the upper edge of N", ": the upper edge"
         )

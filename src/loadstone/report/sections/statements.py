@@ -12,6 +12,7 @@ from loadstone.report import figures, prediction, profile, resources, trial_figu
 from loadstone.report.generator import cores_of, generator_of
 from loadstone.report.section import Statement
 from loadstone.report.sections.trials import (
+    Edge,
     at_n,
     edge,
     healths,
@@ -31,6 +32,11 @@ LIMITS = {
     CapacityKind.CEILING: "the load that is allowed, not by the service",
 }
 TIMES = {1: "once", 2: "twice"}
+# How a trial at the edge of N failed, if it did not fall behind.
+FAILED: dict[Cause | None, str] = {
+    Cause.ERRORS: "had too many errors",
+    Cause.OBJECTIVE: "was slower than wanted",
+}
 
 
 def of(measurement: Measurement) -> tuple[Statement, ...]:
@@ -162,13 +168,16 @@ def above(measurement: Measurement) -> Iterator[str]:
         return
     offered = f"At {figures.rate(found.rate_rps)} a second"
     if found.sustained:
-        yield f"{offered} it {both(len(found.sustained), len(found.failed))}"
+        yield f"{offered} it {both(found)}"
     yield from _degraded(offered, found.failed[0], is_only=not found.sustained)
 
 
-def both(held: int, failed: int) -> str:
+def both(found: Edge) -> str:
     """Describe trials of one rate that disagree."""
-    return f"kept up {_times(held)} and fell behind {_times(failed)}: that is the upper edge of N"
+    causes = {trial.verdict.cause for trial in found.failed}
+    how = FAILED.get(causes.pop(), "fell behind") if len(causes) == 1 else "failed"
+    held, failed = _times(len(found.sustained)), _times(len(found.failed))
+    return f"kept up {held} and {how} {failed}: that is the upper edge of N"
 
 
 def _times(count: int) -> str:
