@@ -38,6 +38,7 @@ def searched(
     budget_s: float = 120.0,
     ceiling_rps: float = 5000.0,
     method: str = "meter",
+    seed: int = 1,
 ) -> Measurement:
     wanted = goal(objectives)
     settings = SearchSettings(
@@ -46,7 +47,7 @@ def searched(
         error_share=wanted.error_share,
         has_objectives=bool(wanted.objectives),
     )
-    simulator = Simulator(service, 1, wanted)
+    simulator = Simulator(service, seed, wanted)
     capacity, trials = search(STRATEGIES[method](settings), simulator.measure)
     return replace(RESULT.measurements[0], capacity=capacity, trials=trials)
 
@@ -142,6 +143,27 @@ def without_number(*causes: Cause) -> Capacity:
 def test_no_n_because_of_the_generator_or_a_change_is_an_invalid_measurement(cause: Cause) -> None:
     finding = searched(QUIET, budget_s=60.0)
     assert code(replace(finding, capacity=without_number(cause))) == 4
+
+
+@pytest.mark.parametrize(("rate_rps", "budget_s"), [(3.0, 60.0), (30.0, 20.0)])
+def test_a_limiter_is_no_shortfall_where_the_budget_is_too_small(
+    rate_rps: float, budget_s: float
+) -> None:
+    service = Service(capacity_rps=50.0, limiter=Limiter(rate_rps))
+    found = [searched(service, budget_s=budget_s, seed=seed) for seed in range(6)]
+    assert {code(one) for one in found} <= {0, 4}
+
+
+def test_a_rate_that_was_sustained_is_no_shortfall() -> None:
+    capacity = Capacity(None, 23.4, 32.1, 0.0, ("between",), causes=(Cause.ERRORS,))
+    finding = searched(Service(capacity_rps=50.0, limiter=Limiter(30.0)), budget_s=60.0)
+    assert code(replace(finding, capacity=capacity)) == 4
+
+
+def test_errors_at_no_more_than_a_rate_are_no_shortfall() -> None:
+    capacity = Capacity(None, None, 3.1, 0.0, ("no more",), causes=(Cause.ERRORS,))
+    finding = searched(Service(capacity_rps=50.0, limiter=Limiter(3.0)), budget_s=60.0)
+    assert code(replace(finding, capacity=capacity)) == 4
 
 
 def test_a_service_that_went_away_is_an_invalid_measurement() -> None:

@@ -11,7 +11,7 @@ from made_stats import stats_of
 
 from loadstone.analysis.model import Cause, Ticks, Trial, TrialState, Verdict
 from loadstone.engine.health import Health
-from loadstone.search.evidence import RateOutcome, TrialEvidence
+from loadstone.search.evidence import NO_LOWER, RateOutcome, TrialEvidence
 from loadstone.search.model import Capacity, TrialRequest
 from loadstone.search.outage import lost_all, outage_s
 from loadstone.search.run import search
@@ -108,6 +108,14 @@ def test_the_meter_of_a_rate_limiter_is_no_upper_bound_where_a_higher_rate_was_s
     found = evidence.agreed(Capacity(None, None, 49.33, 0.0, ("no more than 49.33/s: none held",)))
     assert (found.rate_rps, found.low_rps, found.high_rps) == (None, 55.0, None)
     assert found.words == ("at least 55/s, which was sustained",)
+
+
+def test_a_lower_rate_that_was_tried_is_not_denied() -> None:
+    evidence = TrialEvidence([RateOutcome(23.4, True), RateOutcome(32.1, False)])
+    words = ("no more than 52.6/s: none held", "refuses at 52.6/s", NO_LOWER)
+    found = evidence.agreed(Capacity(None, None, 52.6, 0.0, words))
+    assert (found.low_rps, found.high_rps) == (23.4, 32.1)
+    assert NO_LOWER not in found.words
 
 
 def test_at_least_is_only_said_below_what_failed() -> None:

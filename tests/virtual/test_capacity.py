@@ -424,6 +424,15 @@ def test_several_scenarios_are_searched_one_after_the_other(
     assert loadstone("results", "show", "latest").stdout.count("  N = ") == 2
 
 
+def test_refusals_near_a_limiters_rate_are_not_said_to_come_at_any_rate(
+    loadstone: VirtualCommandLine,
+) -> None:
+    words = ("capacity", "--users=0", "--budget=20s", "--json=-")
+    ended = loadstone(*words, service=Service(capacity_rps=50.0, limiter=Limiter(30.0)))
+    assert ended.code == 4
+    assert "do not depend on the load" not in " ".join(only(ended.data)["words"])
+
+
 def test_a_mix_may_be_one_of_several_scenarios(loadstone: VirtualCommandLine) -> None:
     scenarios = "--scenario=issue,mix:issue=1,validate=9,validate"
     ended = loadstone("capacity", scenarios, "--dry-run", "--json=-", service=STEADY)

@@ -98,22 +98,26 @@ def _of_search(measurement: Measurement) -> Iterator[Shortfall]:
     causes = {trial.verdict.cause for trial in measurement.trials}
     if found is not None and not measurement.trials:  # several searches
         causes = set(found.causes)
-    if found is not None and any(trial.stats.failed for trial in measurement.trials):
-        causes |= {Cause.ERRORS} & set(found.causes)
     is_bounded = found is not None and (found.low_rps is not None or found.high_rps is not None)
     reason = f"{_bounds(found)}, not confirmed" if is_bounded else "no N was found"
     reason = found.words[0] if found is not None and found.words else reason
     is_inconsistent = found is not None and Cause.INCONSISTENT in found.causes
     is_ended = measurement.status != "interrupted"
     needs_time = is_ended and (found is None or not (set(found.causes) & CONTRARY))
-    if Cause.OBJECTIVE in causes and not is_inconsistent:
+    is_met = any(trial.verdict.state is TrialState.SUSTAINED for trial in measurement.trials)
+    is_met = is_met or (found is not None and found.low_rps is not None)
+    has_failed = not measurement.trials or any(one.stats.failed for one in measurement.trials)
+    if Cause.OBJECTIVE in causes and not is_inconsistent and not is_met:
         yield Shortfall(FELL_SHORT, reason)
     elif (
         found is None
         or CONTRARY & set(found.causes)
         or _went_away(measurement)
+        # A lower rate than those that failed may be sustained.
+        or is_bounded
         # Without a number, noise says nothing about the service, but errors do.
-        or Cause.ERRORS not in causes
+        or Cause.ERRORS not in found.causes
+        or not has_failed
     ):
         yield Shortfall(MeasurementInvalid.exit_code, reason, needs_time)
     else:

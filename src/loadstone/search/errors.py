@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from statistics import NormalDist
 
 from loadstone.analysis.interval import CONFIDENCE
@@ -135,10 +136,16 @@ def counted(trials: Sequence[Trial]) -> Errors:
     return Errors(sum(trial.stats.failed for trial in trials), requests)
 
 
-def constant_errors(trials: Sequence[Trial], allowed: float) -> ConstantErrors | None:
-    """Return the errors, unless trials at little and at high load differ in their share."""
+def constant_errors(
+    trials: Sequence[Trial], allowed: float, most_rps: float = inf
+) -> ConstantErrors | None:
+    """Return the errors, unless trials at little and at high load differ in their share.
+
+    No more than `most_rps` completes, even if a bucket let more pass at first.
+    """
     valid = [trial for trial in trials if trial.verdict.state is not TrialState.INVALID]
-    calm_rps = CALM * max((trial.stats.throughput_rps for trial in valid), default=0.0)
+    highest_rps = max((trial.stats.throughput_rps for trial in valid), default=0.0)
+    calm_rps = CALM * min(highest_rps, most_rps)
     calm = counted([trial for trial in valid if trial.stats.throughput_rps <= calm_rps])
     busy = counted([trial for trial in valid if trial.stats.throughput_rps > calm_rps])
     held = counted([trial for trial in valid if trial.verdict.state is TrialState.SUSTAINED])
@@ -198,9 +205,16 @@ def ask(session: Session, refused: Trial) -> Part[bool]:
     return constant_errors(session.undisturbed, allowed) is not None
 
 
-def checked(trials: Sequence[Trial], found: Capacity, allowed: float) -> Capacity:
-    """Return the capacity; without N if more errors than allowed come at any rate, or may come."""
-    errors = constant_errors(trials, allowed)
+def checked(
+    trials: Sequence[Trial], found: Capacity, allowed: float, refused: Sequence[Trial] = ()
+) -> Capacity:
+    """Return the capacity; without N if more errors than allowed come at any rate, or may come.
+
+    At the rate that completes in `refused`, the service or a limiter before it refuses requests: a
+    load near it is not little.
+    """
+    least_rps = min((one.stats.throughput_rps for one in refused if one.stats.failed), default=inf)
+    errors = constant_errors(trials, allowed, least_rps)
     if errors is None:
         return found
     if errors.is_kept:

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field, replace
 from loadstone.analysis.model import Trial, TrialState
 from loadstone.search.model import Capacity
 
+NO_LOWER = "no lower rate was tried for long enough"  # of a limit that refuses
+
 
 @dataclass(frozen=True, slots=True)
 class RateOutcome:
@@ -74,7 +76,9 @@ class TrialEvidence:
         if failed is not None and sustained is not None and sustained > failed:
             both = f"{failed:.4g}/s failed in one trial and {sustained:.4g}/s held in another"
             notes = (*notes, both)
-        words = (*notes, *(one for one in found.words if not one.startswith(contradicted)))
+        # A lower rate than the one that the search found to be refused was tried.
+        wrong = (contradicted, NO_LOWER)
+        words = (*notes, *(one for one in found.words if not one.startswith(wrong)))
         return replace(
             found, rate_rps=None, low_rps=low, high_rps=high, confidence=0.0, words=words
         )

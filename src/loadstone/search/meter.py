@@ -92,7 +92,8 @@ def meter(settings: SearchSettings) -> Strategy:
 def _without_errors(session: Session, body: Strategy) -> Strategy:
     """Withhold N if more errors than allowed come at any rate."""
     found = yield from body
-    return checked(session.undisturbed, found, session.settings.error_share)
+    allowed = session.settings.error_share
+    return checked(session.undisturbed, found, allowed, session.left_out)
 
 
 def _search(session: Session) -> Strategy:

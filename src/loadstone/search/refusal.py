@@ -19,6 +19,7 @@ from loadstone.analysis.alarm import chance_of
 from loadstone.analysis.interval import CONFIDENCE
 from loadstone.analysis.model import TICK_S, Cause, Trial, TrialState
 from loadstone.plan.load import OpenLoad
+from loadstone.search.evidence import NO_LOWER
 from loadstone.search.guard import no_more_than
 from loadstone.search.model import Capacity, CapacityKind, Part, Strategy
 from loadstone.search.outage import is_deliberate
@@ -47,7 +48,6 @@ EMPTIED = 1.2  # times what a bucket held before its first refusal
 FILLED = 0.2  # share of what a limiter accepts that a bucket of unknown size may add to it
 LONGEST_S = 60.0
 SHORTEST_S = 2.0
-NO_LOWER = "no lower rate was tried for long enough"
 RESERVE_S = 3.0
 LEAST_RPS = 0.25  # accepted before the first flood, at least
 FORGETS_S = 10.0  # pause before the first flood, in which most limiters reset
@@ -586,7 +586,7 @@ class Refusal:
             words = (f"at least {low:.4g}/s",)
             return Capacity(low, low, None, CONFIDENCE, words, None)
         words = (f"it refuses with {self._error()}; no time was left to find from which rate on",)
-        return Capacity(None, low, None, 0.0, words, causes=(Cause.ERRORS,))
+        return Capacity(None, low, None, 0.0, words, CapacityKind.REFUSAL)
 
     def _state(self) -> Capacity:
         low, bad, bound = self._bracket()

@@ -101,6 +101,11 @@ class Session:
         left_out = (*self._disturbed, *self._set_aside)
         return [one for one in self.trials if not any(one is other for other in left_out)]
 
+    @property
+    def left_out(self) -> tuple[Trial, ...]:
+        """The trials that are set aside."""
+        return tuple(self._set_aside)
+
     def set_aside(self, trials: Sequence[Trial]) -> None:
         """Leave out these trials wherever errors are counted."""
         self._set_aside += trials

@@ -84,6 +84,8 @@ def limit(measurement: Measurement) -> str:
     found = measurement.capacity
     if found is None or (found.rate_rps is None and found.kind is None):
         return ""
+    if found.rate_rps is None and found.low_rps is None:
+        return ""
     if found.kind not in (None, CapacityKind.SATURATION):
         return statements.LIMITS[found.kind]
     named = named_limit(measurement.resources)
