@@ -103,9 +103,12 @@ def test_searches_together_are_no_surer_than_the_least_sure_of_them() -> None:
 
 def test_searches_that_contradict_each_other_are_no_number() -> None:
     found = combined([Capacity(100.0, 99.0, 101.0, 0.95), Capacity(130.0, 129.0, 131.0, 0.95)])
-    assert found.rate_rps is None
-    assert found.is_range
-    assert found.words[0].startswith("known to within 430% only, which is too wide for a number")
+    # t with one degree of freedom would give 22 to 605.
+    assert (found.rate_rps, found.low_rps, found.high_rps) == (None, None, None)
+    assert found.words == (
+        "2 searches found 100 to 130/s, 30.0% apart, which is too far for an interval: more "
+        "searches tell",
+    )
 
 
 def test_what_all_searches_share_is_that_of_the_repeated_search() -> None:
@@ -117,5 +120,31 @@ def test_what_all_searches_share_is_that_of_the_repeated_search() -> None:
     failing = Capacity(None, None, None, 0.0, ("errors at any rate",), causes=(Cause.ERRORS,))
     unclear = replace(failing, causes=(Cause.DRIFT,))
     assert combined([failing, failing]).causes == (Cause.ERRORS,)
-    assert combined([failing, unclear]).causes == ()
-    assert combined([failing, FOUND]).causes == ()
+    assert combined([failing, replace(failing, causes=())]).causes == ()
+    # A service that changed does not fall short at any rate.
+    assert combined([failing, unclear]).causes == (Cause.DRIFT,)
+
+
+@pytest.mark.parametrize("cause", [Cause.ERRORS, Cause.DRIFT])
+@pytest.mark.parametrize("others", [[FOUND], [FOUND, at(100.2)], [FOUND, at(100.2), at(99.8)]])
+def test_no_n_is_stated_beside_a_search_in_which_the_service_changed_or_failed(
+    cause: Cause, others: list[Capacity]
+) -> None:
+    gone = Capacity(None, None, None, 0.0, ("the service answers errors only",), causes=(cause,))
+    found = combined([*others, gone])
+    assert (found.rate_rps, found.low_rps, found.high_rps) == (None, None, None)
+    assert found.causes == (Cause.INCONSISTENT,)
+    count = len(others) + 1
+    assert found.words[0] == (
+        f"1 of {count} searches found no interval: the service answers errors only"
+    )
+
+
+@pytest.mark.parametrize(("misfits", "is_stated"), [(1, True), (2, False), (3, False)])
+def test_no_n_is_stated_if_as_many_searches_fit_no_capacity_as_found_one(
+    misfits: int, *, is_stated: bool
+) -> None:
+    words = ("these trials do not fit one capacity",)
+    misfit = Capacity(None, None, None, 0.0, words, causes=(Cause.INCONSISTENT,))
+    found = combined([FOUND, at(100.2), *[misfit] * misfits])
+    assert (found.rate_rps is not None) == is_stated

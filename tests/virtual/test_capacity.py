@@ -157,6 +157,38 @@ def test_repeated_searches_are_judged_as_combined(loadstone: VirtualCommandLine)
     assert not [*suite.iter("error"), *suite.iter("failure")]
 
 
+@pytest.mark.parametrize(
+    ("service", "reason"),
+    [
+        (replace(STEADY, outage=Outage(120.0)), "the service stopped answering in mid-search"),
+        (replace(STEADY, change=Change(100.0, 2.0)), "the capacity changed during the search: "),
+    ],
+)
+def test_a_service_that_dies_or_changes_between_repeated_searches_passes_no_gate(
+    loadstone: VirtualCommandLine, service: Service, reason: str
+) -> None:
+    words = ("capacity", "--users=0", "--budget=60s", "--repeat=3", "--fail-below=10")
+    ended = loadstone(*words, service=service)
+    assert ended.code == 4
+    *single, combined = " ".join(ended.stdout.split()).split("token issue, ")[1:]
+    assert f"known {reason}" in "".join(single)
+    assert "N not found" in combined
+    assert "not decided (exit 4): 1 of 3 searches found no interval: " in combined
+    assert reason in combined
+    assert "Try --budget" not in combined
+
+
+def test_more_time_is_not_recommended_for_a_service_that_went_away(
+    loadstone: VirtualCommandLine,
+) -> None:
+    service = replace(STEADY, outage=Outage(30.0))
+    ended = loadstone(*SEARCH[:-1], service=service)
+    assert ended.code == 4
+    shown = " ".join(ended.stdout.split())
+    assert "the service stopped answering in mid-search" in shown
+    assert "Try --budget" not in shown
+
+
 def test_after_a_capacity_that_halves_in_mid_search_both_levels_are_said_and_no_number(
     loadstone: VirtualCommandLine,
 ) -> None:

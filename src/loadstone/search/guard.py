@@ -125,14 +125,21 @@ def _only_errors(session: Session, errors: OnlyErrors) -> Capacity:
     held = session.evidence.sustained_rps
     before = (f"it had sustained {held:.4g}/s before",) if held else ()
     notes = (f"the service {_answers(session)}", *errors.args, *before, *session.changes)
-    return Capacity(None, None, None, 0.0, notes, causes=(Cause.ERRORS,))
+    causes = (Cause.ERRORS, Cause.DRIFT) if _went_away(session) else (Cause.ERRORS,)
+    return Capacity(None, None, None, 0.0, notes, causes=causes)
+
+
+def _went_away(session: Session) -> bool:
+    return len(session.trials) > 1 and session.has_answered
 
 
 def _answers(session: Session) -> str:
     """Say how the service answers too few requests for a search."""
     first = session.trials[0].stats if session.trials else None
+    if _went_away(session):
+        return "stopped answering in mid-search"
     if len(session.trials) > 1:
-        return "stopped answering in mid-search" if session.has_answered else "answers errors only"
+        return "answers errors only"
     if first is not None and first.ok:
         return f"answered only {first.ok} of the first {first.due} requests without an error"
     if first is not None and not first.failed:

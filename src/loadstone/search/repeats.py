@@ -9,6 +9,11 @@ from loadstone.search.model import Capacity, CapacityKind
 
 CONFIDENCE = 0.95
 LEAST = 2
+# The other searches found what the service sustained before it changed or failed.
+CONTRARY = {Cause.ERRORS, Cause.DRIFT}
+# Of N. A wider interval, such as 0 to 2,719 for 25 and 50, says nothing: Student's t of few
+# searches that differ by more than a tenth.
+MOST_REACH = 1.0
 
 
 def combined(searches: Sequence[Capacity], budget_s: float) -> Capacity:
@@ -20,10 +25,16 @@ def combined(searches: Sequence[Capacity], budget_s: float) -> Capacity:
     Jones, "Rigorous benchmarking in reasonable time", ISMM 2013: the highest level that varies is
     the one to repeat). Never narrower than the combination of the searches' own intervals as
     independent ones: few searches may agree by chance; and no surer than the least sure search. As
-    for a single search, N is only a number if its interval is narrow enough.
+    for a single search, N is only a number if its interval is narrow enough. No N is stated if
+    searches show that there is not one capacity.
     """
     stated = [one.as_repeat for one in searches]
+    rated = [one for one in stated if one.rate_rps is not None]
     known = [one for one in stated if one.reach_rps is not None]
+    if rated and _contradict(searches, rated):
+        found_rps = (_spread(known),) if len(known) >= LEAST else ()
+        notes = (*_without(stated, rated), *found_rps)
+        return Capacity(None, None, None, 0.0, notes, causes=(Cause.INCONSISTENT,))
     if len(known) < LEAST:
         pairs = zip(searches, stated, strict=True)
         return _alone(searches, [one for one, as_repeat in pairs if as_repeat in known])
@@ -45,11 +56,25 @@ def combined(searches: Sequence[Capacity], budget_s: float) -> Capacity:
         CapacityKind.REFUSAL: WIDEST_REFUSED,
         None: widest(budget_s),
     }
+    if confidence >= CONFIDENCE and reach > MOST_REACH:
+        spread, *more = notes
+        apart = f"{spread}, which is too far for an interval: more searches tell"
+        return Capacity(None, None, None, 0.0, (apart, *more))
     # Published methods state their numbers however wide they are.
     if confidence < CONFIDENCE or reach <= limits.get(kind, math.inf):
         return Capacity(found.mean, low, high, confidence, notes, kind)
     wide = f"known to within {reach:.0%} only, which is too wide for a number: more searches tell"
     return Capacity(None, low, high, confidence, (wide, *notes))
+
+
+def _contradict(searches: Sequence[Capacity], rated: Sequence[Capacity]) -> bool:
+    """Return whether a search saw the service change or fail, or too many fit no capacity.
+
+    One search whose trials do not fit one capacity may be a false alarm: in ordinary families
+    (fsync, docs/methodology.md) up to a tenth of the searches are.
+    """
+    misfits = sum(Cause.INCONSISTENT in one.causes for one in searches)
+    return misfits >= len(rated) or any(CONTRARY & set(one.causes) for one in searches)
 
 
 def _left(halves: Sequence[float]) -> float:
@@ -87,9 +112,14 @@ def _shared_kind(searches: Sequence[Capacity]) -> CapacityKind | None:
 
 
 def _shared_causes(searches: Sequence[Capacity]) -> tuple[Cause, ...]:
-    """Return the causes that each of the searches has."""
-    first, *others = searches or (Capacity(None, None, None, 0.0),)
-    return tuple(cause for cause in first.causes if all(cause in one.causes for one in others))
+    """Return the causes that each of the searches has, and a change that one of them saw."""
+    every = [set(one.causes) for one in searches]
+    return tuple(
+        cause
+        for cause in Cause
+        if any(cause in one for one in every)
+        and (cause is Cause.DRIFT or all(cause in one for one in every))
+    )
 
 
 def _alone(searches: Sequence[Capacity], known: Sequence[Capacity]) -> Capacity:

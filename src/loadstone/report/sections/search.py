@@ -101,8 +101,10 @@ def facts(measurement: Measurement) -> Iterator[Fact]:
         yield Fact("limited by", limited, rank=1, is_column=True)
     if asked := _hosts(measurement):
         yield Fact("hosts", asked, rank=1)
-    if capacity is not None and capacity.rate_rps is None:  # the first of its words is the reason
-        yield from (Fact("known", words, rank=2) for words in capacity.words[1:2])
+    if capacity is not None and capacity.rate_rps is None:
+        # The first of its words is the reason. The exit code, which has it, is that of all repeats.
+        known = capacity.words[:1] if measurement.is_repeat else capacity.words[1:2]
+        yield from (Fact("known", words, rank=2) for words in known)
     elif capacity is not None and capacity.kind is CapacityKind.REFUSAL:
         yield from (Fact("refusals", words, rank=2) for words in capacity.words[:1])
     trial = kept_up(measurement)
