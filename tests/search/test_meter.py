@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from simulator.families import draw
-from simulator.service import Bursts, Change, Crowding, Service
+from simulator.service import Bursts, Change, Crowding, Outage, Service
 from simulator.simulator import Simulator
 
 from loadstone.analysis.goal import Goal, goal
@@ -255,6 +255,53 @@ def test_a_curve_is_measured_when_it_is_wanted() -> None:
     shares = [round((trial.rate_rps or 0) / capacity.rate_rps, 2) for trial in points]
     assert shares == [0.2, 0.4, 0.6, 0.8, 0.9, 0.97, 1.05, 1.1]
     assert points[0].verdict.state is TrialState.SUSTAINED
+
+
+class OtherOnTheCurve:
+    """A simulator whose service is another one from some point of the curve to another."""
+
+    def __init__(self, other: Service, first: float, last: float = 2.0) -> None:
+        self._usual, self._other = Simulator(QUIET, 1), Simulator(other, 1)
+        self._first, self._last = first, last
+
+    def measure(self, request: TrialRequest) -> Trial:
+        share = re.match(r"curve: (\d+)%", request.purpose)
+        is_other = share is not None and self._first <= int(share[1]) / 100 <= self._last
+        return (self._other if is_other else self._usual).measure(request)
+
+
+def with_a_curve(service: OtherOnTheCurve) -> Capacity:
+    settings = SearchSettings(budget_s=60.0, curve_s=6.0)
+    return search(STRATEGIES["meter"](settings), service.measure)[0]
+
+
+SLOWER = replace(QUIET, capacity_rps=QUIET.capacity_rps / 1.5)
+DEAD = replace(QUIET, outage=Outage(0.0))
+
+
+@pytest.mark.parametrize(
+    ("other", "first", "sentence"),
+    [
+        (SLOWER, 0.2, r"N was [\d.]+/s, and [\d.]+/s was not sustained after that: backlog grew"),
+        (SLOWER, 0.9, r"N was [\d.]+/s, and [\d.]+/s was not sustained after that: backlog grew"),
+        (DEAD, 0.2, r"N was [\d.]+/s, and [\d.]+/s was not sustained after that: .* refused"),
+        (DEAD, 0.97, r"N was [\d.]+/s, and [\d.]+/s was not sustained after that: .* refused"),
+    ],
+)
+def test_a_service_that_is_slower_or_dead_on_the_curve_has_no_n(
+    other: Service, first: float, sentence: str
+) -> None:
+    capacity = with_a_curve(OtherOnTheCurve(other, first))
+    assert (capacity.rate_rps, capacity.low_rps, capacity.high_rps) == (None, None, None)
+    assert set(capacity.causes) == {Cause.DRIFT, Cause.INCONSISTENT}
+    assert re.match(sentence, capacity.words[0])
+    assert not any(word.startswith("known to within") for word in capacity.words)
+
+
+@pytest.mark.parametrize("other", [SLOWER, DEAD])
+def test_a_service_that_recovers_on_the_curve_keeps_its_n(other: Service) -> None:
+    capacity = with_a_curve(OtherOnTheCurve(other, 0.8, 0.9))
+    assert capacity.rate_rps == pytest.approx(QUIET.capacity_rps, rel=0.03)
 
 
 def test_no_more_workers_than_the_generator_has_connections() -> None:

@@ -178,6 +178,15 @@ def test_a_service_that_dies_or_changes_between_repeated_searches_passes_no_gate
     assert "Try --budget" not in combined
 
 
+def test_a_service_that_slows_after_the_search_passes_no_gate(
+    loadstone: VirtualCommandLine,
+) -> None:
+    words = (*SEARCH, "--curve=10", "--fail-below=45")
+    slower = replace(STEADY, change=Change(80.0, 1.5))  # on the curve, which begins after 60 s
+    codes = [loadstone(*words, service=service).code for service in (STEADY, slower)]
+    assert codes == [0, 4]
+
+
 def test_more_time_is_not_recommended_for_a_service_that_went_away(
     loadstone: VirtualCommandLine,
 ) -> None:
