@@ -1,5 +1,6 @@
 """The user's limits hold for every strategy, and none of them is taken for the service's."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -94,6 +95,23 @@ def test_a_budget_that_is_too_short_leaves_an_estimate(service: Service) -> None
     capacity, _ = found(service, 30.0)
     assert (capacity.rate_rps, capacity.low_rps, capacity.high_rps) == (None, None, None)
     assert capacity.words[0].startswith("N is about ")
+
+
+@pytest.mark.parametrize("budget_s", [240.0, 3000.0])
+def test_a_service_too_slow_for_the_time_out_is_not_said_to_need_a_longer_budget(
+    budget_s: float,
+) -> None:
+    slow = Simulator(Service(workers=1, capacity_rps=0.3, variation=0.2), 0)
+    capacity, trials = search(STRATEGIES["meter"](SearchSettings(budget_s=budget_s)), slow.measure)
+    assert (capacity.rate_rps, capacity.low_rps, capacity.high_rps) == (None, None, None)
+    assert capacity.causes == (Cause.GENERATOR,)  # for which no longer budget is recommended
+    assert re.fullmatch(
+        r"N is about 0\.\d+/s or more: so many complete with 4 requests at once", capacity.words[0]
+    )  # one step shows no rise
+    assert capacity.words[1:] == (
+        "more requests at once may take longer than 20 s, and the time-out of a request is 30 s",
+    )
+    assert sum(trial.stats.failed for trial in trials) == 0
 
 
 @pytest.mark.parametrize("workers", [1, 8])

@@ -9,12 +9,15 @@ from loadstone.errors import LoadTimeUsed
 from loadstone.search import fit
 from loadstone.search.model import Capacity, CapacityKind, Strategy
 from loadstone.search.session import (
+    LONGEST_WAIT_S,
     NOT_MET,
+    TIMEOUT_S,
     BudgetSpent,
     ConnectionsWereLimit,
     GeneratorWasLimit,
     OnlyErrors,
     Session,
+    WaitWasLimit,
 )
 
 CHANGED = "the capacity changed during the search"  # start of notes on a change
@@ -34,6 +37,8 @@ def guarded(session: Session, body: Strategy) -> Strategy:
         found = _at_connections(session, limit)
     except GeneratorWasLimit as limit:
         return _generator_was_limit(session, limit)
+    except WaitWasLimit:
+        return _wait_was_limit(session)
     except OnlyErrors as errors:
         return _only_errors(session, errors)
     # Whether the interval is narrow enough for a number is known without single trials, which may
@@ -119,6 +124,15 @@ def _generator_was_limit(session: Session, limit: GeneratorWasLimit) -> Capacity
     notes = (why, *limit.args, *at_least, *session.changes)
     low = held if is_held else None
     return Capacity(None, low, None, 0.0, notes, causes=(Cause.GENERATOR,))
+
+
+def _wait_was_limit(session: Session) -> Capacity:
+    why = (
+        f"more requests at once may take longer than {LONGEST_WAIT_S:.0f} s, and the time-out of a "
+        f"request is {TIMEOUT_S:.0f} s"
+    )
+    notes = (*session.estimate, why, *session.changes)
+    return Capacity(None, None, None, 0.0, notes, causes=(Cause.GENERATOR,))
 
 
 def _only_errors(session: Session, errors: OnlyErrors) -> Capacity:

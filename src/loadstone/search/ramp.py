@@ -11,12 +11,14 @@ from loadstone.search.confirmation import NEAREST, PATIENCE_S, height_s, least_h
 from loadstone.search.model import Part
 from loadstone.search.outage import is_deliberate
 from loadstone.search.session import (
+    LONGEST_WAIT_S,
     NOT_MET,
     SLOW_S,
     BudgetSpent,
     ConnectionsWereLimit,
     OnlyErrors,
     Session,
+    WaitWasLimit,
 )
 from loadstone.search.settings import FIRST_CONNECTIONS
 
@@ -104,7 +106,7 @@ def ramp(session: Session) -> Part[Knee]:
         is_flat = rate_rps < GROWTH * best.rate_rps and workers >= LEAST_GROWTH * before
         stops = is_flat or _is_queueing(session, workers, queued, more)
         best = max(reached, best)
-        session.estimate = _estimate(session, best, workers, is_rising=not stops)
+        session.estimate = _estimate(session, best, workers, before, is_rising=not stops)
         if stops or refuses:
             most = USABLE * workers / STEP if refuses else math.inf
             refused = trial if refuses else None
@@ -112,7 +114,9 @@ def ramp(session: Session) -> Part[Knee]:
             rate_rps = max(best.rate_rps, _least_rps(trial))
             return Knee(rate_rps, response_s, most, True, best.completed, at_s, refused)
         if more is None:
-            raise BudgetSpent
+            # A longer budget does not shorten the wait.
+            step_s = _step_s(session, STEP * workers, response_s)
+            raise BudgetSpent if session.left_s < step_s + LONGEST_WAIT_S else WaitWasLimit
         if more == workers:
             raise ConnectionsWereLimit(trial, workers)
         before, workers = workers, more
@@ -146,9 +150,9 @@ def _is_queueing(session: Session, workers: int, queued: float, more: int | None
 
 
 def _estimate(
-    session: Session, best: Throughput, workers: int, *, is_rising: bool
+    session: Session, best: Throughput, workers: int, before: int, *, is_rising: bool
 ) -> tuple[str, ...]:
-    """Return the note on N if the search ends here."""
+    """Return the note on N if the search ends here; `before`: workers of the step before, or 0."""
     rate_rps = min(best.rate_rps, session.ended_rps)
     so_many = f"so many complete with {workers} requests at once"
     if not rate_rps:
@@ -156,7 +160,8 @@ def _estimate(
     if session.settings.has_objectives:  # this rate need not meet them
         return (f"{NOT_MET}; {rate_rps:.3g}/s complete with {workers} requests at once",)
     if is_rising:
-        return (f"N is about {rate_rps:.3g}/s or more: {so_many}, and it was still rising",)
+        rising = ", and it was still rising" if before else ""  # one step shows no growth
+        return (f"N is about {rate_rps:.3g}/s or more: {so_many}{rising}",)
     return (f"N is about {rate_rps:.3g}/s, not confirmed: {so_many}",)
 
 

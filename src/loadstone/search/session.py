@@ -30,7 +30,8 @@ SLOW_SHARE = 1.2  # of the unloaded response time
 ANSWERED = 0.04
 ABANDONED = 0.08
 # Longest wait in a queue that a load may cause: below it, no request runs into the time-out.
-LONGEST_WAIT_S = 2 / 3 * Limits().request_timeout_s
+TIMEOUT_S = Limits().request_timeout_s
+LONGEST_WAIT_S = 2 / 3 * TIMEOUT_S
 
 
 class GeneratorWasLimit(Exception):
@@ -53,6 +54,10 @@ class ConnectionsWereLimit(Exception):
 
 class OnlyErrors(Exception):
     """No request succeeds: the service fails or is unavailable; carries the reasons."""
+
+
+class WaitWasLimit(Exception):
+    """More requests at once may take so long that they run into the time-out."""
 
 
 class BudgetSpent(Exception):
