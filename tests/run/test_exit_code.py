@@ -45,7 +45,7 @@ def searched(
         budget_s=budget_s,
         ceiling_rps=ceiling_rps,
         error_share=wanted.error_share,
-        has_objectives=bool(wanted.objectives),
+        objectives=wanted.objectives,
     )
     simulator = Simulator(service, seed, wanted)
     capacity, trials = search(STRATEGIES[method](settings), simulator.measure)

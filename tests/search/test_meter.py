@@ -257,6 +257,33 @@ def test_a_curve_is_measured_when_it_is_wanted() -> None:
     assert points[0].verdict.state is TrialState.SUSTAINED
 
 
+def with_objective(service: Service, word: str, seed: int) -> tuple[Capacity, tuple[Trial, ...]]:
+    wanted = goal((word,))
+    settings = SearchSettings(budget_s=240.0, objectives=wanted.objectives)
+    return search(STRATEGIES["meter"](settings), Simulator(service, seed, wanted).measure)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 3])
+def test_a_rate_that_narrowly_met_the_objectives_is_in_the_interval(seed: int) -> None:
+    # 99 % of the responses come within a second up to 4.6/s.
+    capacity, trials = with_objective(Service(workers=2, capacity_rps=5.0), "p99<1s", seed)
+    held = [trial.rate_rps or 0 for trial in trials if trial.verdict.state is TrialState.SUSTAINED]
+    assert capacity.low_rps is not None
+    assert capacity.low_rps <= max(held) < 4.8
+    assert capacity.rate_rps is None
+    said = f"no rate above {max(held):.4g}/s was seen to meet the objectives"
+    assert said in capacity.words
+
+
+@pytest.mark.parametrize("word", ["p99<2s", "mean<1s", "max<5s"])
+def test_objectives_that_are_met_with_room_change_no_interval(word: str) -> None:
+    service = Service(workers=4, capacity_rps=100.0)
+    capacity, _ = with_objective(service, word, 1)
+    free, _ = search(STRATEGIES["meter"](SearchSettings()), Simulator(service, 1).measure)
+    assert capacity.rate_rps is not None
+    assert (capacity.low_rps, capacity.high_rps) == (free.low_rps, free.high_rps)
+
+
 class OtherOnTheCurve:
     """A simulator whose service is another one from some point of the curve to another."""
 

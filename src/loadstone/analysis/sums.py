@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -28,6 +28,18 @@ class Sums:
     def good(self) -> int:
         """Number of successful iterations."""
         return self.count - self.failed
+
+    def slowed(self, factor: float) -> "Sums":
+        """Return the same if each iteration had taken so many times as long."""
+        longest = self.good_range_s
+        return replace(
+            self,
+            longest_s=factor * self.longest_s,
+            good_mean_s=factor * self.good_mean_s,
+            good_range_s=longest and (factor * longest[0], factor * longest[1]),
+            action_mean_s={name: factor * mean for name, mean in self.action_mean_s.items()},
+            percentile_s=lambda percent: factor * self.percentile_s(percent),
+        )
 
 
 @dataclass(frozen=True, slots=True)

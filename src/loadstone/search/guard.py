@@ -5,6 +5,8 @@ from dataclasses import replace
 
 from loadstone.analysis.interval import CONFIDENCE
 from loadstone.analysis.model import Cause
+from loadstone.analysis.sla import judge_criteria
+from loadstone.analysis.stats import sums_of
 from loadstone.errors import LoadTimeUsed
 from loadstone.search import fit
 from loadstone.search.model import Capacity, CapacityKind, Strategy
@@ -25,6 +27,10 @@ OF_LATER = "N is that of the service as it was after the change"
 OF_EMPTY = "N is what it sustains when the bucket is empty"
 # Starts of notes on N: without N or an interval of it, they say nothing.
 ABOUT_N = (OF_LATER, OF_EMPTY, "known to within", "no rate above N", "no rate below N")
+
+# Times as slow as they were just below N, responses would still meet the objectives: then the
+# objectives limit the rate at less than half that distance from N.
+ROOM = 2.0
 
 
 def guarded(session: Session, body: Strategy) -> Strategy:
@@ -47,6 +53,7 @@ def guarded(session: Session, body: Strategy) -> Strategy:
         session.trials, found, session.since_s, is_by_queue=session.is_slowed_by_queue
     )
     if session.is_metered and fitting.kind in (CapacityKind.SATURATION, CapacityKind.COLLAPSE):
+        fitting = _with_objectives(session, fitting)
         widest = fit.widest(session.settings.budget_s)
         fitting = fit.number(session.trials, fitting, session.since_s, widest)
     elif fitting.kind is CapacityKind.REFUSAL:
@@ -70,6 +77,24 @@ def _met(session: Session, found: Capacity) -> Capacity:
         return found
     notes = (NOT_MET, *found.words)
     return Capacity(None, None, found.high_rps, 0.0, notes)
+
+
+def _with_objectives(session: Session, found: Capacity) -> Capacity:
+    """Extend the interval down to the highest rate that met the latency objectives, if narrowly.
+
+    A full service completes N, but its queue may miss the objectives between that rate and N. How
+    long a queue is grows with 1 / (N - rate), so there is room if responses were far faster.
+    """
+    met_rps = session.evidence.sustained_rps
+    if found.low_rps is None or met_rps is None or found.low_rps <= met_rps:
+        return found
+    met = [one for one in session.trials if one.rate_rps == met_rps]
+    objectives = session.settings.objectives
+    slower = [judge_criteria(objectives, sums_of(one.stats).slowed(ROOM)) for one in met]
+    if all(check.success for checks in slower for check in checks):
+        return found
+    note = f"no rate above {met_rps:.4g}/s was seen to meet the objectives"
+    return replace(found, low_rps=met_rps, words=(note, *found.words))
 
 
 def at_least(ceiling_rps: float) -> Capacity:

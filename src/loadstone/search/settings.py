@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from loadstone.analysis.criteria import Criterion
+
 FIRST_CONNECTIONS = 256
 LONGEST_BUDGET_S = 3000.0  # tokens expire after an hour
 
@@ -22,6 +24,11 @@ class SearchSettings:
     curve_s: float = 0.0
     # Variance over mean of the arrivals per second: 0 evenly spaced, 1 Poisson.
     arrival_dispersion: float = 0.0
-    # With latency objectives, N is only stated if a trial met them.
-    has_objectives: bool = False
+    # Latency objectives, which a trial's verdict includes: N is only stated if a trial met them.
+    objectives: tuple[Criterion, ...] = ()
     users: int | None = None  # who send the requests in turn; None: not known
+
+    @property
+    def has_objectives(self) -> bool:
+        """Whether there are latency objectives."""
+        return bool(self.objectives)

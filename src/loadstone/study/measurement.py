@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
@@ -41,6 +41,7 @@ from loadstone.study.shape import (
 from loadstone.workload.capacity import by_name
 from loadstone.workload.fault import FaultTerms, fault_groups
 
+Built = TypeVar("Built")
 PATH: Path = ("measurement",)
 SHAPES: dict[str, type[SearchShape | StepsShape | StudyTaskShape | FaultsShape]] = {
     "capacity": SearchShape,
@@ -124,10 +125,9 @@ class Reader:
     def _search(self, shape: SearchShape, quick: QuickShape | None) -> SearchMeasurement:
         require_searchable(shape.scenario, self.tree, (*PATH, "scenario"), self.problems)
         self._refuse(quick, "iterations", "a search has no iterations: budget_s makes it shorter")
-        self._try("objectives", lambda: goal(tuple(shape.objectives)))
+        wanted = self._try("objectives", lambda: goal(tuple(shape.objectives)))
         budget_s = (quick.budget_s if quick else None) or shape.budget_s
-        has_latency = any("errors" not in objective for objective in shape.objectives)
-        settings = SearchSettings(budget_s, has_objectives=has_latency)
+        settings = SearchSettings(budget_s, objectives=wanted.objectives if wanted else ())
         self._try("method", lambda: strategy(shape.method, settings))
         return SearchMeasurement(
             method=shape.method,
@@ -151,11 +151,12 @@ class Reader:
         if quick is not None and getattr(quick, key) is not None:
             self.problems.append(self.tree.problem(("quick", key), message))
 
-    def _try(self, name: str, build: Callable[[], object]) -> None:
+    def _try(self, name: str, build: Callable[[], Built]) -> Built | None:
         try:
-            build()
+            return build()
         except InvalidInput as wrong:
             self.wrong((name,), str(wrong))
+            return None
 
     def _steps(self, shape: StepsShape, quick: QuickShape | None) -> StepsMeasurement:
         self._refuse(quick, "budget_s", "steps have no budget_s: iterations makes them shorter")

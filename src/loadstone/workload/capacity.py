@@ -331,7 +331,7 @@ def _search(searched: Searchable, terms: SearchTerms, number: int) -> Measuremen
         ceiling_rps=terms.max_rate_rps,
         max_connections=most_connections(terms.max_connections),
         error_share=search_goal.error_share,
-        has_objectives=bool(search_goal.objectives),
+        objectives=search_goal.objectives,
         curve_s=terms.curve_s,
         users=searched.senders,
         first_connections=searched.first_connections,
