@@ -6,7 +6,7 @@ import pytest
 from realistic import keystone
 from scripted import Scripted, simulated
 
-from loadstone.analysis.fault import Injection
+from loadstone.analysis.fault import Injection, UnmeasuredFault
 from loadstone.analysis.fault_effect import effect
 from loadstone.analysis.interval import Interval
 from loadstone.compare.answer import ComparisonAnswer
@@ -90,6 +90,19 @@ def test_rows_have_the_means_over_repeats():
     assert 5 < rows[SHARE].estimate.value < 15
     assert rows[DETECTED].estimate is None
     assert rows[DETECTED].shortcoming == "not reached in any repeat"
+
+
+def test_a_repeat_without_figures_leaves_its_rows_without_a_mean():
+    run, _ = keystone()
+    [first, *_] = run.measurements
+    dark = simulated(Scripted("dark", 10.0, 1.0), 1)
+    known = replace(first.trials[0], faults=(effect(dark, Injection(KILL, 10.0, 11.0)),))
+    missing = replace(first.trials[0], unmeasured_faults=(UnmeasuredFault(KILL, "too few"),))
+    trials = (known, missing, known)
+    measured = replace(run, measurements=(replace(first, policy="fixed", trials=trials),))
+    row = of_turn(measured, study().measurement)[DOWNTIME]
+    assert row.estimate is None
+    assert row.shortcoming == "1 of 3 repeats has no figures: too few"
 
 
 @pytest.mark.parametrize(

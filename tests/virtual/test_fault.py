@@ -8,13 +8,14 @@ import json
 import re
 from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from documents import only
 from simulator.engine import TICK_S
-from simulator.service import Service
+from simulator.service import Outage, Service
 from virtual import Ended, VirtualCommandLine
 
 pytestmark = pytest.mark.processes  # the commands
@@ -45,7 +46,7 @@ def fault(
     def run_it(sentence: str, *words: str, **world: Any) -> Ended:
         by = ("--faults=faults.yaml", "--yes-break-this-target")
         given = (f"--do={sentence}", *by, *STEADY, *words)
-        return loadstone("fault", *given, service=SERVICE, is_away=away.exists, **world)
+        return loadstone("fault", *given, is_away=away.exists, **{"service": SERVICE, **world})
 
     return run_it
 
@@ -81,6 +82,37 @@ def test_a_service_that_does_not_come_back_is_exit_code_1(
     [found] = only(ended.data)["faults"]
     assert (found["undone_s"], found["mttr_s"]) == (None, None)
     assert only(ended.data)["faults_summary"][0]["recovered"] == 0
+
+
+def test_a_repeat_without_figures_is_exit_code_4_and_the_reason_is_kept(
+    fault: Callable[..., Ended],
+) -> None:
+    # Down around the fault of the second of three loads, each of 20 s.
+    service = replace(SERVICE, outage=Outage(20.5, 25.5))
+    sentence = "kill keystone service on one node for 1 seconds"
+    ended = fault(sentence, f"--observe={OBSERVED_S:g}s", "--repeats=3", service=service)
+    assert ended.code == 4
+    found = only(ended.data)
+    assert [one["repeat"] for one in found["faults"]] == [1, 3]
+    [without] = found["unmeasured_faults"]
+    assert (without["action"], without["repeat"]) == (sentence, 2)
+    reason = (
+        r"1 of 3 repeats has no figures: only 1\d iterations succeeded before the fault at 5.0 s"
+    )
+    assert re.match(reason, found["certainty"]["reason"])
+    assert any(re.match(reason, one["text"]) for one in found["statements"])
+    [summary] = found["faults_summary"]
+    assert (summary["repeats"], summary["unmeasured"], summary["recovered"]) == (2, 1, 2)
+    assert "no figures 1 of 3 times (mean of 2)" in found["answer"]["sentence"]
+
+
+def test_a_service_that_stays_down_has_not_recovered_whatever_later_repeats_show(
+    fault: Callable[..., Ended],
+) -> None:
+    ended = fault("stop keystone service on one node for 2 seconds", "--repeats=3")
+    assert ended.code == 1
+    said = only(ended.data)["answer"]["sentence"]
+    assert "not recovered 1 of 3 times, no figures 2 of 3 times (mean of 1)" in said
 
 
 def test_a_fault_that_outlasts_the_load_is_undone_at_its_end(

@@ -99,6 +99,14 @@ class FaultEffect:
         return self.mttr_s is not None
 
 
+@dataclass(frozen=True, slots=True)
+class UnmeasuredFault:
+    """A fault that was injected, and why its effect could not be computed."""
+
+    action: str
+    reason: str  # "only 14 iterations succeeded before the fault at 5.0 s; 20 are needed ..."
+
+
 # The figures of a fault that are averaged over repeats.
 FIGURES = (
     "downtime_s",
@@ -121,9 +129,15 @@ class FaultSummary:
     """Summary of one action over its repeats."""
 
     action: str
-    repeats: int
+    repeats: int  # with figures
     recovered: int  # repeats in which everything was as before at the end
     figures: tuple[tuple[str, "Interval"], ...]  # by the names of FIGURES; absent ones left out
+    unmeasured: int = 0  # repeats without figures
+
+    @property
+    def injected(self) -> int:
+        """Repeats with and without figures."""
+        return self.repeats + self.unmeasured
 
     def figure(self, name: str) -> "Interval | None":
         """Return one figure; None: it exists in no repeat."""

@@ -5,7 +5,7 @@ need an open loop: a closed loop stops sending while the service does not respon
 """
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 
@@ -21,6 +21,7 @@ from loadstone.analysis.fault import (
     FaultSummary,
     Injection,
     PhaseEffect,
+    UnmeasuredFault,
 )
 from loadstone.analysis.interval import Interval, of_values
 from loadstone.analysis.iterations import Iterations
@@ -137,8 +138,11 @@ def effect(
     )
 
 
-def summarize(effects: Iterable[FaultEffect]) -> tuple[FaultSummary, ...]:
-    """Average the figures of each action over its repeats."""
+def summarize(
+    effects: Iterable[FaultEffect], unmeasured: Iterable[UnmeasuredFault] = ()
+) -> tuple[FaultSummary, ...]:
+    """Average the figures of each action over its repeats with figures."""
+    without_figures = Counter(one.action for one in unmeasured)
     by_action: dict[str, list[FaultEffect]] = defaultdict(list)
     for one in effects:
         by_action[one.action].append(one)
@@ -148,6 +152,7 @@ def summarize(effects: Iterable[FaultEffect]) -> tuple[FaultSummary, ...]:
             repeats=len(found),
             recovered=sum(one.has_recovered for one in found),
             figures=tuple(_estimates(found)),
+            unmeasured=without_figures[action],
         )
         for action, found in by_action.items()
     )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from loadstone.analysis.fault import FaultEffect
+from loadstone.analysis.fault import FaultEffect, UnmeasuredFault
 from loadstone.analysis.sla import Check
 from loadstone.diagnosis.cpu_profile import CpuProfile
 from loadstone.diagnosis.resources import Resources
@@ -214,6 +214,7 @@ class Trial:
     resources: Resources | None = None  # None: nothing was watched
     identity: IdentityRequests | None = None  # None: no known access log of Keystone
     faults: tuple[FaultEffect, ...] = ()  # effects of injected faults
+    unmeasured_faults: tuple[UnmeasuredFault, ...] = ()  # injected, but without figures
     profile: CpuProfile | None = None  # of the service's workers
     statements: tuple[SqlCount, ...] | None = None  # sent to the database; None: not counted
     traces: tuple[TracedRequest, ...] = ()  # the slowest that carried a `traceparent`
@@ -222,6 +223,11 @@ class Trial:
     def is_valid(self) -> bool:
         """Whether the load generator was not the limit; True if its health is unknown."""
         return self.health is None or self.health.is_valid
+
+    @property
+    def had_fault(self) -> bool:
+        """Whether a fault was injected, with or without figures."""
+        return bool(self.faults or self.unmeasured_faults)
 
     @property
     def spent_s(self) -> float:

@@ -6,7 +6,7 @@ from functools import partial
 from threading import Condition, Event, Thread
 from typing import Protocol
 
-from loadstone.analysis.fault import FaultEffect, FaultPhase, Injection
+from loadstone.analysis.fault import FaultEffect, FaultPhase, Injection, UnmeasuredFault
 from loadstone.analysis.fault_effect import effect
 from loadstone.analysis.iterations import iterations
 from loadstone.analysis.model import Trial
@@ -150,7 +150,7 @@ class Faults(TrialObserver):
                 raise EnvironmentUnusable(f"fault {record.fault.sentence!r}: {record.failure}")
         if self._records:  # the next trial begins with a whole service
             self.injector.settle()
-        return replace(trial, faults=tuple(self._effects(trial)))
+        return self._with_effects(trial)
 
     def close(self) -> None:
         """Undo the faults that are still held, whatever ended the trial."""
@@ -163,16 +163,17 @@ class Faults(TrialObserver):
         with self._changed:  # faults from hooks run in other threads
             self._changed.wait_for(lambda: self._running == 0)
 
-    def _effects(self, trial: Trial) -> list[FaultEffect]:
+    def _with_effects(self, trial: Trial) -> Trial:
         if trial.start_s is None or self._samples is None or not self._records:
-            return []
+            return trial
         file = self._samples
         samples = parquet.read(file.path) if isinstance(file, SampleFile) else file
         rows = iterations(samples)
         logged = self.injector.logged_failures()
         if logged is not None:
             logged -= self._logged or 0
-        effects = []
+        effects: list[FaultEffect] = []
+        unmeasured: list[UnmeasuredFault] = []
         for record in sorted(self._records, key=lambda one: one.began_s):
             try:
                 measured = effect(rows, _injection(record, trial.start_s))
@@ -180,7 +181,8 @@ class Faults(TrialObserver):
                 effects.append(replace(measured, logged_failures=logged, findings=findings))
             except ValueError as problem:
                 self.say(f"  {record.fault.sentence}: no figures: {problem}")
-        return effects
+                unmeasured.append(UnmeasuredFault(record.fault.sentence, str(problem)))
+        return replace(trial, faults=tuple(effects), unmeasured_faults=tuple(unmeasured))
 
 
 def _injection(record: FaultRecord, start_s: float) -> Injection:

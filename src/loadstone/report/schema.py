@@ -373,6 +373,9 @@ class MeasurementData(_Measured):
     not_watched: list[str]
     findings: list[FindingData]
     faults: list[dict[str, Any]] = Field(description="[effects of faults](faults.md)")
+    unmeasured_faults: list[dict[str, Any]] = Field(
+        description="injected faults without figures: `action`, `reason`, `repeat`"
+    )
     faults_summary: list[dict[str, Any]] = Field(description="over the repeats of a fault")
     profile: ProfileData | None
     hooks: list[dict[str, Any]] = Field(description="in Rally's format")

@@ -1,6 +1,7 @@
 """The outcome of a measurement: what its exit code is, and why it is not 0."""
 
 import math
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -190,13 +191,14 @@ def _of_fixed_load(measurement: Measurement) -> Iterator[Shortfall]:
     invalid = MeasurementInvalid.exit_code
     of_state = {trial.verdict.state: trial for trial in measurement.trials}
     has_figures = any(trial.faults for trial in measurement.trials)
+    unmeasured = [sentence for _, sentence in unmeasured_faults(measurement)]
     if not of_state:
         yield Shortfall(invalid, f"no load was made: the measurement is {measurement.status}")
     elif TrialState.INVALID in of_state:
         reasons = "; ".join(of_state[TrialState.INVALID].verdict.reasons)
         yield Shortfall(invalid, reasons or "the load generator was the limit")
     elif "fault" in dict(measurement.parameters) and not has_figures:
-        yield Shortfall(invalid, "the fault has no figures")
+        yield Shortfall(invalid, "; ".join(unmeasured) or "the fault has no figures")
     elif any(not one.has_recovered for trial in measurement.trials for one in trial.faults):
         yield Shortfall(FELL_SHORT, "the service did not recover from the fault")
     elif TrialState.DEGRADED in of_state:
@@ -205,9 +207,22 @@ def _of_fixed_load(measurement: Measurement) -> Iterator[Shortfall]:
     elif broken := [row for row in measurement.checks if not row.success]:
         reasons = "; ".join(row.detail or row.criterion for row in broken)
         yield Shortfall(FELL_SHORT, reasons)
+    elif unmeasured:
+        yield Shortfall(invalid, "; ".join(unmeasured))
     elif any(_is_too_short(trial) for trial in measurement.trials):
         reasons = "; ".join(of_state[TrialState.UNDECIDED].verdict.reasons)
         yield Shortfall(invalid, reasons)
+
+
+def unmeasured_faults(measurement: Measurement) -> Iterator[tuple[str, str]]:
+    """Yield actions with repeats without figures, and how many have none for the same reason."""
+    effects = [one for trial in measurement.trials for one in trial.faults]
+    without = [one for trial in measurement.trials for one in trial.unmeasured_faults]
+    repeats = Counter(one.action for one in (*effects, *without))
+    for one, count in Counter(without).items():
+        of_all = f"{count} of {repeats[one.action]} repeats {'has' if count == 1 else 'have'}"
+        which = of_all if repeats[one.action] > 1 else "the fault has"
+        yield one.action, f"{which} no figures: {one.reason}"
 
 
 def _is_too_short(trial: Trial) -> bool:

@@ -160,7 +160,7 @@ def _is_usable(trial: Trial) -> bool:
     stats = trial.stats
     return (
         trial.is_valid
-        and not trial.faults
+        and not trial.had_fault
         and trial.resources is not None
         and stats.load_s >= LEAST_S
         and stats.ok >= LEAST_ITERATIONS

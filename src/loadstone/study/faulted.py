@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 
-from loadstone.analysis.fault_effect import summarize
 from loadstone.report import figures
 from loadstone.report.sections import fault as faults
 from loadstone.result.model import Measurement
@@ -28,7 +27,7 @@ def _lines(measurement: Measurement) -> Iterator[str]:
         yield f"{measurement.title}: N = {shown}/s{notes}"
         return
     found = faults.effects(measurement)
-    for summary in summarize(found):
+    for summary in faults.summaries(measurement):
         own = [one for one in found if one.action == summary.action]
         for sentence in faults.sentences(summary, own):
             yield f"{summary.action}: {sentence}"

@@ -14,6 +14,7 @@ from loadstone.report.generator import generator_of
 from loadstone.report.sections.trials import representative
 from loadstone.result.model import Measurement as Measured
 from loadstone.result.model import Run
+from loadstone.result.outcome import unmeasured_faults
 from loadstone.study.model import (
     ClosedLoopStep,
     FaultMeasurement,
@@ -242,6 +243,12 @@ def _of_every_fault(rows: Sequence[FaultRow], run: Run) -> Iterator[tuple[str, T
 
 
 def _of_faults(row: FaultRow, run: Run) -> TurnFigure:
+    unmeasured = [
+        sentence
+        for one in run.measurements
+        for action, sentence in unmeasured_faults(one)
+        if action == row.sentence
+    ]
     found = [
         (one, trial)
         for one in run.measurements
@@ -250,7 +257,9 @@ def _of_faults(row: FaultRow, run: Run) -> TurnFigure:
     ]
     if not found:
         failures = [one.failure for one in run.measurements if one.failure]
-        return TurnFigure(None, None, (failures or ["no figures"])[0])
+        return TurnFigure(None, None, (failures or unmeasured or ["no figures"])[0])
+    if unmeasured:  # their figures would differ if the service was still down
+        return TurnFigure(None, True, "; ".join(unmeasured))
     measurement = found[0][0]
     effects = [one for _, trial in found for one in trial.faults if one.action == row.sentence]
     [summary] = summarize(effects)

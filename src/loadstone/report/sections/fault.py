@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from loadstone.analysis.fault import FaultEffect, FaultSummary
+from loadstone.analysis.fault import FaultEffect, FaultSummary, UnmeasuredFault
 from loadstone.analysis.fault_effect import summarize
 from loadstone.analysis.interval import Interval
 from loadstone.analysis.stats import WORDS
@@ -82,9 +82,18 @@ ROWS = (
 )
 
 
+def summaries(measurement: Measurement) -> tuple[FaultSummary, ...]:
+    """Return each action's figures over its repeats."""
+    return summarize(effects(measurement), _unmeasured(measurement))
+
+
 def effects(measurement: Measurement) -> tuple[FaultEffect, ...]:
     """Return the effects of the faults in all trials."""
     return tuple(one for trial in measurement.trials for one in trial.faults)
+
+
+def _unmeasured(measurement: Measurement) -> Iterator[UnmeasuredFault]:
+    return (one for trial in measurement.trials for one in trial.unmeasured_faults)
 
 
 def as_data(measurement: Measurement) -> list[dict[str, Any]]:
@@ -96,9 +105,18 @@ def as_data(measurement: Measurement) -> list[dict[str, Any]]:
     ]
 
 
+def unmeasured_as_data(measurement: Measurement) -> list[dict[str, Any]]:
+    """Return each fault without figures, and why, as JSON-compatible data."""
+    return [
+        asdict(one) | {"repeat": trial.number}
+        for trial in measurement.trials
+        for one in trial.unmeasured_faults
+    ]
+
+
 def summary_as_data(measurement: Measurement) -> list[dict[str, Any]]:
     """Return each action's figures over its repeats as JSON-compatible data."""
-    return [_summary(one, measurement.scenario) for one in summarize(effects(measurement))]
+    return [_summary(one, measurement.scenario) for one in summaries(measurement)]
 
 
 def findings(measurement: Measurement) -> tuple[Finding, ...]:
@@ -122,6 +140,7 @@ def _summary(summary: FaultSummary, scenario: str) -> dict[str, Any]:
     return {
         "action": summary.action,
         "repeats": summary.repeats,
+        "unmeasured": summary.unmeasured,
         "recovered": summary.recovered,
         "published": {
             name: {"mean": mean, "plus_minus": error}
@@ -133,7 +152,7 @@ def _summary(summary: FaultSummary, scenario: str) -> dict[str, Any]:
 
 def answer(measurement: Measurement) -> Answer | None:
     """Return the downtime of the first action; None if no fault has figures."""
-    found = summarize(effects(measurement))
+    found = summaries(measurement)
     if not found:
         return None
     down = found[0].figure("downtime_s")
@@ -148,7 +167,7 @@ def answer(measurement: Measurement) -> Answer | None:
 
 def facts(measurement: Measurement) -> Iterator[Fact]:
     """Yield what each action did to clients."""
-    found = summarize(effects(measurement))
+    found = summaries(measurement)
     for rank, summary in enumerate(found, 2):
         yield Fact("fault" if len(found) > 1 else "did", _headline(summary), rank=rank)
     for summary in found[:1]:
@@ -159,7 +178,7 @@ def facts(measurement: Measurement) -> Iterator[Fact]:
 
 def headlines(measurement: Measurement) -> Iterator[str]:
     """Yield what each action did to clients, in one line: downtime, failures, recovery."""
-    return map(_headline, summarize(effects(measurement)))
+    return map(_headline, summaries(measurement))
 
 
 def _headline(summary: FaultSummary) -> str:
@@ -173,21 +192,22 @@ def _headline(summary: FaultSummary) -> str:
         if (one := summary.figure(name)) is not None
     ]
     missing = summary.repeats - summary.recovered
-    parts += [f"not recovered {missing} of {summary.repeats} times"] if missing else []
-    times = f"mean of {summary.repeats}" if summary.repeats > 1 else "once"
+    for what, count in (("not recovered", missing), ("no figures", summary.unmeasured)):
+        parts += [f"{what} {count} of {summary.injected} times"] if count else []
+    times = f"mean of {summary.repeats}" if summary.injected > 1 else "once"
     return f"{summary.action}: {', '.join(parts)} ({times})"
 
 
 def tables(measurement: Measurement) -> Iterator[Table]:
     """Yield a table of each action over its repeats."""
-    for summary in summarize(effects(measurement)):
+    for summary in summaries(measurement):
         yield _table(summary, measurement.scenario)
 
 
 def described(measurement: Measurement) -> Iterator[str]:
     """Yield sentences about the effect of each action on clients."""
     found = effects(measurement)
-    for summary in summarize(found):
+    for summary in summaries(measurement):
         yield from sentences(summary, [one for one in found if one.action == summary.action])
 
 
@@ -197,9 +217,11 @@ def over_workloads(measurements: Sequence[Measurement]) -> Iterator[Table]:
     The published task files list a workload five times instead of repeating the fault.
     """
     for scenario in dict.fromkeys(one.scenario for one in measurements):
-        by_workload = [effects(one) for one in measurements if one.scenario == scenario]
+        own = [one for one in measurements if one.scenario == scenario]
+        by_workload = [effects(one) for one in own]
         counts = Counter(action for all_ in by_workload for action in {one.action for one in all_})
-        for summary in summarize(one for all_ in by_workload for one in all_):
+        without = [fault for one in own for fault in _unmeasured(one)]
+        for summary in summarize((one for all_ in by_workload for one in all_), without):
             if counts[summary.action] > 1:
                 yield _table(summary, scenario)
 
@@ -217,7 +239,8 @@ def _table(summary: FaultSummary, scenario: str) -> Table:
             row.append("" if figure is None else f"{figure[0]:g} +- {figure[1]:g} {unit}".strip())
         found.append(Row(tuple(row)))
     heads = ("mean", "95 % interval", *(("published 2017",) if published else ()))
-    times = f"{summary.repeats} times" if summary.repeats > 1 else "once"
+    of_all = f" of {summary.injected}" if summary.unmeasured else ""
+    times = f"{summary.repeats}{of_all} times" if summary.injected > 1 else "once"
     title = f"{summary.action}, {times}"
     return Table(title, columns("figure", numbers=heads), tuple(found), is_primary=True)
 
@@ -271,7 +294,7 @@ def sentences(summary: FaultSummary, repeats: list[FaultEffect]) -> Iterator[str
     missing = summary.repeats - summary.recovered
     if missing:
         yield (
-            f"{missing} of {summary.repeats} times it was not as before at the end, "
+            f"{missing} of {summary.injected} times it was not as before at the end, "
             f"{max(one.observed_s for one in repeats):.0f} s after the fault."
         )
 

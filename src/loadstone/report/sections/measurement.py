@@ -40,7 +40,7 @@ from loadstone.report.sections import (
 )
 from loadstone.report.sections.charts import SamplesOf
 from loadstone.result.model import Measurement, Policy
-from loadstone.result.outcome import Shortfall, shortfalls
+from loadstone.result.outcome import Shortfall, shortfalls, unmeasured_faults
 
 OTHER_PROGRAMS = "other programs"
 SHORTFALLS = {
@@ -264,13 +264,16 @@ def _trust(measurement: Measurement) -> Fact | None:
 
 
 def _statements(measurement: Measurement) -> tuple[Statement, ...]:
+    effects = (
+        *(
+            Statement(statements.sentence(one), Severity.WARNING)
+            for _, one in unmeasured_faults(measurement)
+        ),
+        *(Statement(one) for one in fault.described(measurement)),
+    )
     if measurement.workload is None:
-        return (
-            *(Statement(one) for one in fault.described(measurement)),
-            *statements.of(measurement),
-        )
+        return (*effects, *statements.of(measurement))
     omitted = (Statement(statements.sentence(one)) for one in printed.omissions(measurement))
-    effects = (Statement(one) for one in fault.described(measurement))
     return (*workload.described(measurement), *effects, *omitted)
 
 

@@ -48,6 +48,7 @@ def of(measurement: Measurement) -> dict[str, Any]:
         **watched,
         "findings": [*watched["findings"], *overload],
         "faults": fault.as_data(measurement),
+        "unmeasured_faults": fault.unmeasured_as_data(measurement),
         "faults_summary": fault.summary_as_data(measurement),
         "profile": profile.as_data(measurement),
         "hooks": list(hooks(measurement)),

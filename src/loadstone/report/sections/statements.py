@@ -227,14 +227,14 @@ def died(measurement: Measurement) -> Iterator[str]:
     for trial in measurement.trials:
         if trial.usage is not None:
             where = "under load" if len(measurement.trials) == 1 else f"in trial {trial.number}"
-            if not trial.faults:
+            if not trial.had_fault:
                 yield from (f"{where} {line}" for line in deaths(trial.usage))
     yield from _died_of_faults(measurement)
 
 
 def _died_of_faults(measurement: Measurement) -> Iterator[str]:
     counts: dict[str, list[int]] = {}
-    faulted = [one for one in measurement.trials if one.faults and one.usage is not None]
+    faulted = [one for one in measurement.trials if one.had_fault and one.usage is not None]
     for trial in faulted:
         ended = [one.part for one in trial.usage.ended if not one.is_elastic] if trial.usage else []
         for part, count in Counter(ended).items():
