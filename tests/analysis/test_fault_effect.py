@@ -9,6 +9,7 @@ from scripted import Scripted, made, measured, simulated
 from loadstone.analysis.fault import Injection
 from loadstone.analysis.fault_effect import effect, kinds, summarize
 from loadstone.analysis.interval import of_values
+from loadstone.analysis.iterations import Iterations
 from loadstone.engine.outcome import Outcome
 
 RATE_RPS = 50.0
@@ -171,6 +172,41 @@ def test_clients_of_a_hang_wait_longer_to_be_told() -> None:
 def test_too_short_a_baseline_is_refused() -> None:
     with pytest.raises(ValueError, match="20 are needed"):
         effect(made([0.0, 0.1, 0.2], [0.01, 0.11, 0.21]), Injection("kill", 0.15))
+
+
+def queued(load: float, seed: int, factor: float = 1.0) -> Iterations:
+    """Iterations at a multiple of what a worker bears, which is slower by a factor from 10 s on."""
+    due_s = np.arange(0, 30, 0.02)
+    random = np.random.default_rng(seed)
+    busy_s = 0.02 * load * (0.7 + random.exponential(0.3, len(due_s)))
+    done_s, free_s = np.empty(len(due_s)), 0.0
+    for i, due in enumerate(due_s.tolist()):
+        free_s = done_s[i] = max(due, free_s) + busy_s[i] * (factor if due >= 10 else 1.0)
+    return made(due_s, done_s)
+
+
+@pytest.mark.parametrize("load", [1.1, 2.0])
+def test_a_load_that_is_too_high_before_the_fault_is_not_its_effect(load: float) -> None:
+    refused = 0
+    for seed in SEEDS:
+        try:
+            effect(queued(load, seed), Injection("nothing", 10.0))
+        except ValueError as problem:
+            refused += "latency rose before the fault, too" in str(problem)
+    assert refused >= 19
+
+
+def test_a_fault_under_a_load_that_is_slightly_too_high_has_its_effect() -> None:
+    for seed in SEEDS:
+        slower = effect(queued(1.03, seed, 1.5), Injection("steal cpu", 10.0))
+        assert not slower.has_recovered
+
+
+@pytest.mark.parametrize("factor", [1.0, 2.0])
+def test_a_load_that_is_borne_is_never_too_high(factor: float) -> None:
+    for seed in SEEDS:
+        one = effect(queued(0.7, seed, factor), Injection("steal cpu", 10.0))
+        assert one.has_recovered == (factor == 1.0)
 
 
 def test_the_plans_recovery_takes_iterations_in_the_order_in_which_they_were_due() -> None:

@@ -106,6 +106,18 @@ def test_a_repeat_without_figures_is_exit_code_4_and_the_reason_is_kept(
     assert "no figures 1 of 3 times (mean of 2)" in found["answer"]["sentence"]
 
 
+def test_a_load_above_n_is_not_a_fault_without_recovery(fault: Callable[..., Ended]) -> None:
+    sentence = "kill keystone service on one node for 1 seconds"
+    ended = fault(sentence, "--rate=110", "--repeats=2")
+    assert ended.code == 4
+    found = only(ended.data)
+    assert found["certainty"]["reason"] == (
+        "2 of 2 repeats have no figures: latency rose before the fault, too, as under a load that "
+        "is more than the service bears; a lower rate is needed to say what the fault does"
+    )
+    assert not found["faults"]
+
+
 def test_a_service_that_stays_down_has_not_recovered_whatever_later_repeats_show(
     fault: Callable[..., Ended],
 ) -> None:

@@ -48,6 +48,9 @@ LEAST_DEGRADATION = 1.25
 SLOW_SHARE = 0.5  # minimum share of slow iterations in a degraded period
 FALSE_ALARM = 0.001  # probability of a false degraded period with independent arrivals
 BASELINE_FACTOR = 1.5  # minimum ratio of a period's score to the highest score in the baseline
+# Slope of the latency before a fault, in s per s, from which it hides any effect. In an open loop
+# it is the share by which the load exceeds N, which a load of N as measured does by a few percent.
+PLAIN_OVERLOAD = 0.2
 LEAST_DEGRADED_S = 0.3  # shorter periods are hiccups of the machine
 LEAST_HELD_S = 0.5  # shortest fault for which goodput is computed
 P99 = 0.99
@@ -85,7 +88,8 @@ def effect(
 ) -> FaultEffect:
     """Compute the effect of a fault from the iterations due between `begin_s` and `end_s`.
 
-    Those due before the fault are the baseline; fewer than LEAST_BASELINE raise ValueError.
+    Those due before the fault are the baseline. Raises ValueError for fewer than LEAST_BASELINE and
+    for a load that was more than the service bears.
     """
     rows = _rows(iterations, begin_s, end_s)
     before = rows.picked(rows.done_s <= injection.at_s)
@@ -106,7 +110,9 @@ def effect(
     failing = _failing(before, after, injection.at_s) if len(usual) < len(before) else clusters
     stretches = _degraded(usual, after, injection, failing)
     good = after.picked(after.is_ok)
-    slow_s = good.latency_s[_inside(good.due_s, stretches)]
+    slow = good.picked(_inside(good.due_s, stretches))
+    _refuse_overload(before, usual, slow)
+    slow_s = slow.latency_s
     usual_s = float(usual.latency_s.mean())
     mean_s = float(slow_s.mean()) if len(slow_s) else usual_s
     backlog, drained_s = _backlog(rows, injection.at_s)
@@ -314,6 +320,31 @@ def _degraded(
         chain.append((begin_s, end_s))
         last_s = max(last_s, end_s)
     return tuple(chain)
+
+
+def _refuse_overload(before: _Rows, usual: _Rows, slow: _Rows) -> None:
+    """Raise ValueError if latency rose throughout the baseline, and fast or no faster afterwards.
+
+    It rises if the load is more than the service bears. The straight line through the first and the
+    last third of the baseline is the latency that would have come without the fault.
+    """
+    # Iterations due before the first answer still fill the service.
+    settled = usual.picked(usual.due_s >= before.done_s.min())
+    if len(settled) < LEAST_BASELINE:
+        return
+    thirds = np.array_split(np.arange(len(settled)), 3)
+    first_s, middle_s, last_s = (float(np.median(settled.latency_s[one])) for one in thirds)
+    if middle_s < LEAST_DEGRADATION * first_s or last_s < LEAST_DEGRADATION * middle_s:
+        return
+    begin_s, end_s = (float(settled.due_s[one].mean()) for one in (thirds[0], thirds[-1]))
+    slope = (last_s - first_s) / (end_s - begin_s)
+    expected_s = first_s + slope * (slow.due_s - begin_s)
+    is_faster = not len(slow) or slow.latency_s.mean() > LEAST_DEGRADATION * expected_s.mean()
+    if slope >= PLAIN_OVERLOAD or not is_faster:
+        raise ValueError(
+            "latency rose before the fault, too, as under a load that is more than the service "
+            "bears; a lower rate is needed to say what the fault does"
+        )
 
 
 def _slowness(rows: _Rows, limit_s: float) -> Floats:

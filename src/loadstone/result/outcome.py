@@ -215,14 +215,15 @@ def _of_fixed_load(measurement: Measurement) -> Iterator[Shortfall]:
 
 
 def unmeasured_faults(measurement: Measurement) -> Iterator[tuple[str, str]]:
-    """Yield actions with repeats without figures, and how many have none for the same reason."""
+    """Yield actions with repeats without figures, and how many have none and why."""
     effects = [one for trial in measurement.trials for one in trial.faults]
     without = [one for trial in measurement.trials for one in trial.unmeasured_faults]
     repeats = Counter(one.action for one in (*effects, *without))
-    for one, count in Counter(without).items():
-        of_all = f"{count} of {repeats[one.action]} repeats {'has' if count == 1 else 'have'}"
-        which = of_all if repeats[one.action] > 1 else "the fault has"
-        yield one.action, f"{which} no figures: {one.reason}"
+    for action, count in Counter(one.action for one in without).items():
+        of_all = f"{count} of {repeats[action]} repeats {'has' if count == 1 else 'have'}"
+        which = of_all if repeats[action] > 1 else "the fault has"
+        reasons = dict.fromkeys(one.reason for one in without if one.action == action)
+        yield action, f"{which} no figures: {'; '.join(reasons)}"
 
 
 def _is_too_short(trial: Trial) -> bool:
