@@ -1,8 +1,11 @@
-import pytest
+import threading
 
-from loadstone.errors import InvalidInput
+import pytest
+from fake_server import handled, serving
+
+from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.oidc.client import Client
-from loadstone.oidc.target import OidcIssuer
+from loadstone.oidc.target import OidcIssuer, connected
 
 
 def test_authorities_that_cannot_be_read_are_refused_before_any_request(monkeypatch, tmp_path):
@@ -18,3 +21,32 @@ def test_authorities_that_can_be_read_are_those_of_the_provider(monkeypatch, tmp
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
     cloud = OidcIssuer("https://127.0.0.1:8443/realms/x", Client("load")).cloud
     assert cloud.tls.ca_file == str(tmp_path / "ca.pem")
+
+
+def test_a_provider_that_drips_is_not_waited_for_without_end(monkeypatch):
+    """A byte now and then: each gap is short, the answer never ends."""
+    monkeypatch.setattr("loadstone.cloud.session.ANSWER_TIMEOUT_S", 0.3)
+    monkeypatch.setattr("loadstone.cloud.session.TELL_S", 0.1)
+    ended = threading.Event()
+
+    def drip(request):
+        request.send_response(200)
+        request.send_header("Content-Length", "200")
+        request.end_headers()
+        for _ in range(200):
+            if ended.wait(0.05):
+                return
+            request.wfile.write(b" ")
+            request.wfile.flush()
+
+    said = []
+    try:
+        with serving(handled(drip)) as url:
+            provider = connected(OidcIssuer(url, Client("load")), said.append)
+            with pytest.raises(EnvironmentUnusable, match="no complete answer in time"), provider:
+                pass
+            ended.set()
+    finally:
+        ended.set()
+    assert said
+    assert all(line.startswith(f"  waiting for GET {url}/.well-known/") for line in said)

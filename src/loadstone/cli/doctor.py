@@ -4,6 +4,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import TYPE_CHECKING, TextIO, Unpack
 
 import click
@@ -14,6 +15,7 @@ from loadstone.cli.stored import JSON, write_json
 from loadstone.errors import EnvironmentUnusable
 
 if TYPE_CHECKING:
+    from loadstone.system.say import Say
     from loadstone.target.check import TargetCheck
 
 # The environment of one Keystone release takes about 300 MB; the samples of a run a few MB.
@@ -94,7 +96,9 @@ def of_target(ctx: click.Context, options: TargetOptions) -> Iterator[Requiremen
     lab, cloud = options["lab"], options["cloud"]
     provider = provider_of(ctx, options["oidc"], {**options, "yes": False, "anyway": False})
     choice = provider or NamedTarget(lab, cloud)
-    for one in _of_keystone(lab, cloud) if provider is None else check_provider(provider):
+    say = partial(click.echo, err=True)
+    checks = _of_keystone(lab, cloud, say) if provider is None else check_provider(provider, say)
+    for one in checks:
         yield Requirement(one.name, one.is_sound, one.is_needed, one.found, one.mend)
     journals, problems = pending.journals(pending.chosen_target(choice))
     steps = [step.description for journal in journals for step in journal.steps()]
@@ -107,16 +111,16 @@ def of_target(ctx: click.Context, options: TargetOptions) -> Iterator[Requiremen
         yield Requirement("faults", True, True, "none in force")
 
 
-def _of_keystone(lab: str | None, cloud: str | None) -> "Iterator[TargetCheck]":
+def _of_keystone(lab: str | None, cloud: str | None, say: "Say") -> "Iterator[TargetCheck]":
     from loadstone.cloud import from_environment
     from loadstone.lab import deployment
     from loadstone.target.check import check_target
     from loadstone.target.choice import NamedTarget, cloud_of
 
     if lab is None:
-        return check_target(cloud_of(NamedTarget(lab, cloud)))
+        return check_target(cloud_of(NamedTarget(lab, cloud)), say)
     variables = deployment.find(lab).environment_variables()
-    return check_target(from_environment(variables, f"--lab {lab}"))
+    return check_target(from_environment(variables, f"--lab {lab}"), say)
 
 
 def requirements() -> Iterator[Requirement]:

@@ -51,14 +51,15 @@ class _ClosedConnections(Retry):
         return super().increment(method, url, response, error, _pool, _stacktrace)
 
 
-class _Bounded(HTTPAdapter):
-    """Limits the time of each exchange, reports pending ones, and refuses other servers.
+class BoundedAdapter(HTTPAdapter):
+    """Limits the time of each exchange and the length of its answer, and reports pending ones.
 
     The time-outs of requests limit only the connection and the gap between two bytes, so a server
-    that sends one byte per second would never time out.
+    that sends one byte per second would never time out. An answer that is too long raises
+    BodyTooLong.
     """
 
-    def __init__(self, say: Say, max_retries: Retry, *, loopback_only: bool) -> None:
+    def __init__(self, say: Say, max_retries: Retry | int = 0, *, loopback_only: bool) -> None:
         super().__init__(pool_maxsize=_POOL_SIZE, max_retries=max_retries)
         self._say = say
         if loopback_only:
@@ -73,6 +74,7 @@ class _Bounded(HTTPAdapter):
         cert: Any = None,
         proxies: Any = None,
     ) -> requests.Response:
+        """Send a request, and read its answer to the end."""
         both = (CONNECT_TIMEOUT_S, ANSWER_TIMEOUT_S) if timeout is None else timeout
         done = threading.Event()
         answers: list[requests.Response] = []
@@ -80,8 +82,11 @@ class _Bounded(HTTPAdapter):
 
         def exchange() -> None:
             try:
-                answer = super(_Bounded, self).send(request, True, both, verify, cert, proxies)
-                _read_body(answer)
+                answer = super(BoundedAdapter, self).send(
+                    request, True, both, verify, cert, proxies
+                )
+                answer.raw = CappedBody(answer.raw)
+                _ = answer.content
                 answers.append(answer)
             except BaseException as failure:
                 failures.append(failure)
@@ -93,7 +98,6 @@ class _Bounded(HTTPAdapter):
         self._await(done, request)
         if failures:
             raise failures[0]
-        _refuse_other_server(request, answers[0])
         return answers[0]
 
     def _await(self, done: threading.Event, request: requests.PreparedRequest) -> None:
@@ -106,14 +110,19 @@ class _Bounded(HTTPAdapter):
             self._say(f"  waiting for {request.method} {url} ({waited_s:.0f} s)")
 
 
-def _read_body(answer: requests.Response) -> None:
-    """Read the body; EnvironmentUnusable if it is longer than any of Keystone's."""
-    answer.raw = CappedBody(answer.raw)
-    try:
-        _ = answer.content
-    except BodyTooLong as too_long:
-        url = str(answer.url).partition("?")[0]
-        raise EnvironmentUnusable(f"{url}: {too_long}; is this Keystone's own URL?") from None
+class _KeystoneAdapter(BoundedAdapter):
+    """Also refuses redirects to other servers, and says what may be wrong with the URL."""
+
+    def send(
+        self, request: requests.PreparedRequest, *args: Any, **kwargs: Any
+    ) -> requests.Response:
+        try:
+            answer = super().send(request, *args, **kwargs)
+        except BodyTooLong as too_long:
+            url = str(request.url).partition("?")[0]
+            raise EnvironmentUnusable(f"{url}: {too_long}; is this Keystone's own URL?") from None
+        _refuse_other_server(request, answer)
+        return answer
 
 
 def _refuse_other_server(request: requests.PreparedRequest, answer: requests.Response) -> None:
@@ -149,7 +158,7 @@ def open_session(
         total=3, connect=0, read=3, redirect=0, status=0, other=0, allowed_methods=None
     )
     for scheme in ("http://", "https://"):
-        connections.mount(scheme, _Bounded(say, retries, loopback_only=loopback_only))
+        connections.mount(scheme, _KeystoneAdapter(say, retries, loopback_only=loopback_only))
     tls = cloud.tls
     if not tls.verify:
         # The user has disabled verification; no warning for each request.

@@ -9,6 +9,7 @@ from loadstone.keystone.identity import Identity, Refused
 from loadstone.keystone.resources import ResourceKind, Token
 from loadstone.oidc.prepare import user_tokens
 from loadstone.oidc.target import OidcIssuer, connected
+from loadstone.system.say import Say
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +38,9 @@ class Federation:
             "one"
         )
 
-    def access_tokens(self, count: int) -> tuple[Token, ...]:
+    def access_tokens(self, count: int, say: Say) -> tuple[Token, ...]:
         """Log in at the provider; return as many access tokens, of its users in turn."""
-        with connected(self.issuer) as provider:
+        with connected(self.issuer, say) as provider:
             known = provider.require_users("a federated login")[:count]
             tokens = user_tokens(provider, known)
         issued = [Token(one.access, one.expires_at) for one in tokens]

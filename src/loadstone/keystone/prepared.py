@@ -89,7 +89,7 @@ def prepare(
     tokens = {}
     for column in scenario.token_columns:
         say(f"issuing {len(users)} token{'' if len(users) == 1 else 's'}")
-        issued = issue_tokens(access, users, column=column, federation=federation)
+        issued = issue_tokens(access, users, column, federation, say)
         tokens[column] = tuple(issued[turn] for turn in turns)
     return PreparedScenario(scenario, tuple(users[turn] for turn in turns), tokens)
 

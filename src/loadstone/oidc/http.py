@@ -3,19 +3,15 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 from urllib.parse import urlsplit
 
-from loadstone.cloud.body import BodyTooLong, CappedBody
+from loadstone.cloud.body import BodyTooLong
 from loadstone.cloud.cloud import Endpoint
 from loadstone.errors import EnvironmentUnusable
 from loadstone.plan.model import Tls
 from loadstone.system.http_date import own_date
-
-if TYPE_CHECKING:
-    from requests.adapters import HTTPAdapter
-
-TIMEOUTS_S = (10.0, 60.0)  # to connect, and between two bytes of an answer
+from loadstone.system.say import Say
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,29 +41,23 @@ class HttpAnswer:
         return f"HTTP {self.status}: {': '.join(words)}" if words else f"HTTP {self.status}"
 
 
-def _adapter(*, loopback_only: bool) -> "HTTPAdapter":
-    from requests.adapters import HTTPAdapter
-
-    adapter = HTTPAdapter()
-    if loopback_only:
-        from loadstone.cloud.loopback import POOLS
-
-        adapter.poolmanager.pool_classes_by_scheme = POOLS
-    return adapter
-
-
 class Http:
-    """HTTP to one origin, without redirects, proxies, cookies or a netrc file."""
+    """HTTP to one origin, without redirects, proxies, cookies or a netrc file.
 
-    def __init__(self, endpoint: Endpoint, tls: Tls, *, loopback_only: bool) -> None:
+    `say` reports every few seconds which response is pending.
+    """
+
+    def __init__(self, endpoint: Endpoint, tls: Tls, say: Say, *, loopback_only: bool) -> None:
         import requests
+
+        from loadstone.cloud.session import BoundedAdapter
 
         self._base = Endpoint(endpoint.scheme, endpoint.host, endpoint.port, "").url
         self._session = requests.Session()
         self._session.trust_env = False
         self._session.verify = tls.ca_file or tls.verify
         for scheme in ("http://", "https://"):
-            self._session.mount(scheme, _adapter(loopback_only=loopback_only))
+            self._session.mount(scheme, BoundedAdapter(say, loopback_only=loopback_only))
 
     def get(self, path: str, headers: Mapping[str, str] | None = None) -> HttpAnswer:
         """Send GET to a path with its query."""
@@ -91,10 +81,7 @@ class Http:
                 data=body,
                 headers=headers,
                 allow_redirects=False,
-                timeout=TIMEOUTS_S,
-                stream=True,
             )
-            answer.raw = CappedBody(answer.raw)
             text = answer.content.decode("utf-8", "replace")
         except BodyTooLong as too_long:
             raise EnvironmentUnusable(f"{where}: {too_long}") from None
@@ -104,7 +91,7 @@ class Http:
                 "SSL_CERT_FILE"
             ) from None
         except requests.exceptions.Timeout:
-            raise EnvironmentUnusable(f"{where}: no answer in time") from None
+            raise EnvironmentUnusable(f"{where}: no complete answer in time") from None
         except requests.exceptions.ConnectionError:
             raise EnvironmentUnusable(
                 f"{where}: cannot be reached; is the provider running there?"

@@ -18,6 +18,7 @@ from loadstone.oidc.provider import Provider
 from loadstone.oidc.users import OPTION as USERS_OPTION
 from loadstone.oidc.users import OidcUser, read_users
 from loadstone.plan.model import Tls
+from loadstone.system.say import Say
 
 CA_VARIABLE = "SSL_CERT_FILE"  # the engine reads it, too
 
@@ -63,13 +64,16 @@ class OidcIssuer:
 
 
 @contextmanager
-def connected(choice: OidcIssuer) -> Iterator[Provider]:
-    """Read the metadata of a provider, which needs the user's permission beyond loopback."""
+def connected(choice: OidcIssuer, say: Say = lambda _: None) -> Iterator[Provider]:
+    """Read the metadata of a provider, which needs the user's permission beyond loopback.
+
+    `say` is called every few seconds while a response is pending, also in later calls.
+    """
     cloud = choice.cloud
     require_permission(cloud, choice.beyond_loopback)
     users = choice.users
     loopback_only = not choice.beyond_loopback
-    with Http(cloud.endpoint, cloud.tls, loopback_only=loopback_only) as http:
+    with Http(cloud.endpoint, cloud.tls, say, loopback_only=loopback_only) as http:
         metadata = Metadata.read(cloud.endpoint, http)
         client = _authenticating(choice.client, metadata)
         yield Provider(cloud.endpoint, metadata, client, users, http, cloud.tls)

@@ -17,6 +17,7 @@ from loadstone.keystone.clean import LISTS_OWN_DOMAIN
 from loadstone.keystone.identity import Identity, Refused
 from loadstone.keystone.resources import ResourceKind
 from loadstone.system.http_date import own_date
+from loadstone.system.say import Say
 from loadstone.target.reservation import measured_by
 
 LOGINS = 3
@@ -42,7 +43,7 @@ class TargetCheck:
     is_needed: bool = True  # no measurement without it
 
 
-def check_target(cloud: Cloud) -> Iterator[TargetCheck]:
+def check_target(cloud: Cloud, say: Say) -> Iterator[TargetCheck]:
     """Look at address, certificate, login, rights, leftovers and other measurements.
 
     Stops at what makes the rest impossible. Creates nothing.
@@ -55,7 +56,7 @@ def check_target(cloud: Cloud) -> Iterator[TargetCheck]:
         yield certificate_of(cloud)
     try:
         # The user named the target; these are single requests, not load.
-        access = connect(cloud, beyond_loopback=True)
+        access = connect(cloud, say, beyond_loopback=True)
     except LoadstoneError as refused:
         yield TargetCheck("login", False, str(refused))
         return

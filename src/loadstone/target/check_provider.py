@@ -11,6 +11,7 @@ from loadstone.oidc.provider import HTTP_OK, Provider
 from loadstone.oidc.scenarios import SCENARIOS
 from loadstone.oidc.target import OidcIssuer, connected
 from loadstone.system.redaction import Redaction
+from loadstone.system.say import Say
 from loadstone.target.check import (
     TargetCheck,
     address_of,
@@ -22,18 +23,18 @@ from loadstone.target.check import (
 _DISCOVER = "oidc-discover"
 
 
-def check_provider(choice: OidcIssuer) -> Iterator[TargetCheck]:
+def check_provider(choice: OidcIssuer, say: Say) -> Iterator[TargetCheck]:
     """Look at address, certificate, metadata, keys, and what each scenario sends.
 
     Stops at what makes the rest impossible. Creates nothing but tokens and sessions.
     """
     redaction = Redaction(choice.secrets)
-    for one in _checks(choice):
+    for one in _checks(choice, say):
         # A provider may repeat what it was sent.
         yield replace(one, found=redaction.text(one.found))
 
 
-def _checks(choice: OidcIssuer) -> Iterator[TargetCheck]:
+def _checks(choice: OidcIssuer, say: Say) -> Iterator[TargetCheck]:
     cloud = choice.cloud
     address = address_of(cloud.endpoint)
     yield address
@@ -44,7 +45,7 @@ def _checks(choice: OidcIssuer) -> Iterator[TargetCheck]:
     began_s = time.monotonic()
     try:
         # The user named the target; these are single requests, not load.
-        with connected(replace(choice, beyond_loopback=True)) as provider:
+        with connected(replace(choice, beyond_loopback=True), say) as provider:
             took_ms = 1e3 * (time.monotonic() - began_s)
             yield TargetCheck("discovery", True, f"{WELL_KNOWN}: {took_ms:.0f} ms")
             yield clock_of(lambda: provider.http.get(provider.metadata.discovery).date)

@@ -79,7 +79,7 @@ def oidc_target(choice: OidcIssuer, say: Say) -> Iterator[Target]:
     from loadstone.cloud.session import open_session
 
     cloud, beyond = choice.cloud, choice.beyond_loopback
-    with oidc.connected(choice) as provider:
+    with oidc.connected(choice, say) as provider:
         session = open_session(cloud, say, loopback_only=not beyond)
         with Access(cloud, cloud.endpoint, session, beyond) as access:
             facts = (("service", "OpenID Connect"), ("client", choice.client.id))

@@ -18,6 +18,7 @@ from loadstone.keystone.scenarios.model import (
     TRUST_TOKEN,
 )
 from loadstone.system.concurrently import each
+from loadstone.system.say import Say
 
 _WORKERS = 8
 
@@ -27,6 +28,7 @@ def issue_tokens(
     users: Sequence[User],
     column: str = SUBJECT_TOKEN.column,
     federation: Federation | None = None,
+    say: Say = lambda _: None,
 ) -> tuple[Token, ...]:
     """Issue a token to each user.
 
@@ -35,7 +37,7 @@ def issue_tokens(
     """
     identity = Identity(access)
     if federation is not None and column in (ACCESS_TOKEN.column, FEDERATED_TOKEN.column):
-        accesses = federation.access_tokens(len(users))
+        accesses = federation.access_tokens(len(users), say)
         if column == FEDERATED_TOKEN.column:
             return federation.tokens(identity, accesses)
         federation.tokens(identity, accesses[:1])  # explains a refusal before any load
