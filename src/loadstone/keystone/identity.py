@@ -439,7 +439,8 @@ class Identity:
 
 def _is_repeat(response: "Response") -> bool:
     """Return whether the session sent the request again, because a connection was closed."""
-    return bool(response.raw.retries.history)
+    retries = response.raw.retries
+    return retries is not None and bool(retries.history)
 
 
 def _written(name: str, known: Mapping[str, str]) -> str:

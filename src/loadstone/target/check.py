@@ -180,8 +180,8 @@ def _role(identity: Identity) -> Iterator[TargetCheck]:
 def _leftovers(identity: Identity) -> Iterator[TargetCheck]:
     """Look for domains of runs: of earlier ones, or of runs that are still at work."""
     if identity.access.scope_domain_id() is not None:
-        found = f"not looked for: {LISTS_OWN_DOMAIN}"
-        yield TargetCheck("leftovers", True, found, is_needed=False)
+        why = f"not looked for: {LISTS_OWN_DOMAIN}"
+        yield TargetCheck("leftovers", True, why, is_needed=False)
         return
     try:
         found = identity.find(ResourceKind.DOMAIN)
