@@ -109,8 +109,24 @@ def test_errors_that_were_there_before_are_not_the_faults(share: float) -> None:
         outcome = np.where(fails, Outcome.HTTP_STATUS, Outcome.OK)
         same = effect(made(due_s, due_s + 0.005, outcome), Injection("nothing", 60.0))
         assert same.baseline_failed > 0
-        recovered += same.mttr_s == 0
+        recovered += same.mttr_s == same.failing_s == 0
+        assert same.downtime_s > 0  # the plan's
     assert recovered >= 19
+
+
+def test_downtime_is_only_that_of_the_fault() -> None:
+    due_s = np.arange(0, 60, 0.02)
+    right = 0
+    for seed in SEEDS:
+        fails = np.random.default_rng(seed).random(len(due_s)) < 0.1
+        fails |= (due_s >= 30) & (due_s < 33)
+        outcome = np.where(fails, Outcome.REFUSED, Outcome.OK)
+        one = effect(made(due_s, due_s + 0.005, outcome), Injection("kill", 30.0))
+        right += near(one.failing_s, 3.0, 0.2)  # a chance error beside it may belong to it
+        assert one.downtime_s > 4.0  # the plan's
+    assert right >= 19
+    dark = found(Scripted("dark", 10.0, 1.0), 1)
+    assert dark.failing_s == dark.downtime_s  # nothing failed before
 
 
 @pytest.mark.parametrize(("faulty", "least_s"), [(1.0, 1.98), (0.2, 1.5)])

@@ -106,6 +106,23 @@ def test_a_repeat_without_figures_is_exit_code_4_and_the_reason_is_kept(
     assert "no figures 1 of 3 times (mean of 2)" in found["answer"]["sentence"]
 
 
+def test_errors_from_before_the_fault_are_no_downtime(fault: Callable[..., Ended]) -> None:
+    service = replace(SERVICE, error_share=0.1)
+    sentence = "kill keystone service on one node for 3 seconds"
+    ended = fault(sentence, f"--observe={OBSERVED_S:g}s", "--repeats=2", service=service)
+    assert ended.code == 0
+    found = only(ended.data)
+    assert found["answer"]["value"] == pytest.approx(3.0, abs=0.3)
+    [summary] = found["faults_summary"]
+    assert summary["downtime_s"]["mean"] > 4.0  # the plan's
+    assert 0.05 < summary["baseline_failed_share"]["mean"] < 0.2
+    assert re.search(r"failed [\d.]+ % \([\d.]+ % before\), rec", found["answer"]["sentence"])
+    texts = [one["text"] for one in found["statements"]]
+    assert any(
+        re.match(r"\d+ of \d+ requests failed before the fault, too\.", one) for one in texts
+    )
+
+
 def test_a_load_above_n_is_not_a_fault_without_recovery(fault: Callable[..., Ended]) -> None:
     sentence = "kill keystone service on one node for 1 seconds"
     ended = fault(sentence, "--rate=110", "--repeats=2")

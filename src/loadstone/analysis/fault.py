@@ -84,6 +84,10 @@ class FaultEffect:
     goodput_rps: float | None = None
     phases: tuple[PhaseEffect, ...] = ()
     baseline_p99_s: float = 0.0
+    # Iterations that ended before the fault, and the time from it on in which more failed than
+    # before; None: a result of an older release.
+    baseline_due: int | None = None
+    failing_s: float | None = None
     # Failed requests of the whole load in haproxy's log; None: there is no haproxy.
     logged_failures: int | None = None
     findings: tuple[Finding, ...] = ()  # after an overload: what bounds the queues
@@ -92,6 +96,11 @@ class FaultEffect:
     def failed_share(self) -> float:
         """Share of what was due that failed, from the fault on."""
         return self.failed / self.due if self.due else 0.0
+
+    @property
+    def baseline_failed_share(self) -> float | None:
+        """Share of what ended before the fault that failed; None: not known."""
+        return self.baseline_failed / self.baseline_due if self.baseline_due else None
 
     @property
     def has_recovered(self) -> bool:
@@ -110,9 +119,11 @@ class UnmeasuredFault:
 # The figures of a fault that are averaged over repeats.
 FIGURES = (
     "downtime_s",
+    "failing_s",
     "unavailable_s",
     "failed",
     "failed_share",
+    "baseline_failed_share",
     "detected_s",
     "mttr_s",
     "plan_mttr_s",

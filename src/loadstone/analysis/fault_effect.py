@@ -141,6 +141,8 @@ def effect(
         steps=injection.steps,
         phases=tuple(_phase(rows, stretches, one) for one in injection.phases),
         baseline_p99_s=float(np.quantile(usual.latency_s, P99)),
+        baseline_due=len(before),
+        failing_s=_covered_s(failing),
     )
 
 
@@ -172,7 +174,7 @@ def _estimates(found: Sequence[FaultEffect]) -> Iterator[tuple[str, Interval]]:
             # Only the degradation can be negative.
             if mean.low is not None and name != "absolute_s":
                 mean = replace(mean, low=max(0.0, mean.low))
-            if mean.high is not None and name == "failed_share":
+            if mean.high is not None and name.endswith("failed_share"):
                 mean = replace(mean, high=min(1.0, mean.high))
             yield name, mean
 
@@ -246,6 +248,17 @@ def _failing(before: _Rows, after: _Rows, at_s: float) -> list[tuple[float, floa
                 found.append((float(edges_s[first]), float(edges_s[last + 1])))
                 is_explained[first : last + 1] = True
     return found
+
+
+def _covered_s(periods: Sequence[tuple[float, float]]) -> float:
+    """Return the time that periods cover, which may overlap."""
+    covered: list[tuple[float, float]] = []
+    for begin_s, end_s in sorted(periods):
+        if covered and begin_s <= covered[-1][1]:
+            covered[-1] = (covered[-1][0], max(covered[-1][1], end_s))
+        else:
+            covered.append((begin_s, end_s))
+    return math.fsum(end_s - begin_s for begin_s, end_s in covered)
 
 
 def _unavailable_s(after: _Rows, at_s: float) -> float:

@@ -68,6 +68,7 @@ GIVEN_UP = (WORDS[Outcome.FIRST_BYTE_TIMEOUT], WORDS[Outcome.BODY_TIMEOUT])
 # Figure, label, unit.
 ROWS = (
     ("downtime_s", "downtime (first to last error)", "s"),
+    ("failing_s", "downtime (more failed than before)", "s"),
     ("unavailable_s", "half or more failed", "s"),
     ("failed", "failed requests", ""),
     ("failed_share", "failed share", "%"),
@@ -126,7 +127,10 @@ def findings(measurement: Measurement) -> tuple[Finding, ...]:
 
 
 def _effect(effect: FaultEffect) -> dict[str, Any]:
-    data = asdict(effect) | {"failed_share": effect.failed_share}
+    data = asdict(effect) | {
+        "failed_share": effect.failed_share,
+        "baseline_failed_share": effect.baseline_failed_share,
+    }
     del data["findings"]  # listed with the measurement's other findings
     return data
 
@@ -155,7 +159,7 @@ def answer(measurement: Measurement) -> Answer | None:
     found = summaries(measurement)
     if not found:
         return None
-    down = found[0].figure("downtime_s")
+    down = found[0].figure(_downtime(found[0]))
     said = "; ".join(headlines(measurement))
     if down is None:
         return Answer("downtime", figures.NOT_FOUND, "", said)
@@ -181,11 +185,19 @@ def headlines(measurement: Measurement) -> Iterator[str]:
     return map(_headline, summaries(measurement))
 
 
+def _downtime(summary: FaultSummary) -> str:
+    """Return the name of the figure without errors that were there before; else the plan's."""
+    found = summary.figure("failing_s")
+    return "failing_s" if found and found.count == summary.repeats else "downtime_s"
+
+
 def _headline(summary: FaultSummary) -> str:
+    earlier = summary.figure("baseline_failed_share")
+    before = f" ({_value(earlier.mean, '%')} before)" if earlier and earlier.mean else ""
     parts = [
-        f"{label} {_of_all(one, unit, summary)}"
+        f"{label} {_of_all(one, unit, summary)}{before if name == 'failed_share' else ''}"
         for name, label, unit in (
-            ("downtime_s", "downtime", "s"),
+            (_downtime(summary), "downtime", "s"),
             ("failed_share", "failed", "%"),
             ("mttr_s", "recovered after", "s"),
         )
@@ -231,7 +243,7 @@ def _table(summary: FaultSummary, scenario: str) -> Table:
     found = []
     for name, label, unit in ROWS:
         one = summary.figure(name)
-        if one is None:
+        if one is None or (name == "failing_s" and one == summary.figure("downtime_s")):
             continue
         row = [label, _of_all(one, unit, summary), _interval(one, unit)]
         if published:
@@ -275,6 +287,10 @@ def sentences(summary: FaultSummary, repeats: list[FaultEffect]) -> Iterator[str
             yield from phases(one)
     else:
         yield f"{failed:,} of {due:,} requests failed from the fault on."
+    if earlier := sum(one.baseline_failed for one in repeats):
+        ended = sum(one.baseline_due or 0 for one in repeats)
+        of_all = f" of {ended:,}" if all(one.baseline_due for one in repeats) else ""
+        yield f"{earlier:,}{of_all} requests failed before the fault, too."
     logged = [one.logged_failures for one in repeats if one.logged_failures is not None]
     if len(logged) == len(repeats):
         total = failed + sum(one.baseline_failed for one in repeats)
