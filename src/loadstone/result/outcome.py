@@ -216,9 +216,9 @@ def _of_fixed_load(measurement: Measurement) -> Iterator[Shortfall]:
 
 def unmeasured_faults(measurement: Measurement) -> Iterator[tuple[str, str]]:
     """Yield actions with repeats without figures, and how many have none and why."""
-    effects = [one for trial in measurement.trials for one in trial.faults]
     without = [one for trial in measurement.trials for one in trial.unmeasured_faults]
-    repeats = Counter(one.action for one in (*effects, *without))
+    repeats = Counter(one.action for one in without)
+    repeats.update(one.action for trial in measurement.trials for one in trial.faults)
     for action, count in Counter(one.action for one in without).items():
         of_all = f"{count} of {repeats[action]} repeats {'has' if count == 1 else 'have'}"
         which = of_all if repeats[action] > 1 else "the fault has"
