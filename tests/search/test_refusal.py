@@ -73,8 +73,9 @@ def test_a_limiter_refuses_the_allowed_share_at_n(allowed: float) -> None:
 
 
 def found_with_an_objective(service: Service, text: str, seed: int) -> Capacity:
-    settings = SearchSettings(budget_s=240.0, has_objectives=True)
-    return search(STRATEGIES["meter"](settings), Simulator(service, seed, goal((text,))).measure)[0]
+    wanted = goal((text,))
+    settings = SearchSettings(budget_s=240.0, objectives=wanted.objectives)
+    return search(STRATEGIES["meter"](settings), Simulator(service, seed, wanted).measure)[0]
 
 
 @pytest.mark.parametrize(

@@ -439,7 +439,7 @@ class Identity:
 
 def _is_repeat(response: "Response") -> bool:
     """Return whether the session sent the request again, because a connection was closed."""
-    retries = response.raw.retries
+    retries = getattr(response.raw, "retries", None)  # only of a real connection
     return retries is not None and bool(retries.history)
 
 
