@@ -29,7 +29,7 @@ USED = 8.0  # saturated seconds after which a deeper level counts
 LEAST_GAP = 0.015
 MOST_REFUSED = 3  # consecutive chunks that end in errors
 REFUSED_SHARE = 0.02
-BORNE_S = 5.0  # several times from the lower mark of a band to the upper one
+ACCEPTED_S = 5.0  # several times from the lower mark of a band to the upper one
 GAP_SIGMAS = 1.15  # in 95 % half-widths of both
 
 
@@ -85,7 +85,7 @@ class Depths:
     begins: int = SHALLOW  # with this level
     count: int = 0
     refused: int = 0  # consecutive refused chunks
-    borne: int = 0  # the most in flight that was accepted for BORNE_S
+    most_accepted: int = 0  # in flight for ACCEPTED_S without a refusal
     errors: Counter[str] = field(default_factory=Counter)
 
     def pool_of(self, level: int) -> Pool:
@@ -149,13 +149,13 @@ class Depths:
         refuses = trial.stats.failed > REFUSED_SHARE * trial.stats.due
         if is_bad and refuses:
             # A full queue does not refuse what it held before; a limiter's empty bucket does.
-            is_limiter = high <= self.borne or is_refusal(trial, self.knee.response_s)
+            is_limiter = high <= self.most_accepted or is_refusal(trial, self.knee.response_s)
             if self.refused >= MOST_REFUSED or is_limiter:
                 raise RequestsRefused(trial)
         failed = np.flatnonzero(trial.timeline.failed)
-        accepted = int(failed[0]) if len(failed) else len(trial.timeline.ok)
-        if accepted * TICK_S >= BORNE_S:
-            self.borne = max(self.borne, high)
+        ticks = int(failed[0]) if len(failed) else len(trial.timeline.ok)
+        if ticks * TICK_S >= ACCEPTED_S:
+            self.most_accepted = max(self.most_accepted, high)
 
     def add(
         self, trial: Trial, begin_s: float, settle_s: float, *, is_counted: bool = True
