@@ -175,6 +175,13 @@ def test_a_service_that_went_away_is_an_invalid_measurement() -> None:
     assert code(lost) == 4
 
 
+def test_an_objective_that_was_missed_before_the_service_went_away_is_not_decided() -> None:
+    missed = searched(SLOW, "p99<60ms", budget_s=60.0)
+    assert code(missed) == 1
+    went_away = without_number(Cause.ERRORS, Cause.DRIFT)
+    assert code(replace(missed, capacity=went_away)) == 4
+
+
 def test_a_budget_that_ends_before_anything_was_seen_says_nothing() -> None:
     finding = searched(Service(workers=1, capacity_rps=0.2), budget_s=10.0)
     assert finding.capacity is not None

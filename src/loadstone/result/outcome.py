@@ -14,6 +14,8 @@ from loadstone.search.model import Capacity, CapacityKind
 
 # More time does not mend what contradicts one capacity, or what the generator limited.
 CONTRARY = {Cause.GENERATOR, Cause.DRIFT, Cause.INCONSISTENT}
+# After an objective was missed, the service went away or changed: a lower rate may have met it.
+VARIED = {Cause.DRIFT, Cause.INCONSISTENT}
 
 NOT_ENDED = "it did not end"
 
@@ -102,13 +104,13 @@ def _of_search(measurement: Measurement) -> Iterator[Shortfall]:
     is_bounded = found is not None and (found.low_rps is not None or found.high_rps is not None)
     reason = f"{_bounds(found)}, not confirmed" if is_bounded else "no N was found"
     reason = found.words[0] if found is not None and found.words else reason
-    is_inconsistent = found is not None and Cause.INCONSISTENT in found.causes
+    has_varied = found is not None and bool(VARIED & set(found.causes))
     is_ended = measurement.status != "interrupted"
     needs_time = is_ended and (found is None or not (set(found.causes) & CONTRARY))
     is_met = any(trial.verdict.state is TrialState.SUSTAINED for trial in measurement.trials)
     is_met = is_met or (found is not None and found.low_rps is not None)
     has_failed = not measurement.trials or any(one.stats.failed for one in measurement.trials)
-    if Cause.OBJECTIVE in causes and not is_inconsistent and not is_met:
+    if Cause.OBJECTIVE in causes and not has_varied and not is_met:
         yield Shortfall(FELL_SHORT, reason)
     elif (
         found is None
