@@ -276,6 +276,23 @@ def test_a_service_that_fails_half_of_its_requests_did_not_stop_answering(
     assert re.search(r"answered only [123] of the first 6 requests without an error", said)
 
 
+@pytest.mark.parametrize(
+    ("workers", "code", "reason"),
+    [
+        (1, 4, "the service answered 3 of the first 6 requests in 30 s: the others may have"),
+        (8, 1, "the service answers errors only"),  # after 80 s, even the first one
+    ],
+)
+def test_requests_that_time_out_behind_others_may_be_answered_at_a_lower_rate(
+    loadstone: VirtualCommandLine, workers: int, code: int, reason: str
+) -> None:
+    service = Service(workers=workers, capacity_rps=0.1, variation=0.0)
+    ended = loadstone(*SEARCH[:-1], service=service)
+    assert ended.code == code
+    assert f"(exit {code}): {reason}" in " ".join(ended.stdout.split())
+    assert "Try --budget" not in ended.stdout
+
+
 def test_hardly_any_error_may_be_allowed(loadstone: VirtualCommandLine) -> None:
     service = Service(capacity_rps=50.0, limiter=Limiter(rate_rps=20.0))
     ended = loadstone(*SEARCH, "--objective=errors<0.0001%", service=service)

@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 
 from loadstone.analysis.alarm import SETTLED_S, chance_of
 from loadstone.analysis.judge import ERROR_CHANCE, JUDGED_SHARE, MOST_UNNOTICED
-from loadstone.analysis.model import TICK_S, Trial, TrialState
+from loadstone.analysis.model import TICK_S, Stats, Trial, TrialState
+from loadstone.engine.samples import Outcome
 from loadstone.plan.load import ClosedLoad, OpenLoad
 from loadstone.search.confirmation import NEAREST, PATIENCE_S, height_s, least_height_s
 from loadstone.search.model import Part
@@ -14,6 +15,7 @@ from loadstone.search.session import (
     LONGEST_WAIT_S,
     NOT_MET,
     SLOW_S,
+    TIMEOUT_S,
     BudgetSpent,
     ConnectionsWereLimit,
     OnlyErrors,
@@ -195,7 +197,11 @@ def _first_look(
     if stats.ok and is_deliberate(trial):
         return stats.service.mean_s, 1, trial
     if stats.due and stats.ok <= stats.due // 2:
-        raise OnlyErrors(*stats.error_texts)
+        if not _have_waited(stats):
+            raise OnlyErrors(*stats.error_texts)
+        told = f"answered {stats.ok} of the first {stats.due} requests in {TIMEOUT_S:.0f} s"
+        session.estimate = (f"the service {told}: the others may have waited for these",)
+        raise WaitWasLimit
     response_s = stats.service.mean_s if stats.ok else 1 / FIRST_RPS
     if response_s < ALONE_S:
         return response_s, 1, None
@@ -208,6 +214,12 @@ def _first_look(
     wanted = max(STEP, math.ceil(STEP * at_once))
     answered = session.most_in_flight(SLOW_RESPONSES * response_s)
     return response_s, max(1, min(wanted, math.floor(answered))), None
+
+
+def _have_waited(stats: Stats) -> bool:
+    """Return whether requests timed out that may just have waited for those before them."""
+    late = all(one.outcome == Outcome.FIRST_BYTE_TIMEOUT for one in stats.failures)
+    return late and stats.ok > 0 and stats.due * stats.service.max_s > TIMEOUT_S
 
 
 def throughput(trial: Trial, response_s: float) -> Throughput:
