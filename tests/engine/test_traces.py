@@ -9,7 +9,9 @@ import pytest
 from fake_server import Request, serving
 
 from loadstone.analysis.traces import MOST, slowest
+from loadstone.engine.callables.model import PAUSE
 from loadstone.engine.local import run
+from loadstone.engine.samples import Outcome, Samples
 from loadstone.plan.load import ClosedLoad
 from loadstone.plan.model import Limits, Origin, Plan
 from loadstone.plan.script import Column, Iteration, Pause, Step, Text, text
@@ -105,6 +107,15 @@ def test_the_slowest_are_listed_with_their_ids(origin):
     assert all(one.trace_id in known for one in listed)
     assert {one.action for one in listed} <= {"fixed", "filled", "posted"}
     assert {one.outcome for one in listed} == {"200"}
+
+
+def test_a_pause_that_was_cut_off_is_not_listed():
+    """It carried no header; its row is that of a request without a response."""
+    columns = {name: np.zeros(2, dtype=np.int64) for name in Samples.__slots__}
+    columns |= {"status": np.array([200, 0]), "outcome": np.array([Outcome.OK, Outcome.NOT_SENT])}
+    columns |= {"action": np.array([0, 1]), "done_ns": np.array([1_000_000, 30_000_000_000])}
+    listed = slowest(Samples(**columns), TRACE, ("fixed", PAUSE))
+    assert [one.action for one in listed] == ["fixed"]
 
 
 def test_trials_have_ids_of_their_own():

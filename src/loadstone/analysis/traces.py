@@ -7,6 +7,7 @@ import numpy as np
 
 from loadstone.analysis.model import TracedRequest
 from loadstone.analysis.stats import in_words
+from loadstone.engine.callables.model import PAUSE
 from loadstone.engine.parquet import SampleFile
 from loadstone.engine.samples import Outcome, Samples
 from loadstone.plan.trace import Trace
@@ -24,7 +25,9 @@ def slowest(
 
 
 def _of_group(samples: Samples, trace: Trace, actions: Sequence[str]) -> Iterable[TracedRequest]:
-    was_sent = samples.is_request & (samples.sent_ns >= 0)
+    # The rows of pauses that were cut off look like requests without a response.
+    pauses = [index for index, name in enumerate(actions) if name == PAUSE]
+    was_sent = samples.is_request & (samples.sent_ns >= 0) & ~np.isin(samples.action, pauses)
     rows = samples.picked(was_sent & trace.is_traced(samples.action, samples.iteration))
     order = np.argsort(-rows.latency_ns, kind="stable")[:MOST]
     ids = trace.ids(rows.action[order], rows.iteration[order])
