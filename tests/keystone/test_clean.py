@@ -286,6 +286,32 @@ def test_no_journal_is_nothing_to_do(access, journal, said):
     assert said == []
 
 
+@pytest.mark.usefixtures("killed")
+@pytest.mark.parametrize("methods", [("GET", "DELETE"), ("DELETE",)])
+def test_a_404_of_a_proxy_is_not_taken_for_removed(fake, access, journal, said, methods):
+    page = 404, b"default backend - 404"
+    fake.disturb = lambda method, _path: page if method in methods else None
+    leftovers = clean(access, journal, said.append)
+    assert len(leftovers) == len(remaining(journal)) == 9
+    assert "HTTP 404 Not Found" in leftovers[-1].why
+    fake.disturb = lambda _method, _path: None
+    assert clean(access, journal, said.append) == ()
+    assert not any(fake.things.values())
+
+
+def test_a_404_of_a_proxy_before_another_service_is_not_taken_for_removed(
+    services, access, journal, said, monkeypatch
+):
+    left_in_region(access, journal)
+    known = services.answer
+    monkeypatch.setattr(services, "answer", lambda *_: (404, b"<html>404 Not Found</html>"))
+    left = {one.thing.kind: one.why for one in clean(access, journal, said.append)}
+    assert set(left) == {"server", "network", "security group"}
+    monkeypatch.setattr(services, "answer", known)
+    assert clean(access, journal, said.append) == ()
+    assert (services.servers, services.networks, services.groups) == ({}, {}, {})
+
+
 def test_a_dead_service_is_given_up_at_once(fake, access, journal, said):
     started = Journal.start(journal, RUN, access)
     for number in range(1, 50):

@@ -40,7 +40,10 @@ def keeping_the_first_domain():
 
 
 class FakeKeystone:
-    """State, and a `disturb(method, path) -> status | None` that stands before every call."""
+    """State, and a `disturb(method, path)` that stands before every call.
+
+    It returns a status, a status and a body, or None.
+    """
 
     def __init__(self):
         self.things = {plural: {} for plural in PLURAL}
@@ -88,7 +91,9 @@ class FakeKeystone:
                 with self.lock:
                     done = self.carry_out(request, url, body)
                 status = self.after(request.command, url.path)
-            if status is not None:
+            if isinstance(status, tuple):
+                done = status
+            elif status is not None:
                 done = (status, {"error": {"code": status, "message": "as told"}})
             if status == 0:
                 request.close_connection = True

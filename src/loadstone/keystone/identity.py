@@ -72,7 +72,7 @@ class Identity:
     def find(self, kind: ResourceKind, **query: str) -> tuple[Resource, ...]:
         """List what the query (name, domain_id) matches, up to the service's list limit."""
         response = self.call(f"/{kind}s", "GET", query=query)
-        if response.status_code == _GONE:
+        if is_missing(response):
             return ()
         if not response.ok:
             raise self._refused(f"list {kind}s", response)
@@ -84,7 +84,7 @@ class Identity:
     def is_gone(self, thing: Resource) -> bool:
         """Return whether no resource has this id."""
         response = self.call(_path(thing), "GET")
-        if not response.ok and response.status_code != _GONE:
+        if not response.ok and not is_missing(response):
             raise self._refused(f"look up {thing.kind} {thing.name}", response)
         return not response.ok
 
@@ -317,7 +317,7 @@ class Identity:
         self, what: str, path: str, method: str, body: Mapping[str, Any] | None = None
     ) -> None:
         response = self.call(path, method, body)
-        if not response.ok and response.status_code != _GONE:
+        if not response.ok and not is_missing(response):
             raise self._refused(what, response)
 
     def call(
@@ -435,6 +435,19 @@ class Identity:
             f"{self.access.identity_url}: could not {what}: "
             f"HTTP {response.status_code} {_message(response)}{hint}"
         )
+
+
+def is_missing(response: "Response") -> bool:
+    """Return whether the service itself answers 404, not a proxy that does not reach it.
+
+    A proxy answers with a page.
+    """
+    if response.status_code != _GONE:
+        return False
+    try:
+        return not response.content or isinstance(response.json(), dict)
+    except ValueError:
+        return False
 
 
 def _is_repeat(response: "Response") -> bool:

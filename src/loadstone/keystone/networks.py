@@ -7,10 +7,9 @@ from urllib.parse import quote
 
 from loadstone.cloud.access import not_json
 from loadstone.errors import EnvironmentUnusable
-from loadstone.keystone.identity import Identity
+from loadstone.keystone.identity import Identity, is_missing
 from loadstone.keystone.resources import Resource, ResourceKind
 
-_NOT_FOUND = 404
 _OF_EXTENSIONS = ("security_groups",)  # that a Neutron may lack
 
 
@@ -71,7 +70,7 @@ class Networks:
         path, marker = key.replace("_", "-"), ""
         while True:
             response = self.identity.call_service(f"{url}/{path}?{query}{marker}", "GET")
-            if key in _OF_EXTENSIONS and response.status_code == _NOT_FOUND:
+            if key in _OF_EXTENSIONS and is_missing(response):
                 return  # this Neutron has none
             if not response.ok:
                 raise self.identity.refused_by_service(url, what, response)
@@ -91,7 +90,7 @@ class Networks:
         url = self._url()
         path = f"{thing.kind.replace(' ', '-')}s/{quote(str(thing.id), safe='')}"
         response = self.identity.call_service(f"{url}/{path}", "DELETE")
-        if not response.ok and response.status_code != _NOT_FOUND:
+        if not response.ok and not is_missing(response):
             what = f"remove {thing.kind} {thing.name}"
             raise self.identity.refused_by_service(url, what, response)
 

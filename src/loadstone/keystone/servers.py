@@ -7,12 +7,11 @@ from urllib.parse import quote
 
 from loadstone.cloud.access import not_json
 from loadstone.errors import EnvironmentUnusable
-from loadstone.keystone.identity import Identity
+from loadstone.keystone.identity import Identity, is_missing
 from loadstone.keystone.resources import Resource, ResourceKind
 
 _POLL_S = 0.5
 _PATIENCE_S = 300.0  # Rally's limit for the deletion of a server
-_NOT_FOUND = 404
 _GONE_STATES = ("DELETED", "SOFT_DELETED")
 
 
@@ -32,7 +31,7 @@ class Servers:
             f"{url}/servers/detail", "GET", query={"all_tenants": "1", "name": named}
         )
         what = "list the servers of all projects"
-        if response.status_code == _NOT_FOUND:
+        if is_missing(response):
             return ()
         if not response.ok:
             raise self.identity.refused_by_service(url, what, response)
@@ -51,7 +50,7 @@ class Servers:
         api = self.url()
         url = f"{api}/servers/{quote(str(thing.id), safe='')}"
         response = self.identity.call_service(url, "DELETE")
-        if not response.ok and response.status_code != _NOT_FOUND:
+        if not response.ok and not is_missing(response):
             what = f"remove server {thing.name}"
             raise self.identity.refused_by_service(api, what, response)
         began_s = time.monotonic()
@@ -64,7 +63,7 @@ class Servers:
 
     def _is_gone(self, url: str) -> bool:
         response = self.identity.call_service(url, "GET")
-        if response.status_code == _NOT_FOUND:
+        if is_missing(response):
             return True
         try:
             return response.ok and response.json()["server"].get("status") in _GONE_STATES
