@@ -1,11 +1,12 @@
 """Columns for charts: latency over time, as points and as percentiles per bin."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from loadstone.analysis.arrays import Bools, Floats
-from loadstone.analysis.iterations import iterations
+from loadstone.analysis.stats import ended
 from loadstone.engine.samples import Samples
 
 # With fewer values in a bin, a percentile depends on single requests.
@@ -34,15 +35,14 @@ class Bins:
     width_s: float
 
 
-def points(samples: Samples) -> Points:
-    """Return latency against due time."""
-    rows = iterations(samples)
-    kept = np.flatnonzero(rows.has_ended)
-    kept = kept[np.argsort(rows.due_ns[kept], kind="stable")]
+def points(samples: Samples, actions: Sequence[str]) -> Points:
+    """Return latency without pauses against due time; `actions` names the samples' actions."""
+    rows = ended(samples, actions)
+    order = np.argsort(rows.start_s, kind="stable")
     return Points(
-        due_s=rows.due_ns[kept] / 1e9,
-        latency_ms=(rows.done_ns[kept] - rows.due_ns[kept]) / 1e6,
-        is_ok=rows.is_ok[kept],
+        due_s=rows.start_s[order],
+        latency_ms=1000 * rows.duration_s[order],
+        is_ok=~rows.failed[order],
     )
 
 

@@ -169,7 +169,7 @@ def _latency_over_time(
     for trial in trials:
         name, tone = _name(trial), tone_of(trial)
         try:
-            points = series.points(samples_of(trial))
+            points = series.points(samples_of(trial), trial.actions)
         except EnvironmentUnusable:
             # Old samples may have been deleted; their statistics remain.
             missing.append(name)
@@ -296,7 +296,7 @@ def _shares(measurement: Measurement, prefix: str, samples_of: SamplesOf) -> Cha
     if trial is not None:
         # Without samples there is no curve; the page says so beside the chart over time.
         with suppress(EnvironmentUnusable):
-            data = _pairs(*series.shares(series.points(samples_of(trial))))
+            data = _pairs(*series.shares(series.points(samples_of(trial), trial.actions)))
     return Chart(
         id=f"{prefix}-shares",
         title="Answered within, below N",
