@@ -10,6 +10,7 @@ from fake_cloud import PASSWORD, fake_cloud
 
 from loadstone.engine.callables.model import CallPlan
 from loadstone.engine.callables.run import run
+from loadstone.engine.callables.worker import load
 from loadstone.errors import InvalidInput
 from loadstone.keystone.resources import User
 from loadstone.plan.load import ClosedLoad
@@ -170,6 +171,22 @@ def test_a_plugin_that_cannot_be_used_is_refused_in_one_line(tmp_path, text, wor
     assert before == FUNCTIONS
 
 
+def test_scenarios_whose_functions_have_the_same_name_each_run_their_own(tmp_path):
+    text = (
+        "from loadstone.rally.functions.plugin import scenario\n"
+        "def made(answer):\n"
+        "    @scenario(f'Team.answer_{answer}')\n"
+        "    def run(context):\n"
+        "        return answer\n"
+        "    return run\n"
+        "one, two = made(1), made(2)\n"
+        "run = three = made(3)\n"
+    )
+    names = load_plugins([written(tmp_path, text)])
+    assert names == ("Team.answer_1", "Team.answer_2", "Team.answer_3")
+    assert [load(FUNCTIONS[name])(None) for name in names] == [1, 2, 3]
+
+
 # The second stands for a folder that may not be entered: nobody knows whether the file is there.
 @pytest.mark.parametrize("file", ["/nowhere/own.py", f"/{300 * 'x'}.py"])
 def test_a_plugin_that_is_not_there_is_refused(file):
@@ -254,6 +271,7 @@ def test_what_a_function_prints_is_kept_off_stdout(tmp_path):
     calls = f"""
 from loadstone.engine.callables.model import CallPlan, Function
 from loadstone.engine.callables.run import run
+from loadstone.engine.callables.worker import load
 from loadstone.plan.load import ClosedLoad
 if __name__ == "__main__":
     run(CallPlan(Function({path!r}, "printing"), ClosedLoad(1, iterations=2), {{}}, ({{}},)))

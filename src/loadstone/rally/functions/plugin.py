@@ -94,15 +94,21 @@ def _unusable(what: str, error: BaseException) -> InvalidInput:
 
 
 def _registered(module: ModuleType, place: str) -> list[str]:
-    found = {id(value): value for value in vars(module).values() if _name_of(value) is not None}
+    # The name in the module, where a worker finds it: a decorator or a factory gives several
+    # functions one `__name__`.
+    found = {
+        id(value): (value, attribute)
+        for attribute, value in vars(module).items()
+        if _name_of(value) is not None
+    }
     if not found:
         raise InvalidInput(
             f"{place}: defines no scenario: a function marked @scenario(NAME), or a Scenario"
         )
-    for name, count in Counter(map(_name_of, found.values())).items():
+    for name, count in Counter(_name_of(value) for value, _ in found.values()).items():
         if count > 1:
             raise InvalidInput(f"{place}: has {count} scenarios {name}; give each its own name")
-    return [_register(value, place) for value in found.values()]
+    return [_register(value, attribute, place) for value, attribute in found.values()]
 
 
 def _name_of(value: Any) -> str | None:
@@ -111,7 +117,7 @@ def _name_of(value: Any) -> str | None:
     return name if isinstance(name, str) else None
 
 
-def _register(value: Any, place: str) -> str:
+def _register(value: Any, attribute: str, place: str) -> str:
     if isinstance(value, Scenario):
         actions = tuple(getattr(step, "action", "") for step in value.steps)
         entry = CatalogueEntry(
@@ -127,7 +133,7 @@ def _register(value: Any, place: str) -> str:
     about = (inspect.getdoc(value) or name).splitlines()[0]
     arguments, takes_any = _arguments(value, f"{place}: {name}")
     _enter(CatalogueEntry(name, about, arguments, takes_any), place)
-    FUNCTIONS[name] = Function(place, value.__name__, ("loadstone.rally.functions.cloud",))
+    FUNCTIONS[name] = Function(place, attribute, ("loadstone.rally.functions.cloud",))
     return name
 
 
