@@ -667,6 +667,33 @@ def test_the_files_of_a_folder_of_haproxy_are_read_in_their_order(tmp_path):
 
 
 @pytest.mark.processes
+def test_the_collector_reads_directives_as_apache_does(tmp_path):
+    site = tmp_path / "keystone.conf"
+    site.write_text(
+        """# WSGIDaemonProcess keystone \\
+WSGIDaemonProcess abandoned processes=9
+wsgidaemonprocess keystone \\
+    processes=8 \\
+    threads=1
+<VirtualHost *:5000>
+  WSGIProcessGroup keystone
+  WSGIScriptAlias / /usr/bin/keystone-wsgi-public
+</VirtualHost>
+"""
+    )
+    program = tmp_path / "apache2"
+    shutil.copy(shutil.which("sh"), program)
+    words = [program, "-c", "read x", "-f", site]
+    with subprocess.Popen(words, stdin=subprocess.PIPE) as running:
+        _, printed = collected(tmp_path, AUDIT_PIDS=str(running.pid), AUDIT_QUICK="1")
+        running.stdin.close()
+    facts = extract("a", parse(printed), {}).facts
+    assert (facts.values["web.processes"], facts.values["web.threads"]) == (8, 1)
+    assert facts.origins["web.processes"] == SettingOrigin(str(site), 3)
+    assert "abandoned" not in printed
+
+
+@pytest.mark.processes
 def test_the_collector_reads_settings_as_oslo_config_does(tmp_path):
     keys = tmp_path / "keys"
     keys.mkdir()

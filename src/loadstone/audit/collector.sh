@@ -334,7 +334,10 @@ apache_files() {
       fi; } | sort -u | while read -r file; do inside "$root" "$file"; done | while read -r file; do
         echo "@ $file"
         if [ ! -r "$file" ]; then echo "! cannot be read by uid $(id -u)"; continue; fi
-        awk '/^[ \t]*(WSGIDaemonProcess|WSGIProcessGroup|WSGIScriptAlias|MaxRequestWorkers|MaxClients|ServerLimit|ThreadsPerChild|MaxConnectionsPerChild|MaxRequestsPerChild|KeepAlive|ProxyPass|LoadModule|Listen|<VirtualHost|<IfModule|<\/IfModule)/ { gsub(/secret=[^ \t]*/, "secret=***"); print NR "\t" $0 }' "$file"
+        # A backslash joins a line with the next one. Names of directives may have any case.
+        awk '{ if (text == "") first = NR; sub(/\r$/, ""); text = text $0; if (sub(/\\$/, " ", text)) next
+            $0 = text; text = ""; name = tolower($0) }
+            name ~ /^[ \t]*(wsgidaemonprocess|wsgiprocessgroup|wsgiscriptalias|maxrequestworkers|maxclients|serverlimit|threadsperchild|maxconnectionsperchild|maxrequestsperchild|keepalive|proxypass|loadmodule|listen|<virtualhost|<ifmodule|<\/ifmodule)/ { gsub(/secret=[^ \t]*/, "secret=***"); print first "\t" $0 }' "$file"
     done
 }
 

@@ -462,8 +462,8 @@ def _put_daemon(
 
 
 def _serves_keystone(file: File) -> bool:
-    text = f"{file.path} " + " ".join(line for _, line in file.lines)
-    return "keystone" in text and ("WSGI" in text or "ProxyPass" in text)
+    names_it = "keystone" in file.path or any("keystone" in line for _, line in file.lines)
+    return names_it and any(one.directive.startswith(("wsgi", "proxypass")) for one in _lines(file))
 
 
 def _mpm(lines: list[_Line]) -> str:
