@@ -667,6 +667,23 @@ def test_the_files_of_a_folder_of_haproxy_are_read_in_their_order(tmp_path):
 
 
 @pytest.mark.processes
+def test_comments_behind_lines_of_haproxy_do_not_count(tmp_path):
+    main = tmp_path / "haproxy.cfg"
+    main.write_text(
+        "listen mariadb\n server a 10.0.0.1:3306 check # takes writes, was hidden:pw\n"
+        " server b 10.0.0.2:3306 check # not a backup any more\n"
+    )
+    program = tmp_path / "haproxy"
+    shutil.copy(shutil.which("sh"), program)
+    words = [program, "-c", "read x", "-f", main]
+    with subprocess.Popen(words, stdin=subprocess.PIPE) as running:
+        _, printed = collected(tmp_path, AUDIT_PIDS=str(running.pid), AUDIT_QUICK="1")
+        running.stdin.close()
+    assert extract("a", parse(printed), {}).facts.values["haproxy.database_writers"] == 2
+    assert "hidden" not in printed
+
+
+@pytest.mark.processes
 def test_the_collector_reads_directives_as_apache_does(tmp_path):
     site = tmp_path / "keystone.conf"
     site.write_text(

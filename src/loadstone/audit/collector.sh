@@ -353,6 +353,10 @@ haproxy_files() {
         echo "@ $file"
         if [ ! -r "$file" ] || [ -d "$file" ]; then echo "! cannot be read by uid $(id -u)"; continue; fi
         awk '/^[ \t]*(global|defaults|frontend|backend|listen|cache|crt-store|fcgi-app|http-errors|log-forward|mailers|peers|program|resolvers|ring|traces|userlist|maxconn|backlog|nbthread|balance|option|http-check|timeout|retries|server|server-template|default-server|bind|default_backend|use_backend|mode|ulimit-n|stats[ \t]+socket)([ \t]|$)/ {
+            # A comment begins at any # that is neither quoted nor escaped.
+            if (match($0, /[^\\]#/)) {
+                rest = substr($0, 1, RSTART)
+                if (gsub(/["\047]/, "&", rest) % 2 == 0) $0 = rest }
             # What a check sends may hold credentials.
             if ($1 == "http-check" || ($1 == "option" && $2 == "httpchk")) $0 = $1 " " $2
             print NR "\t" $0 }' "$file"
