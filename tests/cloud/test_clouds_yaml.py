@@ -91,13 +91,31 @@ def test_an_entry_that_is_no_mapping_is_named(clouds, content, said):
     assert str(problem.value) == f"{path}{said}"
 
 
-def test_a_file_that_is_no_yaml_is_named_with_the_line(clouds):
-    path = clouds("clouds:\n  prod:\n    auth: {auth_url: [\n")
+@pytest.mark.parametrize("password", ["{auth_url: [", "!Secret1", "*Secret1", "a: Secret1"])
+def test_a_file_that_is_no_yaml_is_named_with_the_line_and_not_quoted(clouds, password):
+    path = clouds(f"clouds:\n  prod:\n    auth:\n      password: {password}\n")
     with pytest.raises(InvalidInput) as problem:
         from_clouds_yaml("prod")
-    assert str(path) in str(problem.value)
-    assert "line 4" in str(problem.value)
-    assert "\n" not in str(problem.value)
+    line = 5 if "[" in password else 4
+    assert str(problem.value) == f"{path}:{line}: not YAML or JSON"
+
+
+def test_no_cloud_of_another_file_stands_in_for_a_broken_one(clouds, url, monkeypatch, tmp_path):
+    other = tmp_path / "other.yaml"
+    other.write_text(yaml.safe_dump({"clouds": {"prod": entry(url, password=PASSWORD)}}))
+    path = clouds("clouds:\n  prod:\n\tauth: {}\n")
+    monkeypatch.setattr("openstack.config.loader.CONFIG_FILES", [str(other)])
+    with pytest.raises(InvalidInput, match=rf"^{path}:3: not YAML or JSON$"):
+        from_clouds_yaml("prod")
+
+
+def test_a_broken_secure_yaml_is_named(clouds, url, monkeypatch, tmp_path):
+    clouds({"clouds": {"prod": entry(url)}})
+    secure = tmp_path / "secure.yaml"
+    secure.write_text("clouds: [\n")
+    monkeypatch.setenv("OS_CLIENT_SECURE_FILE", str(secure))
+    with pytest.raises(InvalidInput, match=rf"^{secure}:2: not YAML or JSON$"):
+        from_clouds_yaml("prod")
 
 
 @pytest.mark.parametrize(

@@ -77,6 +77,10 @@ def from_clouds_yaml(name: str, given: str = "") -> Cloud:
         for file in _files_of_clouds(loader):
             yaml_file.require_finite(file)
         config = OpenStackConfig()
+        if skipped:
+            # The loader goes on to the next place, whose cloud of this name may be another one.
+            yaml_file.read(skipped[0], is_secret=True)  # its error names the line
+            raise InvalidInput(f"{skipped[0]}: not YAML or JSON")
         path = config.config_filename
         if path is not None:
             _require_shape(Path(path), name)
@@ -85,7 +89,7 @@ def from_clouds_yaml(name: str, given: str = "") -> Cloud:
         names = sorted(set(config.cloud_config["clouds"]) - {of_variables})
         if path is None or name not in names:
             _require_clouds(given, path)
-            raise InvalidInput(_unknown(given, path, names, skipped))
+            raise InvalidInput(_unknown(given, path, names))
 
         def where(field: str) -> str:
             section = f"clouds.{name}" if field in _BESIDE_AUTH else f"clouds.{name}.auth"
@@ -136,9 +140,7 @@ def _require_clouds(given: str, path: str | None) -> None:
         )
 
 
-def _unknown(given: str, path: str | None, names: list[str], skipped: list[str]) -> str:
-    if skipped:
-        return f"clouds.yaml cannot be read: {skipped[0]}"
+def _unknown(given: str, path: str | None, names: list[str]) -> str:
     if path is None:
         config_file = os.environ.get("OS_CLIENT_CONFIG_FILE")
         missing = f" ({config_file} of OS_CLIENT_CONFIG_FILE does not exist)" if config_file else ""
@@ -151,7 +153,7 @@ def _unknown(given: str, path: str | None, names: list[str], skipped: list[str])
 
 
 @contextmanager
-def _reading(what: str) -> Iterator[list[str]]:
+def _reading(what: str) -> Iterator[list[Path]]:
     """Turn the loader's errors into one line; yield the files that it skipped."""
     _import_openstack()
     from keystoneauth1.exceptions import ClientException
@@ -164,7 +166,7 @@ def _reading(what: str) -> Iterator[list[str]]:
         with warnings.catch_warnings():
             # The loader's deprecation warnings are not about the user's file.
             warnings.simplefilter("ignore")
-            yield listener.lines
+            yield listener.files
     except (SDKException, ClientException) as error:
         raise InvalidInput(f"{what}: {_one_line(str(error))}") from error
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
@@ -200,15 +202,15 @@ def _import_openstack() -> None:
 
 
 class _Listener(logging.Handler):
-    """Collects log messages of the loader: a file that it cannot parse only causes a warning."""
+    """Collects files that the loader cannot parse, of which it only warns."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
-        self.lines: list[str] = []
+        self.files: list[Path] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        if str(record.msg).startswith("Skipping config file"):
-            self.lines.append(_one_line(record.getMessage().removeprefix("Skipping config file ")))
+        if str(record.msg).startswith("Skipping config file") and isinstance(record.args, tuple):
+            self.files.append(Path(str(record.args[0])))
 
 
 def _one_line(text: str) -> str:
