@@ -5,7 +5,8 @@ from fake_server import serving
 
 @pytest.fixture(autouse=True)
 def _no_cloud_of_the_user(monkeypatch):
-    for name in ("OS_CLOUD", "OS_CLIENT_CONFIG_FILE", "OS_CLIENT_SECURE_FILE"):
+    files = ("OS_CLIENT_CONFIG_FILE", "OS_CLIENT_SECURE_FILE")
+    for name in ("OS_CLOUD", "OS_REGION_NAME", "OS_INTERFACE", *files):
         monkeypatch.delenv(name, raising=False)
 
 

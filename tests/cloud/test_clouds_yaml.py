@@ -206,3 +206,21 @@ assert openstack.connect and openstack.enable_logging and not hasattr(openstack,
         check=False,
     )
     assert not ended.returncode, ended.stderr
+
+
+def test_variables_choose_region_and_interface_of_a_named_cloud(clouds, url, monkeypatch):
+    clouds({"clouds": {"prod": entry(url, password=PASSWORD) | {"regions": ["R1", "R2"]}}})
+    assert (from_clouds_yaml("prod").region, from_clouds_yaml("prod").interface) == ("R1", "public")
+    monkeypatch.setenv("OS_REGION_NAME", "R2")
+    monkeypatch.setenv("OS_INTERFACE", "internal")
+    cloud = from_clouds_yaml("prod")
+    assert (cloud.region, cloud.interface) == ("R2", "internal")
+    monkeypatch.setenv("OS_REGION_NAME", "R3")
+    with pytest.raises(InvalidInput, match=r"OS_REGION_NAME=R3, .*Valid choices are R1,R2"):
+        from_clouds_yaml("prod")
+
+
+def test_the_region_of_keystone_is_not_that_of_other_services(clouds, url):
+    regions = {"region_name": "R2", "identity_region_name": "R1"}
+    clouds({"clouds": {"prod": entry(url, password=PASSWORD) | regions}})
+    assert from_clouds_yaml("prod").region == "R2"

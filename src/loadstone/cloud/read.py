@@ -71,7 +71,9 @@ def from_clouds_yaml(name: str, given: str = "") -> Cloud:
     `given` is how the user named it, for messages; by default --cloud NAME.
     """
     given = given or f"--cloud {name}"
-    with _reading("clouds.yaml") as skipped:
+    choices = _choices()
+    also = "".join(f", OS_{key.upper()}={value}" for key, value in choices.items())
+    with _reading(f"clouds.yaml{also}") as skipped:
         from openstack.config import OpenStackConfig, loader
 
         for file in _files_of_clouds(loader):
@@ -95,7 +97,14 @@ def from_clouds_yaml(name: str, given: str = "") -> Cloud:
             section = f"clouds.{name}" if field in _BESIDE_AUTH else f"clouds.{name}.auth"
             return f"{path}: {section}.{field}"
 
-        return _cloud(config, {"cloud": name}, f"--cloud {name}", where)
+        return _cloud(config, {"cloud": name, **choices}, f"--cloud {name}", where)
+
+
+def _choices() -> dict[str, str]:
+    """Return the variables that `openstack` reads although a cloud of clouds.yaml is named."""
+    names = ("region_name", "interface")
+    given = {name: os.environ.get(f"OS_{name.upper()}") for name in names}
+    return {name: value for name, value in given.items() if value}
 
 
 def _files_of_clouds(loader: ModuleType) -> Iterator[Path]:
@@ -242,7 +251,7 @@ def _cloud(
         who=_who(auth),
         auth=plugin,
         tls=_tls(region, where),
-        region=region.get_region_name("identity") or None,
+        region=region.get_region_name() or None,
         interface=_interface(region),
         missing_scope="" if _has_scope(region, auth) else scope,
     )
