@@ -203,6 +203,18 @@ def test_on_a_telephone_nothing_sticks_out(visit, width, is_open):
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
+def test_a_title_without_a_space_stays_on_a_telephone(browser, tmp_path):
+    result, _ = keystone()
+    long = "t" * 250
+    titled = tuple(replace(one, title=long) for one in result.measurements)
+    html.write((report_of(replace(result, title=long, measurements=titled)),), tmp_path / "a.html")
+    context = browser.new_context(viewport={"width": 360, "height": 740})
+    page = context.new_page()
+    page.goto((tmp_path / "a.html").as_uri())
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    context.close()
+
+
 def test_on_paper_everything_is_shown_and_dark_on_white(visit):
     page, _, _ = visit(color_scheme="dark")
     page.emulate_media(media="print")
