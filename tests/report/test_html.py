@@ -151,6 +151,15 @@ def test_what_a_service_is_called_cannot_become_part_of_the_page():
     Balanced().feed(text)
 
 
+def test_no_text_changes_the_writing_direction_of_the_page():
+    evil = "logins \u202e0 errors\u2066\x1b[2J"
+    odd = replace(KEPT, measurements=tuple(replace(f, title=evil) for f in KEPT.measurements))
+    report = report_of(odd, samples_of)
+    for text in (page(odd), html.results((report,)), html.live_document(evil, "", can_stop=True)):
+        assert r"logins \u202e0 errors\u2066\x1b[2J" in text
+        assert not set(text) & {"\u202e", "\u2066", "\x1b"}
+
+
 @pytest.mark.parametrize(
     "capacity",
     [

@@ -15,6 +15,7 @@ from loadstone.report.chart import Chart, Tone
 from loadstone.report.html import svg
 from loadstone.report.section import Cell, IntervalCell, Report, Section, Table, ToneCell
 from loadstone.system import files
+from loadstone.system.printable import visible
 
 BADGE = 6.0  # half the size of a verdict's mark in its table
 LEAST_REACH = 0.25  # of the value: half of the scale of interval bars
@@ -30,23 +31,24 @@ def render(*reports: Report) -> str:
     """Return the page as text."""
     has_flame = any(_has_flame(section) for one in reports for section in one.sections)
     template = _environment().get_template("page.html.j2")
-    return template.render(reports=reports, has_flame=has_flame, version=version("loadstone"))
+    page = template.render(reports=reports, has_flame=has_flame, version=version("loadstone"))
+    return visible(page)
 
 
 def live_document(title: str, nonce: str, *, can_stop: bool) -> str:
     """Return the page of a command that still measures; its script fills it with fragments."""
     template = _environment().get_template("live.html.j2")
-    return template.render(title=title, nonce=nonce, can_stop=can_stop)
+    return visible(template.render(title=title, nonce=nonce, can_stop=can_stop))
 
 
 def present(section: Section) -> str:
     """Return the fragment of what is measured at present."""
-    return str(_macros().now_of(section))
+    return visible(_macros().now_of(section))
 
 
 def results(reports: Sequence[Report]) -> str:
     """Return the fragment of what has ended, as the page shows it; without flame graphs."""
-    return str(_macros().results_of(tuple(map(_without_flames, reports))))
+    return visible(_macros().results_of(tuple(map(_without_flames, reports))))
 
 
 def _without_flames(report: Report) -> Report:
