@@ -10,7 +10,9 @@ from rich.console import Console
 from loadstone.analysis.sla import Check
 from loadstone.diagnosis.finding import AuditFinding
 from loadstone.report import markdown, terminal
+from loadstone.report.console import console
 from loadstone.report.listing import listing
+from loadstone.report.section import Row, Table, TableColumn
 from loadstone.report.sections import search
 from loadstone.report.sections.run import report_of
 from loadstone.result.listing import Entry, MeasurementSummary, Performed
@@ -115,6 +117,16 @@ def test_a_verdict_is_a_word_also_where_there_is_colour():
     text = shown(lambda console: terminal.show_in_full(report, console), colour=True, width=120)
     assert "\x1b[32msustained" in text
     assert "\x1b[31mdegraded" in text
+
+
+def test_a_name_in_a_table_is_not_broken():
+    name = "keystone.cache.memcache_socket_timeout_seconds"
+    cells = (name, "a value of several words " * 3, "another value of several words " * 3)
+    columns = tuple(TableColumn(head) for head in ("setting", "A", "B"))
+    for width in (80, 120):
+        file = io.StringIO()
+        console(file, width).print(terminal.drawn(Table("Settings", columns, (Row(cells),))))
+        assert name in file.getvalue()
 
 
 def test_a_run_that_failed_says_why():

@@ -184,9 +184,12 @@ def _titled(table: Table) -> Iterator[RenderableType]:
 def drawn(table: Table) -> Grid:
     """Return a table for a console."""
     grid = Grid(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
-    for column in table.columns:
+    for index, column in enumerate(table.columns):
         justify: JustifyMethod = "right" if column.is_number else "left"
-        grid.add_column(column.head, justify=justify, overflow="fold", no_wrap=column.is_number)
+        # rich would break a name in the middle, to make a column of sentences wider.
+        has_names = not any(" " in text_of(row.cells[index]) for row in table.rows)
+        no_wrap = column.is_number or has_names
+        grid.add_column(column.head, justify=justify, overflow="fold", no_wrap=no_wrap)
     for row in table.rows:
         grid.add_row(*(Text(text_of(cell), _style(cell)) for cell in row.cells))
     return grid
