@@ -6,9 +6,13 @@ import re
 import shutil
 from pathlib import Path
 
+import made_runs
 import pytest
 from command_line import CommandLine
 from known_service import known_service
+
+from loadstone.report import html
+from loadstone.report.sections.run import report_of
 
 CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
 pytestmark = [
@@ -92,6 +96,28 @@ def test_a_run_is_followed_until_its_report_is_there(browser, loadstone, tmp_pat
         assert figure[1] == figure[2] == str(trial["requests"])
         assert float(figure[3]) == pytest.approx(trial["throughput_rps"], rel=0.005)
     assert said == []
+
+
+def test_what_is_unfolded_of_one_workload_is_not_unfolded_of_others(browser):
+    document = html.live_document("Two workloads", "nonce", can_stop=False)
+    results = html.results((report_of(made_runs.runs()["task"]),))
+    page = browser.new_page()
+    page.route("**/events", lambda route: route.abort())
+    page.route("**/live/", lambda route: route.fulfill(body=document, content_type="text/html"))
+    page.goto("http://127.0.0.1/live/")
+    page.evaluate("html => put('results', html)", results)
+    folded = page.locator("#results summary", has_text="SLA")
+    assert folded.count() > 1
+    folded.last.click()
+    page.evaluate("html => put('results', html)", results)
+    opened = page.locator("#results details").evaluate_all(
+        "all => all.filter(one => one.open).map(one => one.closest('section').id)"
+    )
+    last = page.locator("#results section[aria-labelledby]").last.get_attribute("id")
+    assert opened == [last]
+    focused = "document.activeElement.closest('section').id"
+    assert page.evaluate(focused) == last
+    page.close()
 
 
 def test_stop_keeps_what_was_measured(browser, loadstone, tmp_path):

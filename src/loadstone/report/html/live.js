@@ -11,11 +11,13 @@ function tell(text, isLost) {
 
 // What the reader has unfolded stays so, and the keyboard stays where it was.
 function put(id, html) {
-  const box = at(id), key = (one) => one.querySelector("summary").textContent;
+  const box = at(id);
+  // Sections fold parts of the same name.
+  const key = (one) => `${one.closest("[id]").id} ${one.querySelector("summary").textContent}`;
   const open = new Set();
   for (const one of box.querySelectorAll("details[open]")) open.add(key(one));
   const before = document.activeElement;
-  const focused = box.contains(before) && before.matches("summary") ? before.textContent : null;
+  const focused = box.contains(before) && before.matches("summary") ? key(before.parentElement) : null;
   box.innerHTML = html;
   for (const one of box.querySelectorAll("details")) {
     one.open = open.has(key(one));
