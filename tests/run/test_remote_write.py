@@ -3,6 +3,7 @@
 import contextlib
 import json
 import shutil
+import struct
 import subprocess
 import sys
 import urllib.error
@@ -86,6 +87,35 @@ def test_a_series_has_its_labels_in_order_and_one_sample(said):
     assert buckets == sorted(buckets)
     assert buckets[-1] == completed
     assert said == []
+
+
+def with_run(run_id):
+    return LiveState(0.0, 10.0, run_ids=("r0", run_id), kind="capacity")
+
+
+def runs_named(body):
+    """Return the bits of the value of each run's series, by its id."""
+    return {
+        dict(labels)["run_id"]: struct.pack(">d", samples[0].value).hex()
+        for labels, samples in series(body)
+        if ("__name__", "loadstone_live_run_info") in labels
+    }
+
+
+def test_a_series_that_ends_is_marked_until_the_receiver_has_taken_it():
+    one, stale = struct.pack(">d", 1.0).hex(), "7ff0000000000002"
+    answers = iter([200, 500, 200, 200])
+    with receiving() as receiver:
+        remote = RemoteWrite(Destination(write_url(receiver.url)))
+        for run_id in ("r1", "r2", "r2", "r2"):
+            receiver.status = next(answers)
+            remote.send(with_run(run_id), 0, 10**9)
+    assert list(map(runs_named, receiver.bodies)) == [
+        {"r1": one},
+        {"r1": stale, "r2": one},
+        {"r1": stale, "r2": one},
+        {"r2": one},
+    ]
 
 
 def test_no_password_of_a_netrc_is_sent(said, monkeypatch, tmp_path):
