@@ -249,6 +249,7 @@ def test_roles_without_users_are_refused(wrongs):
         ("Dummy.dummy: [{arg: 1}]", 'the workload has no "arg"; did you mean "args"?'),
         ("Dummy.dummy: [{runner: {times: 1}}]", 'the workload needs "runner.type"'),
         ("Dummy.dummy:\n- {args: {d: 2020-01-01}}", "is read as a date or as bytes"),
+        ("Dummy.dummy:\n- {args: {d: {2020-01-01: 1}}}", "task.yaml:2: is read as a date or as"),
     ],
 )
 def test_a_bad_outline_is_refused_in_words(text, words, wrongs):

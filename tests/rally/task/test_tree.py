@@ -50,6 +50,8 @@ def test_a_problem_stands_at_the_deepest_part_that_is_there():
         ("a: !mine 1", "t.yaml:1: the tag !mine is not plain data"),
         ("? [a]\n: 1", "t.yaml:1: a key must be a word"),
         ("a: 2020-13-45", "t.yaml:1: '2020-13-45' cannot be read: month must be in 1..12"),
+        ("a: 1\nb: 0x" + "f" * 5000, "t.yaml:2: '0xffff"),
+        ("a: {.inf: 1}", "t.yaml:1: inf cannot be a key; quote it if it is text"),
         ("a: *none", "t.yaml:1: not YAML or JSON: found undefined alias"),
         ("a: 1\n---\nb: 1", "t.yaml:2: not YAML or JSON: expected a single document"),
         ("a: [1, 2", "t.yaml:1: not YAML or JSON: "),

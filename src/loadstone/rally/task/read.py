@@ -71,7 +71,8 @@ def _refuse_dates(tree: Tree) -> None:
 
 def _scalars(value: Value, path: Path) -> list[tuple[Path, Value]]:
     if isinstance(value, dict):
-        return [one for key, part in value.items() for one in _scalars(part, (*path, key))]
+        keys: list[tuple[Path, Value]] = [((*path, key), key) for key in value]
+        return keys + [one for key, part in value.items() for one in _scalars(part, (*path, key))]
     if isinstance(value, list):
         return [one for i, part in enumerate(value) for one in _scalars(part, (*path, i))]
     return [(path, value)]

@@ -4,6 +4,7 @@ PyYAML's own readers accept duplicate keys, crash on deep nesting and expand ali
 Here each of these gives a one-line error.
 """
 
+import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
@@ -158,11 +159,16 @@ class _Builder:
             self._refuse(node, 'Rally reads no merge keys ("<<"): write the keys out')
         if not isinstance(node, yaml.ScalarNode):
             self._refuse(node, "a key must be a word, not a list or a mapping")
-        return self._scalar(node)
+        key = self._scalar(node)
+        if isinstance(key, float) and not math.isfinite(key):
+            self._refuse(node, f"{key} cannot be a key; quote it if it is text")
+        return key
 
     def _scalar(self, node: yaml.ScalarNode) -> Value:
         try:
             value: Value = self.scalars.construct_object(node)
+            if isinstance(value, int):
+                str(value)  # ValueError: a number of hexadecimal digits that is too long to write
         except yaml.constructor.ConstructorError:
             self._refuse(node, f"{_tag(node)} is not plain data")
         except (ValueError, OverflowError) as wrong:
