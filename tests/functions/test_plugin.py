@@ -8,9 +8,11 @@ import pytest
 from command_line import CommandLine
 from fake_cloud import PASSWORD, fake_cloud
 
+from loadstone.engine.callables.context import Context, whole
 from loadstone.engine.callables.model import CallPlan
 from loadstone.engine.callables.run import run
 from loadstone.engine.callables.worker import load
+from loadstone.engine.outcome import Outcome
 from loadstone.errors import InvalidInput
 from loadstone.keystone.resources import User
 from loadstone.plan.load import ClosedLoad
@@ -187,6 +189,32 @@ def test_scenarios_whose_functions_have_the_same_name_each_run_their_own(tmp_pat
     assert [load(FUNCTIONS[name])(None) for name in names] == [1, 2, 3]
 
 
+@pytest.mark.parametrize(
+    ("function", "kind"),
+    [
+        ("async def f(context): pass", "coroutine"),
+        ("def f(context): yield 1", "generator"),
+        ("async def f(context): yield 1", "async_generator"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")
+def test_an_iteration_fails_whose_function_a_decorator_kept_from_running(tmp_path, function, kind):
+    text = (
+        "import functools\n"
+        "from loadstone.rally.functions.plugin import scenario\n"
+        "def retried(function):\n"
+        "    @functools.wraps(function)\n"
+        "    def call(*given, **named):\n"
+        "        return function(*given, **named)\n"
+        "    return call\n"
+        f"@scenario('Team.a')\n@retried\n{function}\n"
+    )
+    load_plugins([written(tmp_path, text)])
+    end = whole(Context(0, {}, {}, [].append), load(FUNCTIONS["Team.a"]))
+    assert end.outcome == Outcome.RAISED
+    assert end.cause == f"TypeError: the function has not run: it returned a {kind}"
+
+
 # The second stands for a folder that may not be entered: nobody knows whether the file is there.
 @pytest.mark.parametrize("file", ["/nowhere/own.py", f"/{300 * 'x'}.py"])
 def test_a_plugin_that_is_not_there_is_refused(file):
@@ -272,6 +300,7 @@ def test_what_a_function_prints_is_kept_off_stdout(tmp_path):
 from loadstone.engine.callables.model import CallPlan, Function
 from loadstone.engine.callables.run import run
 from loadstone.engine.callables.worker import load
+from loadstone.engine.outcome import Outcome
 from loadstone.plan.load import ClosedLoad
 if __name__ == "__main__":
     run(CallPlan(Function({path!r}, "printing"), ClosedLoad(1, iterations=2), {{}}, ({{}},)))

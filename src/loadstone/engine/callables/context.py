@@ -1,5 +1,6 @@
 """The argument of a function: iteration, user, and methods to name actions."""
 
+import inspect
 import json
 import random
 import time
@@ -70,7 +71,10 @@ class Context:
 def whole(context: Context, call: Callable[[Context], object]) -> IterationEnd:
     """Run an iteration and return how it ended."""
     try:
-        call(context)
+        result = call(context)
+        if inspect.isawaitable(result) or inspect.isgenerator(result) or inspect.isasyncgen(result):
+            # A decorator hid it from the check of the plugin.
+            raise TypeError(f"the function has not run: it returned a {type(result).__name__}")
     except Exception as error:
         return ended(error)
     return ended(None)
