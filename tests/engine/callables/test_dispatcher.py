@@ -1,6 +1,7 @@
 """The dispatcher records the lag of its workers; no worker process is started."""
 
 import multiprocessing
+import selectors
 import time
 from types import SimpleNamespace
 from typing import Any, cast
@@ -8,7 +9,7 @@ from typing import Any, cast
 from loadstone.engine.callables.dispatcher import Dispatcher
 from loadstone.engine.callables.model import PAUSE, CallPlan, Function
 from loadstone.engine.callables.pacer import SECOND_NS, Limited
-from loadstone.engine.callables.workers import Worker, WorkerPool
+from loadstone.engine.callables.workers import Cost, Worker, WorkerPool
 from loadstone.engine.outcome import Outcome
 from loadstone.plan.load import ClosedLoad
 
@@ -49,3 +50,15 @@ def test_a_pause_is_in_no_latency_that_is_counted_during_the_load() -> None:
     dispatcher.handle(worker, ("end", PAUSE, paused_ns, over_ns, (Outcome.OK, 0, "")))
     dispatcher.handle(worker, ("over", over_ns, (Outcome.OK, 0, "")))
     assert dispatcher.latency_sum_ns == work_ns
+
+
+def test_a_worker_that_ended_by_itself_takes_no_time_off_the_others() -> None:
+    pool = WorkerPool(PLAN)
+    ours, theirs = multiprocessing.Pipe()
+    ended = SimpleNamespace(pid=None, kill=bool, join=bool, close=bool, exitcode=0, theirs=theirs)
+    worker = Worker(0, cast("Any", ended), ours, is_ready=True, began_with=Cost(1.5, 0.5))
+    pool.workers.append(worker)
+    pool.selector.register(ours, selectors.EVENT_READ, worker)
+    assert pool.cost() == Cost()
+    assert pool.drop(worker) == 0
+    assert pool.cost() == Cost()

@@ -110,7 +110,7 @@ class WorkerPool:
         """Kill a worker if it lives, and return its exit code."""
         self.selector.unregister(worker.pipe)
         self.workers.remove(worker)
-        self.spent = self.spent.plus(cost(worker.process.pid).plus(worker.began_with, -1))
+        self.spent = self.spent.plus(_used(worker))
         worker.process.kill()
         worker.process.join()
         worker.pipe.close()
@@ -122,8 +122,7 @@ class WorkerPool:
         """Return what all workers have used since each became ready."""
         spent = self.spent
         for worker in self.workers:
-            if worker.is_ready:
-                spent = spent.plus(cost(worker.process.pid).plus(worker.began_with, -1))
+            spent = spent.plus(_used(worker))
         return spent
 
     def end(self) -> None:
@@ -151,6 +150,12 @@ def beyond(plan: CallPlan, address: str) -> InvalidInput:
         f"{plan.function} tried to connect to {address}, which is not this machine, and load may "
         "harm it; if you may load it, add --yes-load-this-target"
     )
+
+
+def _used(worker: Worker) -> Cost:
+    """Return what a worker has used since it became ready; zero if it has ended by itself."""
+    used = cost(worker.process.pid).plus(worker.began_with, -1)
+    return used if worker.is_ready and used.cpu_s > 0 else Cost()
 
 
 def cost(pid: int | None) -> Cost:
