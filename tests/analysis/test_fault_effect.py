@@ -100,6 +100,25 @@ def test_failures_that_go_on_to_the_end_have_not_ended_with_one_success() -> Non
     assert not half.has_recovered
 
 
+@pytest.mark.parametrize(("before", "share"), [(0.0, 0.03), (0.0, 0.1), (0.002, 0.1), (0.01, 0.2)])
+def test_failures_that_keep_coming_back_have_ended_if_they_stay_away_for_longer(
+    before: float, share: float
+) -> None:
+    due_s = np.arange(0, 40, 0.02)
+    lasting, ended = 0, 0
+    for seed in SEEDS:
+        chance = np.random.default_rng(seed).random(len(due_s))
+        for end_s in (40.0, 30.0):
+            is_faulty = (due_s >= 20) & (due_s < end_s)
+            fails = chance < np.where(is_faulty, share, before)
+            outcome = np.where(fails, Outcome.HTTP_STATUS, Outcome.OK)
+            one = effect(made(due_s, due_s + 0.005, outcome), Injection("kill", 20.0))
+            lasting += end_s == 40.0 and one.mttr_s is None
+            ended += end_s == 30.0 and one.mttr_s is not None
+    assert lasting >= 17
+    assert ended >= 17
+
+
 @pytest.mark.parametrize("share", [0.005, 0.02, 0.1])
 def test_errors_that_were_there_before_are_not_the_faults(share: float) -> None:
     due_s = np.arange(0, 120, 0.02)

@@ -125,7 +125,7 @@ def effect(
         failed=int((~after.is_ok).sum()),
         downtime_s=math.fsum(end - begin for begin, end in clusters),
         unavailable_s=_unavailable_s(after, injection.at_s),
-        mttr_s=_mttr_s(failing, stretches, injection.at_s, after.due_s),
+        mttr_s=_mttr_s(failing, stretches, injection.at_s, after),
         plan_mttr_s=_plan_mttr_s(usual, good),
         absolute_s=mean_s - usual_s,
         relative=mean_s / usual_s if usual_s > 0 else 1.0,
@@ -387,16 +387,26 @@ def _mttr_s(
     failing: Sequence[tuple[float, float]],
     stretches: Sequence[tuple[float, float]],
     at_s: float,
-    due_s: Floats,
+    after: _Rows,
 ) -> float | None:
-    """Return the time from the fault to the end of its last effect; None: it lasts to the end.
+    """Return the time from the fault to the end of its last effect; None: it lasts to the end."""
+    for periods, most in ((failing, _most_between(failing, after)), (stretches, PLAN_GAP)):
+        end_s = max((end_s for _, end_s in periods), default=at_s)
+        if end_s > at_s and int((after.due_s > end_s).sum()) <= most:
+            return None
+    return max((end_s for _, end_s in (*failing, *stretches)), default=at_s) - at_s
 
-    As within a cluster, PLAN_GAP successes do not show that failures have ended.
+
+def _most_between(failing: Sequence[tuple[float, float]], after: _Rows) -> int:
+    """Return the most iterations in a row that do not show that failures have ended.
+
+    They are as many as a cluster may contain, or as there were between failures that came back
+    more than once.
     """
-    last_s = max((end_s for _, end_s in (*failing, *stretches)), default=at_s)
-    if last_s > at_s and int((due_s > last_s).sum()) <= PLAN_GAP:
-        return None
-    return last_s - at_s
+    places = np.flatnonzero(~after.is_ok & _inside(after.due_s, failing))
+    between = np.diff(places) - 1
+    longer = between[between > PLAN_GAP]
+    return int(longer.max()) if len(longer) > 1 else PLAN_GAP
 
 
 def _plan_mttr_s(usual: _Rows, good: _Rows) -> float:
