@@ -719,9 +719,9 @@ def test_the_collector_reads_settings_as_oslo_config_does(tmp_path):
         port = closed.getsockname()[1]
     with_conf(
         tmp_path,
-        f"""[fernet_tokens]
+        f"""[Fernet_Tokens]
 key_repository: "{keys}"
-[database]
+[Database]
 connection: "sqlite:///{tmp_path}/none.db"
 [cache]
 backend = 'oslo_cache.memcache_pool'

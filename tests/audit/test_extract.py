@@ -141,6 +141,15 @@ memcache_servers = 10.0.0.3:11211,
     assert facts["conf.cache.memcache_servers"] == ("10.0.0.3:11211", "10.0.0.4:11211")
 
 
+def test_sections_have_any_case_but_default():
+    conf = "[Token]\nexpiration = 60\n[DATABASE]\nmax_pool_size = 9\n[default]\ndebug = true\n"
+    facts = extract("a", document({"keystone": {"/etc/k.conf": conf}}), CONTEXT).facts
+    assert facts.values["conf.token.expiration"] == 60
+    assert facts.origins["conf.token.expiration"].line == 2
+    assert facts.values["conf.database.max_pool_size"] == 9
+    assert facts.values["conf.DEFAULT.debug"] is False
+
+
 def test_each_line_of_notification_opt_out_counts():
     conf = "[DEFAULT]\nnotification_opt_out = a\nnotification_opt_out = b\n"
     facts = extract("a", document({"keystone": {"/etc/k.conf": conf}}), CONTEXT).facts.values

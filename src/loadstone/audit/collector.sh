@@ -284,7 +284,7 @@ keystone_files() {
 # The value of an option in Keystone's files; the last one counts.
 option() {
     [ -n "$conf" ] && printf '%s\n' "$conf" | while read -r file; do awk -v section="$1" -v name="$2" '
-        /^\[/ { inside = index($0, "[" section "]") == 1 }
+        /^\[/ { inside = index(tolower($0), "[" section "]") == 1 }
         inside && $0 ~ "^" name "[ \t]*[=:]" {
             sub(/^[^=:]*[=:][ \t]*/, ""); gsub(/^["\047]|["\047]?[ \t\r]*$/, ""); print }' "$file"; done | tail -n 1
 }
@@ -401,7 +401,7 @@ consumers() {
         fi
         # A sample of oslo-config-generator has the section, and says nothing of Keystone in it.
         awk -v file="$file" '
-            /^\[/ { inside = $0 ~ /^\[keystone_authtoken\]/ }
+            /^\[/ { inside = tolower($0) ~ /^\[keystone_authtoken\]/ }
             !inside { next }
             /^(auth_url|www_authenticate_uri|auth_uri|auth_type|auth_plugin|auth_section)[ \t]*[=:]/ { is_used = 1 }
             /^[ \t]/ { if (is_shown) text = text NR "\t" $0 "\n"; next }
@@ -597,6 +597,7 @@ def options():
             sign = re.search("[=:]", line)
             if line.startswith("["):
                 section = line[1:].partition("]")[0].strip()
+                section = section if section == "DEFAULT" else section.lower()
             elif sign and line[:1] not in ("#", ";"):
                 value = line[sign.end():].strip()
                 if value[:1] in ("'", '"') and value[-1:] == value[:1]:

@@ -64,7 +64,7 @@ def settings(found: tuple[File, ...], lists: Container[tuple[str, str]] = ()) ->
                     values[key] += f"\n{line.strip()}"
                 continue
             if line.startswith("["):
-                section, key = line.strip().strip("[]").strip(), None
+                section, key = _group(line.strip().strip("[]").strip()), None
                 continue
             option, value = assignment(line)
             if value is None:
@@ -74,6 +74,11 @@ def settings(found: tuple[File, ...], lists: Container[tuple[str, str]] = ()) ->
             values[key] = before + value
             origins[key] = SettingOrigin(file.path, number)
     return IniSettings(values, origins)
+
+
+def _group(section: str) -> str:
+    """Return the group of options that a section sets: oslo.config ignores case but of DEFAULT."""
+    return section if section == "DEFAULT" else section.lower()
 
 
 def assignment(line: str) -> tuple[str, str | None]:
