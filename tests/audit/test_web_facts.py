@@ -263,3 +263,30 @@ def test_the_workers_of_several_gunicorns_add_up():
     values = facts_of("".join(rows), "").facts.values
     assert (values["web.processes"], values["web.threads"]) == (3, 3)
     assert (values["web.live_processes"], values["web.worker_mb"]) == (2, 100)
+
+
+@pytest.mark.parametrize(
+    ("server", "arguments", "threads"),
+    [
+        ("gunicorn", "--workers\t2", 1),
+        ("gunicorn", "-c\t/etc/gunicorn.conf.py\t--threads\t3", 3),
+        ("gunicorn", "-c\t/etc/gunicorn.conf.py", None),
+        ("granian", "--threads\t2\t--blocking-threads\t8", 8),
+        ("granian", "--workers\t2", None),  # 1024 // 2 // 2 in granian 2.8
+    ],
+)
+def test_threads_that_a_python_server_does_not_show_are_unknown(server, arguments, threads):
+    words = f"{server}\t/usr/bin/python3\t/usr/bin/{server}\tkeystone.server.wsgi:application"
+    host = facts_of(f"900\t1\t60000\t1\t65536\t{words}\t{arguments}\n", "")
+    assert host.facts.values.get("web.threads") == threads
+    is_unknown = state("WEB-02", host) is RuleState.UNKNOWN
+    assert is_unknown is (threads is None)
+
+
+def test_threads_of_a_gunicorn_that_has_changed_its_title_are_unknown():
+    title = "gunicorn: master [keystone.server.wsgi:application]"
+    row = f"900\t1\t60000\t1\t65536\tgunicorn: maste\t{title}\n"
+    facts = facts_of(row + row.replace("900\t1\t", "901\t900\t"), "").facts
+    assert (facts.values["web.server"], facts.values["web.processes"]) == ("gunicorn", 1)
+    assert "title" in facts.missing["web.threads"]
+    assert "capacity.db_connections" not in facts.values

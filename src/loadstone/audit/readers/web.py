@@ -50,8 +50,9 @@ MPMS = ("event", "worker", "prefork")  # Apache's ways to run its own processes
 HTTPD = ("apache2", "httpd")
 # The group of a daemon of mod_wsgi, as its name or its first argument shows it (display-name).
 DAEMON_TITLE = re.compile(r"\(?wsgi:([^)\s]*)")
-# Servers of Python applications: the options that set their processes.
+# Servers of Python applications: the options that set their processes, and their threads.
 PYTHON_SERVERS = {"gunicorn": ("--workers", "-w"), "granian": ("--workers",), "single_server": ()}
+THREADS = {"gunicorn": ("--threads",), "granian": ("--blocking-threads",), "single_server": ()}
 # An application as an argument, PACKAGE.MODULE or MODULE:NAME; modules that say nothing of what
 # they serve (python:MODULE has settings); and endings of files.
 APPLICATION = re.compile(r"(?=.*[.:])([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)(?::[A-Za-z_]\w*)?")
@@ -525,12 +526,28 @@ def _served_by(kind: str, own: list[SeenProcess]) -> Facts:
     values: dict[str, Value] = {"web.server": name}
     options = PYTHON_SERVERS[kind]
     values["web.processes"] = sum(_workers(one, children, options) for one in leaders)
-    threads = (sections.number(p.option("--threads", "--blocking-threads")) for p in leaders)
-    values["web.threads"] = max(count or 1 for count in threads)
     values |= _footprint((leaders[0], *(children or leaders)))
     reason = f"Keystone runs under {name}"
     missing = {"uwsgi.": reason, "apache.": reason}
+    unknown = [why for one in leaders if (why := _unknown_threads(kind, one)) is not None]
+    if unknown:
+        missing["web.threads"] = unknown[0]
+    else:
+        threads = (sections.number(one.option(*THREADS[kind])) for one in leaders)
+        values["web.threads"] = int(max(count or 1 for count in threads))
     return Facts(values, missing, roles=frozenset({"keystone"}))
+
+
+def _unknown_threads(kind: str, leader: SeenProcess) -> str | None:
+    """Return why the threads of a server's processes are unknown, or None if they are known."""
+    if leader.option(*THREADS[kind]) is not None:
+        return None
+    if kind == "granian":
+        return "granian computes its threads, because --blocking-threads is not set"
+    if kind == "gunicorn" and leader.arguments[0].startswith("gunicorn: "):
+        return "gunicorn shows no arguments, because it has changed its title"
+    file = leader.option("-c", "--config") if kind == "gunicorn" else None
+    return file and f"gunicorn reads {file}, and the audit reads only its arguments"
 
 
 def _workers(
