@@ -585,6 +585,47 @@ def test_keystones_environment_names_its_files_in_their_order(tmp_path, environm
     assert values["conf.token.provider"] == provider
 
 
+@pytest.mark.processes
+def test_settings_of_the_environment_count_more_than_files(tmp_path):
+    keys = tmp_path / "keys"
+    keys.mkdir()
+    (keys / "0").write_text("key")
+    with_conf(tmp_path, "[token]\nexpiration = 60\n[DEFAULT]\ndebug = true\n")
+    program = tmp_path / "uwsgi"
+    shutil.copy(shutil.which("sh"), program)
+    variables = {
+        "OS_TOKEN__EXPIRATION": "90",
+        "OS_DEFAULT__INSECURE_DEBUG": "true",
+        "OS_FERNET_TOKENS__KEY_REPOSITORY": str(keys),
+        "OS_DATABASE__CONNECTION": f"sqlite:///{tmp_path}/s3cr3t.db",
+        "OS_LDAP__PASSWORD": "s3cr3t",
+    }
+    others = {"OS_TOKEN__PROVIDER": "jws"}
+    with contextlib.ExitStack() as stack:
+        pids = []
+        for service, environment in (("keystone", variables), ("nova", others)):
+            words = [program, "-c", "read x", service]
+            running = stack.enter_context(
+                subprocess.Popen(words, stdin=subprocess.PIPE, env=environment)
+            )
+            stack.callback(running.stdin.close)
+            pids.append(str(running.pid))
+        _, printed = collected(tmp_path, AUDIT_PIDS=" ".join(pids), AUDIT_QUICK="1")
+    host = extract("a", parse(printed), {"audit.is_lab": False})
+    values = host.facts.values
+    assert (values["conf.token.expiration"], values["conf.token.provider"]) == (90, "fernet")
+    assert (values["conf.DEFAULT.debug"], values["conf.DEFAULT.insecure_debug"]) == (True, True)
+    assert values["fernet.keys"] == 1
+    assert "no such file" in printed  # the database of the environment
+    assert "s3cr3t" not in printed
+    origin = host.facts.origins["conf.DEFAULT.insecure_debug"]
+    assert origin.path == f"/proc/{pids[0]}/environ"
+    audit = evaluate([rule.find("KS-12")], [host])
+    (play,) = yaml.safe_load(fix_playbook.render(audit))
+    paths = [task.get("community.general.ini_file", {}).get("path") for task in play["tasks"]]
+    assert origin.path not in paths
+
+
 # Takes a name of a server, and the files of another folder for its own, as in a container.
 IN_CONTAINER = """
 import ctypes, os, sys

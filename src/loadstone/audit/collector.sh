@@ -25,6 +25,8 @@ table=
 root=
 balancer=
 conf=
+keystones=
+known=
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 
 printf '{"loadstone_facts": 1, "sections": {'
@@ -40,6 +42,7 @@ table=$(processes 2>/dev/null)
 root=$(container_of '^(uwsgi|apache2|httpd|gunicorn|granian|[(]?wsgi|keystone)' keystone 2>/dev/null)
 balancer=$(container_of '^haproxy$' haproxy 2>/dev/null)
 conf=$(keystone_conf 2>/dev/null)
+keystones=$(keystone_pids 2>/dev/null)
 emit processes printf '%s\n' "$table"
 emit keystone keystone_files
 emit domains domain_files
@@ -227,9 +230,10 @@ mask_arguments() {
         -e 's/\([A-Za-z0-9_]*\(PASS\|PASSWD\|PASSWORD\|SECRET\|TOKEN\|KEY\|pass\|passwd\|password\|secret\|token\)\)=[^	]*/\1=***/g'
 }
 
-# Settings of a file in INI form with their line numbers, without comments and secrets.
+# Settings of a file in INI form with their line numbers, without comments and secrets; the second
+# argument is its name.
 ini() {
-    echo "@ $1"
+    echo "@ ${2:-$1}"
     if [ ! -r "$1" ]; then echo "! cannot be read by uid $(id -u)"; return; fi
     awk '
         # A password may hold any sign but white space: the last @ ends the credentials.
@@ -279,14 +283,39 @@ conf_of_environment() {
 
 keystone_files() {
     [ -n "$conf" ] && printf '%s\n' "$conf" | while read -r file; do ini "$file"; done
+    for pid in $keystones; do
+        set_here=$(set_by_environment "$pid")
+        [ -n "$set_here" ] && printf '%s\n' "$set_here" | ini /dev/stdin "/proc/$pid/environ"
+    done
 }
 
-# The value of an option in Keystone's files; the last one counts.
+# The oldest process of each environment of Keystone whose settings can be read.
+keystone_pids() {
+    printf '%s\n' "$table" | awk -F '\t' '/keystone/ { print $1 }' | sort -n | while read -r pid; do
+        set_here=$(set_by_environment "$pid" | cksum)
+        case $known in *"<$set_here>"*) ;; *) echo "$pid" ;; esac
+        known="$known<$set_here>"
+    done
+}
+
+# Settings of a process' environment in INI form: OS_GROUP__OPTION counts more than what any file
+# says (oslo.config, sources/_environment.py).
+set_by_environment() {
+    [ -r "/proc/$1/environ" ] && tr '\000\n' '\n ' <"/proc/$1/environ" |
+        sed -n 's/^OS_\([A-Z0-9_]*[A-Z0-9]\)__\([A-Z0-9][A-Z0-9_]*=.*\)/\1 \2/p' | awk '{
+            group = $1; sub(/^[^ ]* /, ""); at = index($0, "=")
+            print "[" (group == "DEFAULT" ? group : tolower(group)) "]"
+            print tolower(substr($0, 1, at - 1)) " = " substr($0, at + 1) }'
+}
+
+# The value of an option of Keystone; the last one counts.
 option() {
-    [ -n "$conf" ] && printf '%s\n' "$conf" | while read -r file; do awk -v section="$1" -v name="$2" '
+    { printf '%s\n' "$conf" | while read -r file; do cat "$file"; echo; done
+      for pid in $keystones; do set_by_environment "$pid"; done
+    } | awk -v section="$1" -v name="$2" '
         /^\[/ { inside = index(tolower($0), "[" section "]") == 1 }
         inside && $0 ~ "^" name "[ \t]*[=:]" {
-            sub(/^[^=:]*[=:][ \t]*/, ""); gsub(/^["\047]|["\047]?[ \t\r]*$/, ""); print }' "$file"; done | tail -n 1
+            sub(/^[^=:]*[=:][ \t]*/, ""); gsub(/^["\047]|["\047]?[ \t\r]*$/, ""); print }' | tail -n 1
 }
 
 # Settings of single domains, of which those of LDAP matter.
@@ -569,7 +598,7 @@ service() {
     [ -n "$interpreter" ] || return
     sockets=$(haproxy_files | sed -n 's/.*stats[ 	]*socket[ 	]*\([^ ]*\).*/\1/p' |
         while read -r path; do inside "$balancer" "$path"; done)
-    AUDIT_CONF=$conf AUDIT_SOCKETS=$sockets AUDIT_QUICK=${AUDIT_QUICK:-} limited "${AUDIT_SERVICE_S:-45}" \
+    AUDIT_CONF=$conf AUDIT_KEYSTONES=$keystones AUDIT_SOCKETS=$sockets AUDIT_QUICK=${AUDIT_QUICK:-} limited "${AUDIT_SERVICE_S:-45}" \
         "$interpreter" -W ignore - <<'PYTHON'
 import calendar, json, os, re, socket, subprocess, sys, time
 
@@ -579,7 +608,8 @@ BEGAN = time.time()
 
 
 def options():
-    """Settings as oslo.config reads them: "=" or ":", quotes, values over several lines."""
+    """Settings as oslo.config reads them: "=" or ":", quotes, values over several lines; then those
+    of the environment."""
     found = {}
     for path in CONF:
         section, key = "DEFAULT", None
@@ -608,6 +638,18 @@ def options():
                     key = None
                     continue
                 found[key] = value
+    for pid in os.environ.get("AUDIT_KEYSTONES", "").split():
+        try:
+            with open("/proc/%s/environ" % pid, errors="replace") as file:
+                variables = file.read().split("\0")
+        except (OSError, ValueError):
+            continue
+        for variable in variables:
+            name, _, value = variable.partition("=")
+            parts = re.match("OS_([A-Z0-9_]*[A-Z0-9])__([A-Z0-9][A-Z0-9_]*)$", name)
+            if parts:
+                section = parts.group(1) if parts.group(1) == "DEFAULT" else parts.group(1).lower()
+                found[section, parts.group(2).lower()] = value
     return found
 
 

@@ -1,5 +1,6 @@
 """The fixes as an Ansible playbook, for a human to review: with check mode and a way back."""
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any, Literal
@@ -8,7 +9,6 @@ import yaml
 
 from loadstone.audit.evaluate import Audit, RuleResult
 from loadstone.audit.facts import Facts
-from loadstone.audit.readers.sections import OF_CONTAINER
 from loadstone.audit.readers.web import uwsgi_fact
 
 HEADER = """\
@@ -21,6 +21,7 @@ HEADER = """\
 # Needs the collections community.general and ansible.posix. Nothing is restarted: the task
 # "restart" of each fix says what must be.
 """
+OF_PROCESS = re.compile(r"/proc/\d+/")
 KEPT = ".before-loadstone-audit"
 FILES = {"keystone": "conf.file", "uwsgi": "uwsgi.file"}
 SYSCTL = "/etc/sysctl.d/90-loadstone-audit.conf"
@@ -37,8 +38,8 @@ def render(audit: Audit) -> str:
 def _path(facts: Facts, where: str, section: str, option: str) -> str | None:
     """Return the file that decides on a setting: the one that sets it, else the first.
 
-    None for a setting of uWSGI's arguments, which change with its service only, and for a file in
-    a container, which lasts no longer than that.
+    None for a setting of uWSGI's arguments or of Keystone's environment, which change with the
+    service only, and for a file in a container, which lasts no longer than that.
     """
     if where not in FILES:
         return None
@@ -50,7 +51,7 @@ def _path(facts: Facts, where: str, section: str, option: str) -> str | None:
     if origin is None and where == "uwsgi":
         return None
     path = str(first) if origin is None else origin.path
-    return None if OF_CONTAINER.match(path) else path
+    return None if OF_PROCESS.match(path) else path
 
 
 def _play(host: str, results: tuple[RuleResult, ...], facts: Facts) -> dict[str, Any]:
