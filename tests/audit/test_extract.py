@@ -219,6 +219,18 @@ def test_the_limits_of_a_container_count_for_its_processors(quota, cpus, logins_
     assert facts.values["capacity.logins_per_s"] == pytest.approx(logins_per_s)
 
 
+@pytest.mark.parametrize(("threads", "logins_per_s"), [(1, 10.0), (3, 30.0), (40, 320.0)])
+def test_threads_of_one_process_check_passwords_side_by_side(threads, logins_per_s):
+    ini = f"[uwsgi]\nmodule = keystone.server.wsgi\nprocesses = 2\nthreads = {threads}\n"
+    changes = {
+        "cpu": {"cpus": 64, "allowed": "0-63"},
+        "uwsgi": {"/etc/keystone/uwsgi.ini": ini},
+        "service": {"password": {"verify_ms": 200.0}},
+    }
+    facts = extract("a", document(changes), CONTEXT).facts
+    assert facts.values["capacity.logins_per_s"] == pytest.approx(logins_per_s)
+
+
 def test_processors_outside_a_cpuset_do_not_count():
     facts = extract("a", document({"cpu": {"cpus": 64, "allowed": "0-2,8"}}), CONTEXT).facts
     assert facts.values["host.cpus"] == 4

@@ -36,9 +36,13 @@ def _n(facts: Facts, name: str) -> float:
 
 
 def _logins(facts: Facts) -> float:
-    """Cores x 1000 / milliseconds of one password check: at most that many logins per second."""
+    """Cores x 1000 / milliseconds of one password check: at most that many logins per second.
+
+    A check leaves Python's lock to other threads, so that those of one process check side by side.
+    """
     cpus = _n(facts, "host.cpu_quota" if facts.knows("host.cpu_quota") else "host.cpus")
-    cores = min(cpus, _n(facts, "host.cpus"), _n(facts, "web.processes"))
+    threads = _n(facts, "web.processes") * _n(facts, "web.threads")
+    cores = min(cpus, _n(facts, "host.cpus"), threads)
     return cores * 1000 / _n(facts, "keystone.password_check_ms")
 
 
