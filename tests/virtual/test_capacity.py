@@ -293,6 +293,17 @@ def test_requests_that_time_out_behind_others_may_be_answered_at_a_lower_rate(
     assert "Try --budget" not in ended.stdout
 
 
+def test_mlrsearch_goes_on_after_refusals_that_stop_its_first_trial_at_once(
+    loadstone: VirtualCommandLine,
+) -> None:
+    service = Service(capacity_rps=50.0, limiter=Limiter(rate_rps=20.0), refuses_with="status")
+    ended = loadstone(*SEARCH, "--method=mlrsearch", service=service)
+    first, *others = only(ended.data)["trials"]
+    assert first["verdict"] == "degraded"
+    assert others
+    assert ended.code in (0, 4)
+
+
 def test_hardly_any_error_may_be_allowed(loadstone: VirtualCommandLine) -> None:
     service = Service(capacity_rps=50.0, limiter=Limiter(rate_rps=20.0))
     ended = loadstone(*SEARCH, "--objective=errors<0.0001%", service=service)

@@ -138,6 +138,8 @@ def _number(bound: object) -> float | None:
 def _lost(trial: Trial) -> int:
     in_flight = trial.timeline.in_flight
     n = len(in_flight)
+    if not n:  # errors stopped the trial before its first tick ended
+        return trial.stats.failed
     start = np.median(in_flight[n // 10 : max(1, n // 3)])
     gained = float(np.median(in_flight[-max(1, n // 10) :]) - start)
     return max(0, round(gained - UNNOTICED)) + trial.stats.failed
