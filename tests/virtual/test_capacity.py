@@ -304,6 +304,15 @@ def test_mlrsearch_goes_on_after_refusals_that_stop_its_first_trial_at_once(
     assert ended.code in (0, 4)
 
 
+def test_one_connection_to_a_slow_service_has_a_rate_that_is_not_zero(
+    loadstone: VirtualCommandLine,
+) -> None:
+    service = Service(workers=4, capacity_rps=2.0, variation=0.0)  # a response takes 2 s
+    ended = loadstone(*SEARCH, "--max-connections=1", "--curve=2", service=service)
+    assert ended.code == 0
+    assert n_of(ended) == pytest.approx(0.5, rel=0.05)
+
+
 def test_hardly_any_error_may_be_allowed(loadstone: VirtualCommandLine) -> None:
     service = Service(capacity_rps=50.0, limiter=Limiter(rate_rps=20.0))
     ended = loadstone(*SEARCH, "--objective=errors<0.0001%", service=service)

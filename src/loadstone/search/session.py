@@ -45,6 +45,8 @@ class ConnectionsWereLimit(Exception):
         super().__init__(*trial.verdict.reasons)
         ok = trial.timeline.ok[len(trial.timeline.ok) // 2 :]  # after the first responses
         completed_rps = float(ok.mean()) / TICK_S if len(ok) else 0.0
+        # A short load may end before its first response.
+        completed_rps = completed_rps or trial.stats.completed_rps
         # Responses that come in groups do not make it faster than so many connections can be.
         self.throughput_rps = min(
             completed_rps, connections / max(trial.stats.service.median_s, 1e-9)
