@@ -20,7 +20,8 @@ use crate::target::Target;
 /// Connection Attempt Delay: time before the next address is tried, too (RFC 8305 section 5).
 const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
 
-/// Connects to the first address that accepts; `first` is tried first and updated.
+/// Connects to the first address that accepts; `first` is tried first and updated. If none accepts,
+/// returns the failure of the one that accepted the last connection.
 pub(crate) async fn dial(
     target: &Target,
     first: &Cell<usize>,
@@ -45,7 +46,8 @@ pub(crate) async fn dial(
             return Ok(stream);
         }
     }
-    Err(race.failure)
+    // Other addresses may never have had a service: `localhost` is ::1, too, even without IPv6.
+    Err(race.failures[first.get()])
 }
 
 type Connecting = Pin<Box<dyn Future<Output = io::Result<TcpStream>>>>;
@@ -56,13 +58,14 @@ struct Race<'a> {
     first: usize,
     started: usize,
     attempts: Vec<(usize, Connecting)>,
-    /// Failure of the last attempt.
-    failure: Outcome,
+    /// Failure of each address.
+    failures: Vec<Outcome>,
 }
 
 impl<'a> Race<'a> {
     fn new(addresses: &'a [SocketAddr], first: usize) -> Self {
-        Self { addresses, first, started: 0, attempts: Vec::new(), failure: Outcome::ConnectFailed }
+        let failures = vec![Outcome::ConnectFailed; addresses.len()];
+        Self { addresses, first, started: 0, attempts: Vec::new(), failures }
     }
 
     fn has_next(&self) -> bool {
@@ -87,7 +90,7 @@ impl<'a> Race<'a> {
             match attempt.as_mut().poll(cx) {
                 Poll::Ready(Ok(stream)) => return Poll::Ready(Some((*index, stream))),
                 Poll::Ready(Err(error)) => {
-                    self.failure = connect_failure(&error);
+                    self.failures[*index] = connect_failure(&error);
                     drop(self.attempts.remove(at));
                 }
                 Poll::Pending => at += 1,

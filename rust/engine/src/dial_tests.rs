@@ -73,10 +73,14 @@ fn an_address_that_refuses_is_followed_by_the_next() {
 }
 
 #[test]
-fn without_an_address_that_accepts_the_last_failure_is_returned() {
+fn without_an_address_that_accepts_the_failure_of_the_last_that_did_is_returned() {
     run(async {
-        let target = target(&[refusing().await, refusing().await]);
-        let failed = dial(&target, &Cell::new(1), CONNECT_NS).await;
-        assert_eq!(failed.err(), Some(Outcome::Refused));
+        // TCP has no broadcast: no packet is sent.
+        let unreachable = "255.255.255.255:9".parse().unwrap();
+        let target = target(&[refusing().await, unreachable]);
+        for (last, failure) in [(0, Outcome::Refused), (1, Outcome::ConnectFailed)] {
+            let failed = dial(&target, &Cell::new(last), CONNECT_NS).await;
+            assert_eq!(failed.err(), Some(failure));
+        }
     });
 }
