@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from loopback import GET
+from loopback import GET, OK, Serve, answering
 
 from loadstone.engine.local import InvalidPlan, prepare_in_rust, run
 from loadstone.errors import EnvironmentUnusable, InvalidInput
@@ -158,6 +158,48 @@ def test_too_few_open_files_are_told_before_the_run_with_the_mend() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert ended.stdout.startswith("264 open files are needed, 150 are allowed: ulimit -Hn 264")
+
+
+def test_open_files_of_loads_in_turns_are_counted_together() -> None:
+    program = (
+        "import resource\n"
+        "from pathlib import Path\n"
+        "from loadstone.engine.local import EnvironmentUnusable, run_pair\n"
+        "from loadstone.plan.load import ClosedLoad\n"
+        "from loadstone.plan.model import Limits, Origin, Plan\n"
+        "from loadstone.plan.script import Step, text\n"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (150, 150))\n"
+        "plan = Plan(Origin('http', '127.0.0.1', 1), (Step('a', 'GET', text('/')),),\n"
+        "            ClosedLoad(1, iterations=1, turn=1), limits=Limits(max_connections=60))\n"
+        "try:\n"
+        "    run_pair((plan, plan), (Path('a'), Path('b')), (bool, bool))\n"
+        "except EnvironmentUnusable as error:\n"
+        "    print(error)\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert ended.stdout.startswith("184 open files are needed, 150 are allowed")
+
+
+def test_open_files_that_the_process_has_leave_room_for_connections(serve: Serve) -> None:
+    program = (
+        "import resource\n"
+        "from loadstone.engine.local import run\n"
+        "from loadstone.plan.load import ClosedLoad\n"
+        "from loadstone.plan.model import Limits, Origin, Plan\n"
+        "from loadstone.plan.script import Step, text\n"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (160, 2000))\n"
+        "held = [open('/dev/null') for _ in range(120)]\n"
+        f"plan = Plan(Origin('http', '127.0.0.1', {serve(answering(OK)).port}),\n"
+        "            (Step('a', 'GET', text('/')),), ClosedLoad(60, iterations=60),\n"
+        "            limits=Limits(max_connections=60))\n"
+        "print(set(run(plan).samples.outcome.tolist()))\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert ended.stdout == "{0}\n"
 
 
 FEW_THREADS = """

@@ -61,7 +61,7 @@ impl Run {
     /// Resolves the host, reads the files that the plan names and compiles the requests.
     pub(crate) fn prepare(plan: &Plan) -> Result<Self, Error> {
         let (script, target) = (Script::new(plan)?, Target::new(plan)?);
-        system::require_resources(plan)?;
+        system::require_resources(&[plan])?;
         let connect_ns = nanos(plan.limits.connect_timeout_s);
         if plan.placement.http == Http::Two {
             http2::require_http2(&plan.origin, &target, connect_ns)?;
@@ -113,6 +113,7 @@ impl Run {
         if turn_length(other)? != length {
             return Err(Error::plan("load.turn", "must be the same for both sides"));
         }
+        system::require_resources(&plans)?;
         let [first, second] = Alternation::sides(length, one.seed);
         let prepare = |plan, side| Self::prepare(plan).map(|run| Self { side: Some(side), ..run });
         Ok([prepare(one, first)?, prepare(other, second)?])

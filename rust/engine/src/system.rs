@@ -13,11 +13,12 @@ const SPARE_DESCRIPTORS: u64 = 64;
 /// The same of monitors, if they are allowed.
 const MORE_DESCRIPTORS: u64 = 1024;
 
-/// Refuses a plan that needs more file descriptors than this machine allows. Local ports are not
-/// checked: whether they are free depends on which side closes connections. Requests that find none
-/// are counted.
-pub(crate) fn require_resources(plan: &Plan) -> Result<(), Error> {
-    raise_descriptors(connections(plan) + SPARE_DESCRIPTORS)
+/// Refuses plans that together need more file descriptors than this machine allows. Local ports are
+/// not checked: whether they are free depends on which side closes connections. Requests that find
+/// none are counted.
+pub(crate) fn require_resources(plans: &[&Plan]) -> Result<(), Error> {
+    let connections: u64 = plans.iter().map(|plan| connections(plan)).sum();
+    raise_descriptors(connections + SPARE_DESCRIPTORS)
 }
 
 /// Connections open at once; with HTTP/2 a thread may have one that ends besides its next one.
@@ -31,13 +32,14 @@ fn connections(plan: &Plan) -> u64 {
 /// Raises the soft limit of open files if necessary, by more than that: monitors need some, too.
 fn raise_descriptors(needed: u64) -> Result<(), Error> {
     let mut limit = getrlimit(Resource::Nofile);
-    if limit.current.is_none_or(|current| current >= needed) {
+    let wanted = needed + MORE_DESCRIPTORS;
+    if limit.current.is_none_or(|current| current >= wanted) {
         return Ok(());
     }
+    let is_enough = limit.current.is_none_or(|current| current >= needed);
     if limit.maximum.is_none_or(|maximum| maximum >= needed) {
-        let wanted = needed + MORE_DESCRIPTORS;
         limit.current = Some(limit.maximum.map_or(wanted, |maximum| maximum.min(wanted)));
-        if setrlimit(Resource::Nofile, limit).is_ok() {
+        if setrlimit(Resource::Nofile, limit).is_ok() || is_enough {
             return Ok(());
         }
     }
