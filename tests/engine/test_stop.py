@@ -4,17 +4,19 @@ import subprocess
 import sys
 import threading
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from loopback import OK, Behaviour, Connection, Serve, answering
+from loopback import GET, OK, Behaviour, Connection, Serve, answering
 
 from loadstone.engine.local import run
 from loadstone.engine.progress import Progress
 from loadstone.engine.samples import Outcome
 from loadstone.plan.load import ClosedLoad, OpenLoad
 from loadstone.plan.model import Limits
+from loadstone.plan.script import Pause
 
 
 def silent(connection: Connection) -> None:
@@ -82,6 +84,16 @@ def test_what_a_stop_cuts_off_is_counted_as_neither_failed_nor_in_flight(serve: 
     run(serve(silent).plan(OpenLoad(200, 60.0), limits=limits), watch)
     last = seen[-1]
     assert (last.failed, last.cut_off, last.in_flight) == (0, last.due - 2, 2)
+
+
+def test_a_step_that_is_always_sent_is_not_sent_after_the_run_was_cut_off(serve: Serve) -> None:
+    server = serve(answering(OK))
+    steps = (GET, Pause("pause", 3600.0, 3600.0), replace(GET, action="always", always=True))
+    plan = server.plan(ClosedLoad(1, iterations=1), limits=Limits(drain_s=0.1))
+    samples = run(replace(plan, steps=steps)).samples
+    is_last = samples.action == 2
+    assert samples.outcome[is_last].tolist() == [Outcome.NOT_SENT]
+    assert samples.sent_ns[is_last].tolist() == [-1]
 
 
 def test_outstanding_requests_may_take_no_longer_than_the_drain(serve: Serve) -> None:

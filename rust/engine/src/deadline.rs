@@ -57,6 +57,11 @@ impl Deadline {
         self.at_ns.set(NEVER);
     }
 
+    /// Whether all waits end at once.
+    pub(crate) fn is_abandoned(&self) -> bool {
+        self.abandoned.get()
+    }
+
     /// Ends the wait if its deadline has passed. Returns when to check again.
     pub(crate) fn check(&self, now_ns: i64) -> i64 {
         if self.at_ns.get() <= now_ns {

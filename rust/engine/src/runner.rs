@@ -161,6 +161,9 @@ impl<'a> IterationRunner<'a> {
 
     /// Sends a request, a second time if the kept-alive connection turned out to be closed.
     async fn send(&mut self, template: &Template, iteration: u32) -> Response {
+        if self.slot.deadline.is_abandoned() {
+            return Response::none(Some(Outcome::NotSent), self.now_ns());
+        }
         self.worker.counters.sent();
         self.has_shared_head = self.worker.context.http == Http::Two
             && self.worker.context.script.has_shared_head(template, iteration);
