@@ -143,6 +143,16 @@ def test_what_an_earlier_run_left_is_named_with_the_command_that_removes_it(acce
     )
 
 
+def test_leftovers_are_found_where_a_part_of_the_domains_is_listed(fake, named):
+    for name in ("Default", "sales", "loadstone-20261121-0931-ab12cd"):
+        fake.add("domains", name)
+    fake.page = 1
+    named()
+    _, rows = doctor()
+    assert not rows["leftovers"]["is_there"]
+    assert rows["leftovers"]["found"].startswith("of runs 20261121-0931-ab12cd")
+
+
 def test_a_token_of_a_domain_does_not_say_that_nothing_is_left(fake, named):
     fake.add("domains", "loadstone-20261121-0931-ab12cd")
     named(domain_id="default")

@@ -184,7 +184,8 @@ def _leftovers(identity: Identity) -> Iterator[TargetCheck]:
         yield TargetCheck("leftovers", True, why, is_needed=False)
         return
     try:
-        found = identity.find(ResourceKind.DOMAIN)
+        # By name, because a service may list only a part of its domains.
+        found = identity.find(ResourceKind.DOMAIN, name__startswith=OURS)
     except EnvironmentUnusable:
         return  # the rights say why
     ids = [one.name.removeprefix(OURS) for one in found if one.name.startswith(OURS)]
