@@ -82,6 +82,12 @@ def test_a_further_role_is_found_by_its_exact_name_only_as_in_rally(access, jour
         pass
 
 
+def test_a_role_that_the_first_part_of_a_list_lacks_is_found(fake, access, journal, said):
+    fake.page = 1
+    with users(access, RUN, UsersSettings(roles=("reader",)), journal, said.append) as _:
+        assert {role for _, _, role in fake.grants} == {"r-member", "r-reader"}
+
+
 def test_a_role_that_does_not_exist_names_those_that_do(fake, access, journal, said):
     settings = UsersSettings(role="_member_")
     with (

@@ -132,7 +132,10 @@ class FakeKeystone:
             case ["GET", "auth", "tokens"] if request.headers["X-Subject-Token"] in self.tokens:
                 done = 200, {"token": {}}
             case ["GET", "roles"]:
-                done = 200, {"roles": [{"id": i, "name": n} for i, n in self.roles.items()]}
+                roles = [{"id": i, "name": n} for i, n in self.roles.items()]
+                name = query.get("name")
+                named = [role for role in roles if name in (None, role["name"])]
+                done = 200, {"roles": named[: self.page]}
             case ["GET", plural] if plural in self.things:
                 done = 200, {plural: self.listed(request.headers["X-Auth-Token"], plural, query)}
             case ["GET", plural, identity] if identity in self.things.get(plural, {}):

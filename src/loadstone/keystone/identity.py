@@ -111,13 +111,13 @@ class Identity:
         As in Rally, the default may be written otherwise: `member` also finds `Member` and
         `_member_`.
         """
-        response = self.call("/roles", "GET")
-        if not response.ok:
-            raise self._refused("list roles", response)
-        resources = self._list("list roles", response, "roles")
-        roles = {str(role.get("name")): str(role["id"]) for role in resources}
+        roles = {role.name: str(role.id) for role in self.find(ResourceKind.ROLE)}
         unique = tuple(dict.fromkeys((_written(default, roles), *others)))
         for name in unique:
+            if name not in roles:
+                # A service with a list limit names only a part of its roles.
+                alike = self.find(ResourceKind.ROLE, name=name)
+                roles |= {role.name: str(role.id) for role in alike if role.name == name}
             if name not in roles:
                 available = ", ".join(sorted(roles))
                 raise EnvironmentUnusable(
