@@ -4,9 +4,10 @@ import sys
 import pytest
 import yaml
 from fake_keystone import PASSWORD
+from reserved_port import reserve_port
 
 from loadstone.cloud import connect, from_clouds_yaml, from_environment
-from loadstone.errors import InvalidInput
+from loadstone.errors import EnvironmentUnusable, InvalidInput
 
 
 @pytest.fixture
@@ -224,3 +225,11 @@ def test_the_region_of_keystone_is_not_that_of_other_services(clouds, url):
     regions = {"region_name": "R2", "identity_region_name": "R1"}
     clouds({"clouds": {"prod": entry(url, password=PASSWORD) | regions}})
     assert from_clouds_yaml("prod").region == "R2"
+
+
+def test_a_profile_that_does_not_answer_is_named(clouds, url, monkeypatch):
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    away = f"http://127.0.0.1:{reserve_port()}"
+    clouds({"clouds": {"prod": entry(url, password=PASSWORD) | {"profile": away}}})
+    with pytest.raises(EnvironmentUnusable, match=rf"cannot be fetched \({away}/\.well-known/"):
+        from_clouds_yaml("prod")

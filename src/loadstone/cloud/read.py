@@ -17,7 +17,7 @@ from types import ModuleType, NoneType
 from typing import TYPE_CHECKING, Any
 
 from loadstone.cloud.cloud import Cloud, Endpoint
-from loadstone.errors import InvalidInput
+from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.plan.model import Tls
 from loadstone.system import yaml_file
 
@@ -178,6 +178,12 @@ def _reading(what: str) -> Iterator[list[Path]]:
             yield listener.files
     except (SDKException, ClientException) as error:
         raise InvalidInput(f"{what}: {_one_line(str(error))}") from error
+    except OSError as error:  # the loader fetches a profile that is a URL
+        url = getattr(getattr(error, "request", None), "url", None)
+        raise EnvironmentUnusable(
+            f"{what}: its profile cannot be fetched ({url}); leave out `profile`, and write its "
+            "auth_url and other settings into the file"
+        ) from error
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         # The loader interpolates values and does not check the structure of the file.
         raise InvalidInput(f"{what}: not in the form that OpenStack reads ({error!r})") from None
