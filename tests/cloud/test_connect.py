@@ -90,6 +90,25 @@ def test_a_keystone_that_is_down_behind_its_front(variables):
     assert "no Keystone" not in line
 
 
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [(429, "a rate limiter refuses this machine"), (503, "is down or overloaded")],
+)
+def test_an_answer_that_asks_for_a_later_retry_is_an_answer(variables, status, words):
+    headers = (("Retry-After", "3600"),)
+    with serving(handled(lambda request: request.answer(status, b"later", headers))) as url:
+        line = refused({**variables, "OS_AUTH_URL": url})
+    assert f"answers HTTP {status}" in line
+    assert words in line
+
+
+def test_a_login_that_is_asked_to_wait_is_an_answer(fake, url, variables):
+    limited = 429, {"error": {"message": "slow down"}}, (("Retry-After", "3600"),)
+    fake.disturb = lambda method, _path: limited if method == "POST" else None
+    line = refused({**variables, "OS_AUTH_URL": url})
+    assert line.endswith("answered user admin with HTTP 429: slow down")
+
+
 def test_http_spoken_where_something_else_listens(variables):
     with socket.create_server(("127.0.0.1", 0)) as odd:
 

@@ -187,6 +187,11 @@ def _discover(cloud: Cloud, session: "Session") -> Endpoint:
                 f"{cloud.auth_url}: answers HTTP {error.http_status}: Keystone, or a server that "
                 "it needs, is down or overloaded; look at its log and at that of its proxy"
             ) from error
+        if error.http_status == HTTPStatus.TOO_MANY_REQUESTS:
+            raise EnvironmentUnusable(
+                f"{cloud.auth_url}: answers HTTP 429: a rate limiter refuses this machine; wait, "
+                "or let its operator permit it"
+            ) from error
         raise _no_keystone(cloud, _first_line(error)) from error
     except DiscoveryFailure as error:
         raise _no_keystone(cloud, _first_line(error)) from error

@@ -155,7 +155,14 @@ def open_session(
     # Load goes straight to the target, so preparation does too: no proxy, no netrc.
     connections.trust_env = False
     retries = _ClosedConnections(
-        total=3, connect=0, read=3, redirect=0, status=0, other=0, allowed_methods=None
+        total=3,
+        connect=0,
+        read=3,
+        redirect=0,
+        status=0,
+        other=0,
+        allowed_methods=None,
+        respect_retry_after_header=False,  # else a 429 or 503 that has it would be an error
     )
     for scheme in ("http://", "https://"):
         connections.mount(scheme, _KeystoneAdapter(say, retries, loopback_only=loopback_only))
