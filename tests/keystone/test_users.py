@@ -2,6 +2,8 @@ import errno
 import json
 import shutil
 import threading
+import time
+from types import SimpleNamespace
 
 import pytest
 from fake_server import handled, serving
@@ -186,6 +188,20 @@ def test_what_passes_is_tried_again(fake, access, journal, said):
     with users(access, RUN, SIX, journal, said.append) as made:
         assert len(made) == 6
     assert left(fake) == []
+
+
+@pytest.mark.parametrize(
+    ("asked", "waited_s"), [("7", 7.0), ("86400", 30.0), ("", 0.0), ("Mon, 30 Nov 2026", 0.0)]
+)
+def test_a_rate_limiter_is_asked_again_when_it_says(fake, access, monkeypatch, asked, waited_s):
+    waits = []
+    clock = SimpleNamespace(monotonic=time.monotonic, sleep=waits.append)
+    monkeypatch.setattr("loadstone.keystone.identity.time", clock)
+    limited = 429, {"error": {"message": "slow down"}}, (("Retry-After", asked),)
+    answers = iter([limited, None])
+    fake.disturb = lambda _method, _path: next(answers)
+    Identity(access).create(ResourceKind.DOMAIN, NAME, {})
+    assert (fake.names("domains"), waits) == ([NAME], [waited_s])
 
 
 def test_a_create_whose_answer_was_lost_is_not_made_twice(fake, access, journal, said):

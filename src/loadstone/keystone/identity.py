@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 # Waits before retries; an overloaded Keystone needs seconds to recover.
 _RETRY_WAITS_S = (0.1, 0.5, 1.0, 2.0)
+# The longest wait that a service may ask for (Retry-After, RFC 9110, section 10.2.3).
+_LONGEST_WAIT_S = 30.0
 # No retry after this long: do not wait for a service that accepts calls and never answers.
 _PATIENCE_S = 90.0
 # Transient errors: database locked (500), a proxy without a backend, too many requests.
@@ -346,6 +348,7 @@ class Identity:
         may_be_done = False
         began_s = time.monotonic()
         for attempt, wait_s in enumerate(_RETRY_WAITS_S, 1):
+            asked_s = 0.0
             try:
                 response = self._send(path, method, body, query, whom)
             except Unreachable:
@@ -359,7 +362,8 @@ class Identity:
                 if response.status_code not in _PASSING_STATUS and not may_pass:
                     return response, may_be_done
                 may_be_done |= response.status_code >= _SERVER_ERROR
-            time.sleep(wait_s)
+                asked_s = _asked_wait_s(response)
+            time.sleep(max(wait_s, asked_s))
         response = self._send(path, method, body, query, whom)
         return response, may_be_done or _is_repeat(response)
 
@@ -435,6 +439,13 @@ class Identity:
             f"{self.access.identity_url}: could not {what}: "
             f"HTTP {response.status_code} {_message(response)}{hint}"
         )
+
+
+def _asked_wait_s(response: "Response") -> float:
+    """Return the time after which a rate limiter wants the request again; 0 if it does not say."""
+    asked = response.headers.get("Retry-After", "")
+    # A date would be compared with this machine's clock.
+    return min(float(asked), _LONGEST_WAIT_S) if asked.isdecimal() else 0.0
 
 
 def is_missing(response: "Response") -> bool:
