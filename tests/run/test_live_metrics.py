@@ -15,6 +15,7 @@ from known_service import known_service
 from made_runs import runs
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
+from loadstone.analysis.model import Failure
 from loadstone.errors import EnvironmentUnusable
 from loadstone.live import metrics, state
 from loadstone.live.metrics import MetricsEndpoint
@@ -93,6 +94,21 @@ def test_sums_are_those_of_the_trials():
     )
     verdicts = [value for (name, _), value in found.items() if name == "trials_total"]
     assert sum(verdicts) == len(trials)
+
+
+def test_errors_of_many_kinds_never_fall():
+    [trial, *_] = runs()["search"].measurements[0].trials
+    now, before = LiveState(0.0, 10.0), {}
+    for kinds in ({f"a{one}": 2 for one in range(20)}, {"new": 9}, {"a19": 1}, {"new": 1}):
+        failures = tuple(Failure(one, count, one, 1, "issue", 9, 0) for one, count in kinds.items())
+        stats = replace(trial.stats, failures=failures)
+        now = state.ended(now, "r1", replace(trial, stats=stats), None)
+        found = dict(now.totals.errors)
+        assert len(found) <= state.MOST_KINDS + 1
+        assert all(found.get(one, 0) >= count for one, count in before.items())
+        before = found
+    assert sum(before.values()) == 51
+    assert before[state.OTHER] == 10
 
 
 def test_a_histogram_counts_latencies_up_to_each_bound():

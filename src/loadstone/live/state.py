@@ -1,7 +1,7 @@
 """What is known of a command while it measures, as one immutable value."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -187,7 +187,7 @@ def ended(
     verdict = "not judged" if trial.verdict is NOT_JUDGED else trial_figures.verdict(trial)
     totals = replace(
         totals,
-        errors=_bounded(_counted(totals.errors, stats.errors)),
+        errors=_bounded(_counted(totals.errors, stats.errors), dict(totals.errors)),
         verdicts=_counted(totals.verdicts, ((verdict, 1),)),
         lag=totals.lag
         if trial.health is None
@@ -366,9 +366,15 @@ def _most(some: Sequence[int], more: Sequence[int]) -> tuple[int, ...]:
     return tuple(map(max, some, more))
 
 
-def _bounded(kinds: Sequence[tuple[str, int]]) -> tuple[tuple[str, int], ...]:
-    """Return the most frequent kinds, and the sum of the others."""
-    named = [one for one in kinds if one[0] != OTHER]
+def _bounded(
+    kinds: Sequence[tuple[str, int]], known: Mapping[str, int]
+) -> tuple[tuple[str, int], ...]:
+    """Return the kinds known before, the most frequent of the others, and the sum of the rest.
+
+    A kind that is named once stays so: a counter never falls.
+    """
+    named = sorted((one for one in kinds if one[0] != OTHER), key=lambda one: one[0] not in known)
     rest = sum(count for _, count in named[MOST_KINDS:])
     rest += sum(count for kind, count in kinds if kind == OTHER)
-    return (*named[:MOST_KINDS], *(((OTHER, rest),) if rest else ()))
+    kept = sorted(named[:MOST_KINDS], key=lambda one: -one[1])
+    return (*kept, *(((OTHER, rest),) if rest else ()))
