@@ -269,6 +269,18 @@ def test_labels_of_an_axis_stay_short(value, text):
     assert written(value) == text
 
 
+@pytest.mark.parametrize(
+    ("ends", "labels"),
+    [
+        ((149.8, 150.4), ["149.8", "150", "150.2", "150.4"]),
+        ((219.1, 220.9), ["219", "219.5", "220", "220.5", "221"]),
+        ((1.1e-6, 5.9e-6), ["1e-06", "2e-06", "3e-06", "4e-06", "5e-06", "6e-06"]),
+    ],
+)
+def test_labels_of_an_axis_are_its_values_however_narrow_it_is(ends, labels):
+    assert [written(tick) for tick in fitted(list(ends), 0.0, 100.0).ticks()] == labels
+
+
 def test_an_axis_around_one_value_has_that_value_in_its_middle_however_large():
     for value in (0.0, 5.0, -3e17, 1.7e18):
         assert fitted([value, value], 0.0, 100.0)(value) == pytest.approx(50.0, abs=0.1)

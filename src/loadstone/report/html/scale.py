@@ -31,7 +31,8 @@ class Scale:
         step = self.step
         first = math.ceil(self.low / step - 1e-9)
         last = math.floor(self.high / step + 1e-9)
-        return [round(i * step, 6) for i in range(first, last + 1)]
+        # Without the last digits of i * step, which are of the binary fraction.
+        return [float(f"{i * step:.12g}") for i in range(first, last + 1)]
 
 
 def fitted(values: list[float], start: float, end: float, *, from_zero: bool = False) -> Scale:
@@ -51,7 +52,7 @@ def written(value: float) -> str:
     for size, letter in ((1e6, "M"), (1e3, "K")):
         if abs(value) >= 10 * size or (letter == "M" and abs(value) >= size):
             return f"{value / size:,g}{letter}"
-    return f"{value:,.0f}" if abs(value) >= 100 or value == int(value) else f"{value:g}"
+    return f"{value:,g}"
 
 
 def _step(span: float) -> float:
