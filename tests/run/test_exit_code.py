@@ -12,6 +12,7 @@ from loadstone.analysis.goal import goal
 from loadstone.analysis.model import NOT_JUDGED, Cause, Trial, TrialState, Verdict
 from loadstone.analysis.sla import Check
 from loadstone.errors import (
+    FELL_SHORT,
     EnvironmentUnusable,
     InvalidInput,
     LoadstoneError,
@@ -283,6 +284,26 @@ def test_a_report_has_the_code_of_whatever_ended_a_measurement(ended: type[Loads
     report = report_of(replace(RESULT, status="failed", measurements=(failed,)))
     assert report.exit_code == report.sections[0].certainty.exit_code == ended.exit_code
     assert report.sections[0].certainty.line.endswith(f"(exit {ended.exit_code}): why")
+
+
+@pytest.mark.parametrize(
+    ("state", "code", "text"),
+    [
+        (TrialState.SUSTAINED, 0, "valid"),
+        (TrialState.DEGRADED, FELL_SHORT, "degraded"),
+        (TrialState.UNDECIDED, MeasurementInvalid.exit_code, "undecided"),
+    ],
+)
+def test_a_fixed_load_is_called_valid_only_with_exit_code_0(
+    state: TrialState, code: int, text: str
+) -> None:
+    trial = replace(RESULT.measurements[0].trials[2], verdict=Verdict(state, ("why",)))
+    fixed = replace(RESULT.measurements[0], policy="fixed", capacity=None, trials=(trial,))
+    report = report_of(replace(RESULT, measurements=(fixed,)))
+    [section] = report.sections
+    assert (report.exit_code, section.certainty.exit_code) == (code, code)
+    assert section.certainty.text == text
+    assert section.certainty.tone == ("sustained" if not code else text)
 
 
 def test_a_task_whose_generator_gave_up_is_not_decided() -> None:

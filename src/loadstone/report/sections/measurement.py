@@ -10,9 +10,10 @@ from loadstone.diagnosis.finding import Severity
 from loadstone.diagnosis.limit import named_limit, taken_by_others
 from loadstone.errors import FELL_SHORT, EnvironmentUnusable, InvalidInput, MeasurementInvalid
 from loadstone.report import figures, names, profile
-from loadstone.report.chart import Chart
+from loadstone.report.chart import Chart, Tone
 from loadstone.report.generator import generator_of
 from loadstone.report.section import (
+    VALID,
     Answer,
     Certainty,
     Fact,
@@ -175,6 +176,9 @@ class Maker:
         worst = max(shortfalls(measurement), key=lambda one: one.code, default=None)
         if worst is None or (self.is_running and measurement.status == "running"):
             return verdict
+        if verdict == VALID and measurement.policy != "search":  # its N holds, whatever was wanted
+            tone: Tone = "degraded" if worst.code == FELL_SHORT else "undecided"
+            verdict = Certainty(tone, tone)
         return replace(
             verdict,
             exit_code=worst.code,
