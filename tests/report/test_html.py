@@ -10,12 +10,14 @@ import pytest
 from realistic import keystone
 from rendered import page_of
 
+from loadstone.analysis.model import Ticks
 from loadstone.analysis.sla import Check
 from loadstone.diagnosis.finding import AuditFinding
 from loadstone.errors import EnvironmentUnusable
 from loadstone.report import figures, html
 from loadstone.report.html.scale import fitted, written
 from loadstone.report.sections import search, statements
+from loadstone.report.sections.charts import MOST_POINTS
 from loadstone.report.sections.load_charts import bars
 from loadstone.report.sections.run import report_of
 from loadstone.report.sections.workload import load_of
@@ -40,6 +42,7 @@ def samples_of(trial):
 
 
 CHARTS = 12  # six for each workload
+TICKS = ("due", "ok", "failed", "in_flight")
 
 
 class Balanced(HTMLParser):
@@ -254,6 +257,19 @@ def test_a_fixed_load_has_one_throughput_and_no_charts_of_a_search():
     assert f"{throughput} a second" in text
     assert "next to N" not in text
     assert "kept busy" not in text
+
+
+def test_a_load_of_a_day_has_no_more_points_and_its_highest_backlog():
+    trial = KEPT.measurements[0].trials[2]
+    columns = {name: np.resize(getattr(trial.timeline, name), 172_800) for name in TICKS}
+    columns["in_flight"][100_001] = 5000
+    day = replace(trial, timeline=Ticks(**columns))
+    fixed = replace(KEPT.measurements[0], capacity=None, policy="fixed", trials=(day,))
+    report = report_of(replace(KEPT, measurements=(fixed,)), samples_of)
+    [backlog] = [one for one in report.sections[0].charts if one.title == "Backlog over time"]
+    [series] = backlog.series
+    assert len(series.data) <= MOST_POINTS
+    assert (50_001.0, 5000.0) in series.data
 
 
 def test_the_caption_of_completions_names_the_time_that_a_point_stands_for():

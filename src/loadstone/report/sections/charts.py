@@ -1,11 +1,13 @@
 """Charts of a search and of a load that was not a task's."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Literal
 
+import numpy as np
+
 from loadstone.analysis import series
-from loadstone.analysis.arrays import Floats
+from loadstone.analysis.arrays import Floats, Ints
 from loadstone.analysis.model import TICK_S, Trial, TrialState
 from loadstone.diagnosis.resources import Timeline
 from loadstone.engine.samples import Samples
@@ -138,7 +140,7 @@ def _saturated(measurement: Measurement, prefix: str) -> Chart:
     ok = [int(n) for t in busy for n in t.timeline.ok]
     # Bins wide enough that a single completion does not look like a wave.
     per_tick = sum(ok) / len(ok) if ok else 0.0
-    wide = max(1, round(LEAST_IN_BIN / per_tick)) if per_tick else 1
+    wide = max(-(-len(ok) // MOST_POINTS), round(LEAST_IN_BIN / per_tick)) if per_tick else 1
     data = tuple(
         ((start + wide / 2) * TICK_S, sum(ok[start : start + wide]) / (wide * TICK_S))
         for start in range(0, len(ok) - wide + 1, wide)
@@ -281,13 +283,21 @@ def _backlog(trials: tuple[Trial, ...], prefix: str, next_to: str) -> Chart:
                 _name(t),
                 "area",
                 tone_of(t),
-                tuple(((i + 1) * TICK_S, float(n)) for i, n in enumerate(t.timeline.in_flight)),
+                tuple(_peaks(t.timeline.in_flight)),
             )
             for t in trials
         ),
         from_zero_y=True,
         from_zero_x=True,
     )
+
+
+def _peaks(counts: Ints) -> Iterator[Xy]:
+    """Yield a count per tick; of long loads the highest of each stretch, MOST_POINTS at most."""
+    wide = -(-len(counts) // MOST_POINTS) or 1
+    for start in range(0, len(counts), wide):
+        at = start + int(np.argmax(counts[start : start + wide]))
+        yield (at + 1) * TICK_S, float(counts[at])
 
 
 def _shares(measurement: Measurement, prefix: str, samples_of: SamplesOf) -> Chart:
