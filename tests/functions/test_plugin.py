@@ -159,6 +159,12 @@ def test_task_check_knows_the_arguments_of_an_own_scenario(tmp_path):
                 ("async def f(context): pass", "must be a plain function"),
                 ("def f(context): yield 1", "must be a plain function"),
                 ("async def f(context): yield 1", "must be a plain function"),
+                (
+                    "class F:\n    def __init__(self, context): pass\n    def run(self): pass",
+                    "must be a plain function: a call of a class",
+                ),
+                ("def f(context, _word=1): pass", "parameter _word needs another name"),
+                ("def f(context, model_config): pass", "model_config needs another name"),
                 ("def f(context, *words): pass", "words cannot be given by name"),
                 ("def f(context, word, /): pass", "word cannot be given by name"),
             )

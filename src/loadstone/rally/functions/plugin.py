@@ -33,7 +33,9 @@ _KINDS = {
     dict: ArgType.MAPPING,
 }
 _UNNAMED = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL)
+_RESERVED = ("_", "model_config", "model_dump", "model_validate")  # of pydantic's forms
 _NOT_RUN_BY_A_CALL = (
+    inspect.isclass,
     inspect.iscoroutinefunction,
     inspect.isgeneratorfunction,
     inspect.isasyncgenfunction,
@@ -158,7 +160,8 @@ def _enter(entry: CatalogueEntry, place: str) -> None:
 def _arguments(function: Callable[..., object], where: str) -> tuple[tuple[Argument, ...], bool]:
     if any(is_such(function) for is_such in _NOT_RUN_BY_A_CALL):
         raise InvalidInput(
-            f"{where}: must be a plain function: a call of one with async or yield does not run it"
+            f"{where}: must be a plain function: a call of a class, or of a function with async or "
+            "yield, does not run it"
         )
     parameters = list(_signature(function).parameters.values())
     if not parameters:
@@ -171,6 +174,8 @@ def _arguments(function: Callable[..., object], where: str) -> tuple[tuple[Argum
             )
         if parameter.kind is inspect.Parameter.VAR_KEYWORD:
             takes_any = True
+        elif parameter.name.startswith(_RESERVED):
+            raise InvalidInput(f"{where}: parameter {parameter.name} needs another name")
         else:
             arguments.append(_argument(parameter))
     return tuple(arguments), takes_any
