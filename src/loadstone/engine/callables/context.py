@@ -26,14 +26,27 @@ class Context:
         self.settings = settings
         self._send = send
         self._path: tuple[str, ...] = ()
+        self._paused_ns = 0
 
     @contextmanager
     def action(self, name: str) -> Iterator[None]:
-        """Measure an action; actions may be nested."""
+        """Measure an action; actions may be nested. Pauses in it do not count.
+
+        Raises ValueError for a name that is empty or begins with "(", as Loadstone's own do.
+        """
+        if not name or name.startswith("("):
+            raise ValueError(f"an action cannot be called {name!r}")
         outer = self._path
         self._path = (*outer, name.replace("/", "-"))
-        path = "/".join(self._path)
-        began_ns = time.monotonic_ns()
+        try:
+            with self._recorded("/".join(self._path)):
+                yield
+        finally:
+            self._path = outer
+
+    @contextmanager
+    def _recorded(self, path: str) -> Iterator[None]:
+        began_ns, paused_ns = time.monotonic_ns(), self._paused_ns
         self._send(("begin", path, began_ns))
         how = ended(None)
         try:
@@ -42,15 +55,17 @@ class Context:
             how = ended(error)
             raise
         finally:
-            self._send(("end", path, began_ns, time.monotonic_ns(), how))
-            self._path = outer
+            ended_ns = time.monotonic_ns() - (self._paused_ns - paused_ns)
+            self._send(("end", path, began_ns, ended_ns, how))
 
     def pause(self, least_s: float, most_s: float | None = None) -> None:
         """Sleep for a random time, which is recorded separately from the scenario's own time."""
         if not most_s and not least_s:
             return
-        with self.action(PAUSE):
+        began_ns = time.monotonic_ns()
+        with self._recorded(PAUSE):
             time.sleep(random.uniform(least_s, max(least_s, most_s or 0)))  # noqa: S311
+        self._paused_ns += time.monotonic_ns() - began_ns
 
     def output(
         self, additive: Mapping[str, Any] | None = None, complete: Mapping[str, Any] | None = None
