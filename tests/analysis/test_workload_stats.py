@@ -121,6 +121,19 @@ def test_where_the_whole_iteration_has_a_row_an_action_covers_its_inside_itself(
     assert [row.median_s for row in stats.actions] == pytest.approx([0.02, 0.01])
 
 
+def test_a_sign_of_repeats_in_the_name_of_a_functions_action_is_part_of_the_name():
+    rows = table(
+        (0, 0, 0, 0, 1, OK, 0),
+        (0, 1, 1, 1, 11, OK, 0),
+        (0, 2, 11, 11, 31, OK, 0),
+        (0, 3, 0, 0, 40, OK, 0),
+    )
+    actions = (WAIT, "boot #1", "boot #2", ITERATION)
+    found = [(row.name, row.median_s) for row in show(rows, actions).actions]
+    assert found == [("boot #1", pytest.approx(0.01)), ("boot #2", pytest.approx(0.02))]
+    assert set(iterations_of(rows, actions).action_s) == {"boot #1", "boot #2"}
+
+
 def test_a_pause_is_in_no_duration():
     stats = show(
         table((0, 0, 0, 0, 10, OK, 200), (0, 1, 10, 10, 60, OK, 0), (0, 2, 60, 60, 75, OK, 200)),

@@ -1,6 +1,7 @@
 """What a function's failed iterations say in Rally's report JSON."""
 
 from dataclasses import replace
+from typing import Any
 
 from made_runs import runs
 
@@ -16,6 +17,11 @@ BOOT = "nova.boot_server"
 
 def errors(*ends: tuple[str, IterationEnd]) -> list[list[str]]:
     """Export iterations that end so, each in an action, and return their errors."""
+    return [one["error"] for one in iterations(*ends)]
+
+
+def iterations(*ends: tuple[str, IterationEnd]) -> list[dict[str, Any]]:
+    """Export iterations that end so, each in an action."""
     recorder = SampleRecorder()
     for number, (action, how) in enumerate(ends):
         at_ns = number * 1_000_000_000
@@ -33,7 +39,8 @@ def errors(*ends: tuple[str, IterationEnd]) -> list[list[str]]:
     trial = replace(trial, actions=recorder.actions(), stats=stats)
     run = replace(run, measurements=(replace(measurement, trials=(trial,)),))
     [task] = as_rally(run, lambda _: recorder.samples())["tasks"]
-    return [one["error"] for one in task["subtasks"][0]["workloads"][0]["data"]]
+    data: list[dict[str, Any]] = task["subtasks"][0]["workloads"][0]["data"]
+    return data
 
 
 def test_an_iteration_has_the_cause_of_its_own_kind_not_the_most_frequent_one() -> None:
@@ -62,3 +69,8 @@ def test_where_several_causes_are_possible_all_are_named() -> None:
     assert (first[0][-1], third[0][-1]) == ("a", "b")
     assert second[0] == "one of 2 causes"
     assert second[1] == f"{BOOT}: ValueError: a (2x); {BOOT}: ValueError: b (1x)"
+
+
+def test_the_name_of_a_functions_action_is_kept_whole() -> None:
+    [first] = iterations(("boot #1", IterationEnd(Outcome.OK, 0, "")))
+    assert [action["name"] for action in first["atomic_actions"]] == ["boot #1"]

@@ -238,15 +238,16 @@ def action_times(
 
 def _paths(actions: Sequence[str]) -> tuple[str, ...]:
     """Return the scenario's actions, each after the actions that contain it."""
-    return tuple(dict.fromkeys(path for name in actions for _, path in _levels(name)))
+    has_marks = ITERATION not in actions
+    return tuple(dict.fromkeys(path for name in actions for _, path in _levels(name, has_marks)))
 
 
-def _levels(name: str) -> list[tuple[str, str]]:
+def _levels(name: str, has_marks: bool = True) -> list[tuple[str, str]]:
     """Return the prefix of each level, with and without the marks of repeats (#2)."""
     if name.startswith("("):
         return []
     raw = name.split("/")
-    bare = [part.partition("#")[0] for part in raw]
+    bare = [part.partition("#")[0] for part in raw] if has_marks else raw
     return [("/".join(raw[:n]), "/".join(bare[:n])) for n in range(1, len(raw) + 1)]
 
 

@@ -334,9 +334,9 @@ def _nested(steps: Sequence[_Step], depth: int, covering: bool) -> list[dict[str
 
 
 def _atomic(group: Sequence[_Step], depth: int, covering: bool) -> dict[str, Any]:
-    inner = [step for step in group if len(step.path) > depth + 1]
+    name, inner = group[0].path[depth], [step for step in group if len(step.path) > depth + 1]
     action: dict[str, Any] = {
-        "name": group[0].path[depth].partition("#")[0],
+        "name": name if covering else name.partition("#")[0],  # the mark of a repeat
         "children": _nested(inner, depth + 1, covering),
         "started_at": float(min(step.start_s for step in group)),
         "finished_at": float(max(step.end_s for step in group)),
