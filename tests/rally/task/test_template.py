@@ -118,6 +118,12 @@ def test_a_file_that_is_not_there_is_named(tmp_path):
     assert 'there is no file "no.yaml"' in refusal('{% include "no.yaml" %}', tmp_path)
 
 
+def test_an_included_file_that_is_not_utf_8_is_named(tmp_path):
+    (tmp_path / "part.yaml").write_bytes("title: café".encode("latin-1"))
+    said = refusal('a: 1\n{% include "part.yaml" %}', tmp_path)
+    assert said == 'task.yaml:2: "part.yaml" is not UTF-8 text'
+
+
 def test_pythons_internals_are_out_of_reach():
     said = refusal("{{ ''.__class__.__mro__[1].__subclasses__() }}")
     assert said.startswith("task.yaml:1: access to attribute '__class__'")

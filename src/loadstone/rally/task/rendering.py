@@ -116,7 +116,10 @@ def _included(folder: Path, reference: str) -> str:
         raise TemplateNotFound(
             reference, f'"{reference}" is larger than {MAX_BYTES // 1_000_000} MB'
         )
-    return path.read_text(encoding="utf-8")
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise TemplateNotFound(reference, f'"{reference}" is not UTF-8 text') from None
 
 
 def _missing(
