@@ -260,17 +260,34 @@ def test_what_the_load_generator_limited_shows_neither_a_difference_nor_none():
     assert not list(wording.comparison_notes(STUDY, late(faster)))
 
 
-def test_the_lowest_of_a_range_and_a_bound_is_the_low_end_of_the_range():
-    found = measured({("apache", "1"): [10.0, 30.0, None]})
-    ranged = with_ranges(found)
+def with_bound(found, repeat=2):
+    """Return the outcomes whose search found only a lower bound in one repeat."""
     bound = Capacity(30.0, 30.0, None, 0.0)
-    for at, one in enumerate(ranged):
-        if one.result is not None and one.turn.repeat == 2:
+    bounded = list(found)
+    for at, one in enumerate(found):
+        if one.result is not None and one.turn.repeat == repeat:
             (search,) = one.result.measurements
             run = replace(one.result, measurements=(replace(search, capacity=bound),))
-            ranged[at] = replace(one, result=run)
-    estimate = row(ranged, "apache", "1").estimate
+            bounded[at] = replace(one, result=run)
+    return bounded
+
+
+def test_the_lowest_of_a_range_and_a_bound_is_the_low_end_of_the_range():
+    found = measured({("apache", "1"): [10.0, 30.0, None]})
+    estimate = row(with_bound(with_ranges(found)), "apache", "1").estimate
     assert (estimate.value, estimate.high) == (pytest.approx(10.0 / 1.2), None)
+
+
+def test_a_repeat_with_a_lower_bound_is_not_left_out_of_a_ratio():
+    """Of the two others alone, both cells would be the same."""
+    found = measured({("apache", "1"): [10.0] * 3, ("nginx", "1"): [10.0] * 3})
+    assert len(differences(STUDY, found)) == 1
+    assert not differences(STUDY, with_bound(found))
+    assert list(wording.missing_ratios(STUDY, with_bound(found))) == [
+        "nginx / apache (workers 1): only a lower bound is known in 1 of 3 repeats, so that the "
+        "repeats have no ratio."
+    ]
+    assert not list(wording.missing_ratios(STUDY, found))
 
 
 def test_settings_that_differ_between_two_levels_are_one_folded_table(tmp_path):

@@ -17,8 +17,8 @@ from loadstone.study.cell import config_of, task_of
 from loadstone.study.first_failure import first_failures
 from loadstone.study.order import turns
 from loadstone.study.read import StudySource
-from loadstone.study.table import TurnOutcome, rows
-from loadstone.study.wording import cells
+from loadstone.study.table import TurnOutcome, differences, rows
+from loadstone.study.wording import cells, missing_ratios
 
 TASK = """\
 title: A task
@@ -112,3 +112,41 @@ def test_a_study_until_one_fails_says_where_success_fell():
     held = TurnOutcome(turn, result_with("run-1", (with_failures(0),) * 3))
     *_, last = first_failures(study, [held])
     assert "no failure up to 3. Authenticate.keystone, 8 at once" in last
+
+
+SHARES = """\
+title: Shares
+repeats: 4
+factors: {workers: [1, 2]}
+compare: [{factor: workers, levels: [2, 1]}]
+measurement:
+  kind: task
+  figure: success
+  task:
+    Authenticate.keystone:
+      - {runner: {type: constant, times: 20, concurrency: 2}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("failed", "words"),
+    [
+        ([20, 20, 0, 0], ["a figure is 0 in 2 of 4 repeats, so that the repeats have no ratio"]),
+        ([10, 10, 10, 10], []),
+    ],
+)
+def test_repeats_with_a_figure_of_0_are_not_left_out_of_a_ratio(failed, words):
+    """Those of the other repeats were the same in both cells."""
+    study = StudySource("mine.yaml", SHARES).study(quick=False)
+    found = []
+    for turn in turns(study, 1):
+        count = failed[turn.repeat - 1] if turn.cell.level("workers") == "2" else 0
+        one = with_failures(count)
+        [trial] = one.trials
+        run = result_with(
+            f"run-{turn.number}", (replace(one, trials=(replace(trial, checks=()),)),)
+        )
+        found.append(TurnOutcome(turn, run))
+    assert len(differences(study, found)) == 1 - len(words)
+    said = list(missing_ratios(study, found))
+    assert said == [f"1 / 2 (1. Authenticate.keystone): {one}." for one in words]

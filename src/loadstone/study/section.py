@@ -48,6 +48,7 @@ from loadstone.study.wording import (
     conclusion,
     doubts,
     heads,
+    missing_ratios,
     overview,
     published,
     reasons,
@@ -119,6 +120,7 @@ def _statements(
         for text in (*failed, *disturbance.notes(pair.runs)):
             yield Statement(f"{pair.cells}, in turns: {text}", Severity.WARNING)
     yield from (Statement(one, Severity.WARNING) for one in doubts(study, outcomes, in_turns))
+    yield from (Statement(one, Severity.WARNING) for one in missing_ratios(study, outcomes))
     yield from (Statement(one, Severity.WARNING) for one in reasons(lines))
     yield from (Statement(one, Severity.WARNING) for one in change_lines(outcomes, in_turns))
     yield from map(Statement, disturbance_lines(outcomes))

@@ -497,6 +497,31 @@ def _p(logs: Sequence[float]) -> float | None:
 
 
 @dataclass(frozen=True, slots=True)
+class WithoutRatio:
+    """Two compared cells of which a figure has no ratio: it is 0 or a lower bound."""
+
+    comparison: LevelComparison
+    step: str | None
+    others: Pairs  # levels of the other factors
+    zero: int  # repeats in which a figure of the two is 0,
+    bounded: int  # or only a lower bound
+    repeats: int  # in which both were measured
+
+
+def without_ratio(study: Study, outcomes: Sequence[TurnOutcome]) -> Iterator[WithoutRatio]:
+    """Yield the compared cells whose ratio would leave out repeats that have a figure."""
+    for one in study.comparisons:
+        for step in study.steps:
+            for others, both in _both(study, one, step, outcomes).items():
+                estimates = [(x.estimate, y.estimate) for x, y in both]
+                zero = sum(any(_is_zero(e) for e in pair) for pair in estimates)
+                bounded = sum(any(e.is_at_least for e in pair) for pair in estimates)
+                # Of figures that are 0 throughout, nobody asks for a ratio.
+                if bounded or (zero and not all(_is_zero(e) for pair in estimates for e in pair)):
+                    yield WithoutRatio(one, step, others, zero, bounded, len(both))
+
+
+@dataclass(frozen=True, slots=True)
 class _Pair:
     """Two measurements of one repeat."""
 
@@ -505,26 +530,62 @@ class _Pair:
     is_valid: bool  # whether the load generator was the limit in neither
 
 
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    """The figure of one repeat of a cell."""
+
+    estimate: Estimate
+    is_valid: bool
+
+    @property
+    def has_ratio(self) -> bool:
+        return not _is_zero(self.estimate) and not self.estimate.is_at_least
+
+
+def _is_zero(found: Estimate) -> bool:
+    return (found.value or 0.0) <= 0
+
+
 def _paired(
     study: Study, comparison: LevelComparison, step: str | None, outcomes: Sequence[TurnOutcome]
 ) -> dict[Pairs, list[_Pair]]:
-    """Return other / base of each repeat on one lab host, by the levels of the other factors."""
-    values: dict[tuple[str, Pairs, int, str], tuple[Estimate, bool]] = {}
+    """Return other / base of each repeat on one lab host, by the levels of the other factors.
+
+    Cells with a figure that has no ratio have none: that of their other repeats would say nothing
+    of it.
+    """
+    return {
+        others: [
+            _Pair(
+                of_ratio(other.estimate, base.estimate),
+                other.estimate.is_range or base.estimate.is_range,
+                other.is_valid and base.is_valid,
+            )
+            for other, base in both
+        ]
+        for others, both in _both(study, comparison, step, outcomes).items()
+        if all(one.has_ratio for pair in both for one in pair)
+    }
+
+
+def _both(
+    study: Study, comparison: LevelComparison, step: str | None, outcomes: Sequence[TurnOutcome]
+) -> dict[Pairs, list[tuple[_Measured, _Measured]]]:
+    """Return the other's figure and the base's of each repeat on one lab host, as `_paired`."""
+    values: dict[tuple[str, Pairs, int, str], _Measured] = {}
     for outcome in outcomes:
         found = outcome.found(study).get(step)
         estimate = found.estimate if found else None
-        if found and estimate and estimate.value and not estimate.is_at_least:
+        if found and estimate and estimate.value is not None:
             is_valid = study.is_counted or found.is_valid is not False
             cell = outcome.turn.cell
             level = cell.level(comparison.factor)
             others = cell.others(comparison.factor)
-            values[level, others, outcome.turn.repeat, outcome.host] = (estimate, is_valid)
-    pairs: dict[Pairs, list[_Pair]] = defaultdict(list)
-    for (level, others, repeat, host), (estimate, is_valid) in values.items():
-        of_base = values.get((comparison.base, others, repeat, host))
-        if level == comparison.other and of_base is not None:
-            base, is_base_valid = of_base
-            is_of_range = estimate.is_range or base.is_range
-            pair = _Pair(of_ratio(estimate, base), is_of_range, is_valid and is_base_valid)
-            pairs[others].append(pair)
-    return pairs
+            place = (level, others, outcome.turn.repeat, outcome.host)
+            values[place] = _Measured(estimate, is_valid)
+    both: dict[Pairs, list[tuple[_Measured, _Measured]]] = defaultdict(list)
+    for (level, others, repeat, host), one in values.items():
+        base = values.get((comparison.base, others, repeat, host))
+        if level == comparison.other and base is not None:
+            both[others].append((one, base))
+    return both

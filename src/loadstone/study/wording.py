@@ -26,6 +26,7 @@ from loadstone.study.table import (
     level_of_tests,
     reference_ratio,
     rows,
+    without_ratio,
 )
 
 FEWEST_ALIKE = 3  # cells; of two, their ratio says it
@@ -275,6 +276,21 @@ def doubts(
             )
         counts = "the ratio has no answer" if one.is_in_turns else "the ratio of N counts"
         yield f"{levels[1]} / {levels[0]}{where}, in turns: {why}; {counts}."
+
+
+def missing_ratios(study: Study, outcomes: Sequence[TurnOutcome]) -> Iterator[str]:
+    """Say which compared cells have a figure of which there is no ratio."""
+    for one in without_ratio(study, outcomes):
+        places = [*([one.step] if one.step else []), *(f"{name} {at}" for name, at in one.others)]
+        where = f" ({', '.join(places)})" if places else ""
+        zero = f"a figure is 0 in {one.zero}" if one.zero else ""
+        bounded = f"only a lower bound is known in {one.bounded}" if one.bounded else ""
+        why = " and ".join(part for part in (zero, bounded) if part)
+        times = "repeat" if one.repeats == 1 else "repeats"
+        yield (
+            f"{one.comparison.other} / {one.comparison.base}{where}: {why} of {one.repeats} "
+            f"{times}, so that the repeats have no ratio."
+        )
 
 
 def when_and_where(journal: StudyJournal, outcomes: Sequence[TurnOutcome]) -> str:
