@@ -1,15 +1,18 @@
 """Faults of a trial, and what becomes of those that cannot be carried out."""
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import Event, Thread
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from made_runs import runs
 
 from loadstone.cloud.cloud import Endpoint
+from loadstone.engine.outcome import Outcome
 from loadstone.engine.progress import Progress
+from loadstone.engine.samples import Samples
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.faults.carried import FaultRunner
 from loadstone.faults.model import Action, FaultCommands, FaultRecord, Planned, ServiceCommands
@@ -79,6 +82,84 @@ def test_what_the_load_used_is_read_before_a_long_undo_ends():
     injector.may_undo.set()  # after the readings of other observers
     faults.on_trial_end(runs()["search"].measurements[0].trials[0])
     assert injector.has_waited
+
+
+START_S = 1_000_000.0  # of the load, a Unix time
+
+
+@dataclass
+class Recorded:
+    """An injector whose faults have happened already."""
+
+    records: list[FaultRecord]
+    over: Event = field(default_factory=Event)
+
+    def inject(self, fault):  # noqa: ARG002
+        return self.records.pop(0)
+
+    def findings(self, *_):
+        return ()
+
+    def logged_failures(self):
+        return 250
+
+    def settle(self):
+        pass
+
+
+def dark_samples(*dark):
+    """Return a minute of 50 requests a second that fail in these periods."""
+    due_s = np.arange(0.01, 60.0, 0.02)
+    is_dark = np.any([(due_s >= begin) & (due_s < end) for begin, end in dark], axis=0)
+    due_ns, rows = (due_s * 1e9).astype(np.int64), np.arange(len(due_s), dtype=np.uint32)
+    nothing = np.zeros(len(due_s), np.uint8)
+    return Samples(
+        due_ns=due_ns,
+        sent_ns=due_ns,
+        done_ns=due_ns + 5_000_000,
+        first_byte_us=rows,
+        iteration=rows,
+        connection=rows,
+        status=np.where(is_dark, 0, 201).astype(np.uint16),
+        outcome=np.where(is_dark, Outcome.REFUSED, Outcome.OK).astype(np.uint8),
+        action=nothing,
+        retried=nothing,
+        generator=nothing.astype(np.uint16),
+    )
+
+
+def test_each_of_two_faults_in_one_load_has_its_own_effect_only():
+    """As of a hook with two moments."""
+    sentence, dark = "kill keystone service", ((20.0, 22.0), (40.0, 43.0))
+    records = [
+        FaultRecord(read(sentence), START_S + begin, START_S + end, None, (), ())
+        for begin, end in dark
+    ]
+    faults = Faults(Recorded(records), (), print, lambda *_, **__: None)
+    for _ in dark:
+        faults.inject_sentence(sentence)
+    faults.on_load_end(dark_samples(*dark))
+    trial = runs()["search"].measurements[0].trials[0]
+    found = faults.on_trial_end(replace(trial, start_s=START_S)).faults
+    assert [(one.failed, one.baseline_failed) for one in found] == [(100, 0), (150, 0)]
+    assert [one.logged_failures for one in found] == [None, None]  # they are of the whole load
+    assert [one.downtime_s for one in found] == pytest.approx([2.0, 3.0], abs=0.04)
+    assert [one.mttr_s for one in found] == pytest.approx([2.0, 3.0], abs=0.04)
+
+
+def test_faults_that_overlap_have_one_effect():
+    records = [
+        FaultRecord(read("kill keystone service"), START_S + begin, START_S + 23.0, None, (), ())
+        for begin in (20.0, 21.0)
+    ]
+    faults = Faults(Recorded(records), (), print, lambda *_, **__: None)
+    for _ in range(2):
+        faults.inject_sentence("kill keystone service")
+    faults.on_load_end(dark_samples((20.0, 23.0)))
+    trial = runs()["search"].measurements[0].trials[0]
+    found = faults.on_trial_end(replace(trial, start_s=START_S)).faults
+    assert [(one.failed, one.baseline_failed) for one in found] == [(150, 0), (100, 0)]
+    assert [one.mttr_s for one in found] == pytest.approx([3.0, 2.0], abs=0.04)
 
 
 @pytest.mark.parametrize(

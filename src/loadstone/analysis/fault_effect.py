@@ -84,15 +84,22 @@ class _Rows:
 
 
 def effect(
-    iterations: Iterations, injection: Injection, begin_s: float = 0.0, end_s: float = math.inf
+    iterations: Iterations,
+    injection: Injection,
+    begin_s: float = 0.0,
+    end_s: float = math.inf,
+    usual_until_s: float = math.inf,
 ) -> FaultEffect:
-    """Compute the effect of a fault from the iterations due between `begin_s` and `end_s`.
+    """Compute the effect of a fault from the iterations between `begin_s` and `end_s`.
 
-    Those due before the fault are the baseline. Raises ValueError for fewer than LEAST_BASELINE and
-    for a load that was more than the service bears.
+    Those that ended before the fault are the baseline; of a load with an earlier fault, those that
+    ended before `usual_until_s`. Raises ValueError for fewer than LEAST_BASELINE and for a load
+    that was more than the service bears.
     """
+    usual_until_s = min(usual_until_s, injection.at_s)
     rows = _rows(iterations, begin_s, end_s)
-    before = rows.picked(rows.done_s <= injection.at_s)
+    rows = rows.picked((rows.done_s <= usual_until_s) | (rows.done_s > injection.at_s))
+    before = rows.picked(rows.done_s <= usual_until_s)
     usual = before.picked(before.is_ok)
     if len(usual) < LEAST_BASELINE:
         raise ValueError(
@@ -181,11 +188,12 @@ def _estimates(found: Sequence[FaultEffect]) -> Iterator[tuple[str, Interval]]:
 
 def _rows(iterations: Iterations, begin_s: float, end_s: float) -> _Rows:
     due_s = iterations.due_ns / 1e9
-    kept = np.flatnonzero(iterations.has_ended & (due_s >= begin_s) & (due_s < end_s))
+    done_s = iterations.done_ns / 1e9
+    kept = np.flatnonzero(iterations.has_ended & (due_s >= begin_s) & (done_s < end_s))
     kept = kept[np.argsort(iterations.due_ns[kept], kind="stable")]
     return _Rows(
         due_s=due_s[kept],
-        done_s=iterations.done_ns[kept] / 1e9,
+        done_s=done_s[kept],
         is_ok=iterations.is_ok[kept],
         kind=kinds(iterations.outcome[kept], iterations.status[kept]),
     )

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from math import inf
 from threading import Condition, Event, Thread
 from typing import Protocol
 
@@ -171,18 +172,33 @@ class Faults(TrialObserver):
         rows = iterations(samples)
         logged = self.injector.logged_failures()
         if logged is not None:
-            logged -= self._logged or 0
+            # Those of the whole load, which are not the failures of one fault of several.
+            logged = logged - (self._logged or 0) if len(self._records) == 1 else None
         effects: list[FaultEffect] = []
         unmeasured: list[UnmeasuredFault] = []
-        for record in sorted(self._records, key=lambda one: one.began_s):
+        records = sorted(self._records, key=lambda one: one.began_s)
+        for record in records:
             try:
-                measured = effect(rows, _injection(record, trial.start_s))
+                measured = effect(
+                    *(rows, _injection(record, trial.start_s)),
+                    end_s=_next_s(record, records) - trial.start_s,
+                    usual_until_s=records[0].began_s - trial.start_s,
+                )
                 findings = self.injector.findings(record.fault, measured)
                 effects.append(replace(measured, logged_failures=logged, findings=findings))
             except ValueError as problem:
                 self.say(f"  {record.fault.sentence}: no figures: {problem}")
                 unmeasured.append(UnmeasuredFault(record.fault.sentence, str(problem)))
         return replace(trial, faults=tuple(effects), unmeasured_faults=tuple(unmeasured))
+
+
+def _next_s(record: FaultRecord, records: Sequence[FaultRecord]) -> float:
+    """Return when the next fault began that has effects of its own; infinite if none did.
+
+    The effects of a fault that begins while this one is held cannot be told from its own.
+    """
+    over_s = max(record.began_s, record.undone_s or 0.0)
+    return min((one.began_s for one in records if one.began_s > over_s), default=inf)
 
 
 def _injection(record: FaultRecord, start_s: float) -> Injection:
