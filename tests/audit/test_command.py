@@ -426,7 +426,7 @@ def test_a_broker_that_cannot_be_reached_is_told_without_its_password(tmp_path):
         ports = [one.getsockname()[1] for one in (alive, bound)]
         servers = ",".join(f"u:{secret}@127.0.0.1:{port}" for port in ports)
         text = f"[DEFAULT]\ntransport_url = rabbit://{servers}/v\n"
-        text += "[oslo_messaging_notifications]\ndriver = messagingv2\n"
+        text += "[oslo_messaging_notifications]\ndriver = messagingv2\ndriver = noop\n"
         with_conf(tmp_path, text)
         values, printed = collected(tmp_path)
     (unreachable,) = values["messaging.unreachable"]

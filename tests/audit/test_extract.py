@@ -156,6 +156,23 @@ def test_each_line_of_notification_opt_out_counts():
     assert facts["conf.DEFAULT.notification_opt_out"] == ("a", "b")
 
 
+@pytest.mark.parametrize(
+    ("drivers", "sent_to", "state"),
+    [
+        (("messagingv2", "noop"), "messagingv2", RuleState.FAIL),
+        (("messagingv2", "log"), "messagingv2, log", RuleState.FAIL),
+        (("noop", "noop"), "noop", RuleState.PASS),
+    ],
+)
+def test_each_driver_of_notifications_counts(drivers, sent_to, state):
+    lines = "".join(f"driver = {driver}\n" for driver in drivers)
+    conf = f"[DEFAULT]\nnotification_opt_out = a\n[oslo_messaging_notifications]\n{lines}"
+    host = extract("a", document({"keystone": {"/etc/k.conf": conf}}), CONTEXT)
+    assert host.facts.values["conf.oslo_messaging_notifications.driver"] == sent_to
+    (result,) = evaluate([rules.find("KS-16")], [host]).results
+    assert result.state is state
+
+
 CLOSED = "cannot be read by uid 1000"
 
 

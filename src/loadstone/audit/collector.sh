@@ -603,6 +603,7 @@ service() {
 import calendar, json, os, re, socket, subprocess, sys, time
 
 CONF = [line for line in os.environ.get("AUDIT_CONF", "").split("\n") if line]
+DRIVER = ("oslo_messaging_notifications", "driver")
 OUT = {}
 BEGAN = time.time()
 
@@ -637,7 +638,8 @@ def options():
                 if key == ("cache", "backend_argument") and not value.startswith("url:"):
                     key = None
                     continue
-                found[key] = value
+                # Notifications go to every driver.
+                found[key] = found[key] + "\n" + value if key == DRIVER and key in found else value
     for pid in os.environ.get("AUDIT_KEYSTONES", "").split():
         try:
             with open("/proc/%s/environ" % pid, errors="replace") as file:
@@ -853,7 +855,8 @@ def messaging():
     """Whether the brokers of notifications can be reached. Only their names leave this function."""
     section = "oslo_messaging_notifications"
     url = CHOSEN.get((section, "transport_url")) or CHOSEN.get(("DEFAULT", "transport_url"), "")
-    if not url or not CHOSEN.get((section, "driver"), "").startswith("messaging"):
+    sends = any(driver.startswith("messaging") for driver in CHOSEN.get(DRIVER, "").split("\n"))
+    if not url or not sends:
         return {"servers": []}
     scheme, _, rest = url.partition("://")
     default = {"rabbit": 5672, "amqp": 5672, "kafka": 9092}.get(scheme.split("+")[0])

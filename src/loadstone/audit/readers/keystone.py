@@ -65,7 +65,8 @@ CACHING = (
     *("receipt", "unified_limit"),
 )
 # Options that may be set several times.
-LISTS = (("DEFAULT", "notification_opt_out"), ("cache", "backend_argument"))
+DRIVER = ("oslo_messaging_notifications", "driver")
+LISTS = (("DEFAULT", "notification_opt_out"), ("cache", "backend_argument"), DRIVER)
 # Attributes that only Active Directory has, in lower case.
 ACTIVE_DIRECTORY = (
     *("samaccountname", "userprincipalname", "useraccountcontrol", "objectguid", "objectsid"),
@@ -112,6 +113,9 @@ def _settings(found: tuple[sections.File, ...]) -> Part:
     renamed = known.get(("cache", "socket_timeout"))  # since oslo.cache 4.3
     if renamed is not None:
         values["conf.cache.memcache_socket_timeout"] = sections.typed(renamed, 1.0)
+    drivers = known.get(DRIVER, "").splitlines() or [""]
+    sending = [driver for driver in drivers if driver not in ("", "noop")]
+    values["conf.oslo_messaging_notifications.driver"] = ", ".join(sending) or drivers[-1]
     arguments = tuple(known.get(("cache", "backend_argument"), "").splitlines())
     values["conf.cache.backend_argument"] = arguments
     values["conf.file"] = found[0].path
