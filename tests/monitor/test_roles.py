@@ -24,6 +24,10 @@ from loadstone.monitor.roles import Role, role_of, role_of_command
         ("postgres: keystone keystone 10.0.0.1(5000) idle", Role.DATABASE),
         ("/usr/sbin/mariadbd --datadir=/var/lib/mysql", Role.DATABASE),
         ("/usr/sbin/apache2 -k start", Role.WEB),
+        # Clients of a server are no part of it.
+        ("/usr/bin/prometheus-mysqld-exporter --web.listen-address=:9104", Role.OTHER),
+        ("/bin/haproxy_exporter --haproxy.scrape-uri=unix:/run/haproxy.sock", Role.OTHER),
+        ("mysqldump --all-databases --single-transaction", Role.OTHER),
         ("", Role.OTHER),
     ],
 )

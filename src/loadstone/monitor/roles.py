@@ -65,6 +65,8 @@ _OF_PROGRAM = (
     ("httpd", Role.WEB),
     ("slapd", Role.DIRECTORY),
 )
+# Clients of servers that have a server's name in theirs: Prometheus' exporters, a backup.
+_CLIENTS = ("exporter", "mysqldump")
 # These run any service of a cloud (Nova, Placement, Glance): Keystone if the command names it, in
 # a path, a module or the name of a process group.
 _APPLICATION_SERVERS = ("uwsgi", "gunicorn", "granian", WSGI_DAEMON)
@@ -78,6 +80,8 @@ def role_of_command(command: str) -> Role:
     # Of a script the interpreter comes first; PostgreSQL's backends are named "postgres: ...".
     is_script = bool(arguments) and "python" in arguments[0]
     program = " ".join(arguments[: 3 if is_script else 1]).lower()
+    if any(client in program for client in _CLIENTS):
+        return Role.OTHER
     if any(server in program for server in _APPLICATION_SERVERS):
         return Role.KEYSTONE if "keystone" in command.lower() else Role.OTHER
     if program.endswith("java"):
