@@ -111,6 +111,39 @@ def test_two_results_for_one_source_are_not_mixed_into_one_series():
         source.close()
 
 
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_prometheus_that_refuses_the_credentials_is_said(status):
+    with serving(handled(lambda request: request.answer(status, "Unauthorized"))) as url:
+        source = open_source(f"prometheus={url}")
+        with pytest.raises(Unreadable, match=f"HTTP {status}; check user= and password-file="):
+            list(source.read())
+        source.close()
+
+
+def test_a_slash_in_a_label_does_not_split_a_source(tmp_path):
+    queries = tmp_path / "queries.yaml"
+    queries.write_text(
+        "- {query: a, source: 'postgres@{instance}', metric: connections}\n"
+        "- {query: b, source: 'postgres@{instance}', metric: connections_limit}\n"
+    )
+
+    def answer(request):
+        value = "40" if "query=a" in request.path else "100"
+        rows = [
+            {"metric": {"instance": f"postgresql://{host}:5432/keystone"}, "value": [0, value]}
+            for host in ("db1", "db2")
+        ]
+        request.answer(200, {"status": "success", "data": {"result": rows}})
+
+    recorder = Recorder()
+    with serving(handled(answer)) as url:
+        source = open_source(f"prometheus={url},queries={queries}")
+        recorder.add(1000.0, source.read())
+        source.close()
+    uses = observe(recorder.metrics(), 100).uses
+    assert [(one.busy, one.capacity) for one in uses] == [(40.0, 100.0), (40.0, 100.0)]
+
+
 def test_a_query_that_gives_no_vector_is_said():
     answer = {"status": "success", "data": {"resultType": "scalar", "result": [1.0, "2"]}}
     with serving(handled(lambda request: request.answer(200, answer))) as url:

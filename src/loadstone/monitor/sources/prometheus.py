@@ -24,6 +24,7 @@ QUERIES = Path(__file__).with_name("prometheus.yaml")
 EVERY_S = 5.0  # exporters are scraped more rarely than that
 TIMEOUT_S = 5.0
 VECTOR = "vector"
+REFUSED = (401, 403)
 FIELDS = ("query", "source", "metric", "unit")
 
 
@@ -130,6 +131,11 @@ class Prometheus:
                 stream=True,
                 allow_redirects=False,  # credentials are for this server only
             )
+            if answer.status_code in REFUSED:
+                raise Unreadable(
+                    f"it answers HTTP {answer.status_code}; check user= and password-file=, or "
+                    "token-file="
+                )
             answer.raw = CappedBody(answer.raw, MOST_BYTES)
             data = json.loads(answer.content)
         except BodyTooLong as too_long:
@@ -159,6 +165,11 @@ class Prometheus:
 
 
 class _Labels(dict[str, str]):
+    """Labels in the place of names in a source, whose parts a slash would separate."""
+
+    def __getitem__(self, key: str) -> str:
+        return super().__getitem__(key).replace("/", "_")
+
     def __missing__(self, key: str) -> str:
         return ""
 
