@@ -190,6 +190,17 @@ def test_connections_to_memcached_are_as_many_as_the_audit_counts(backend: str) 
     assert found.cache.held == audited["capacity.cache_connections"]
 
 
+def test_cores_of_a_huge_cloud_have_all_their_digits() -> None:
+    random = np.random.default_rng(7)
+    found = sized([run(1, 0.05, random)], logins=5000, validations=20_000)
+    rows = report_of(found).sections[0].tables[0].rows
+    [cores] = [row.cells for row in rows if row.cells[0] == "cores of Keystone"]
+    exact = dict(found.cores)[Role.KEYSTONE]
+    assert exact.low is not None
+    assert exact.high is not None
+    assert cores[1:] == (f"{exact.value:,.0f}", f"{exact.low:,.0f} to {exact.high:,.0f}")
+
+
 def test_intervals_hold_the_true_cores_in_95_percent() -> None:
     random = np.random.default_rng(7)
     truth = (40 * 0.240 + 2000 * 0.006) / 0.6

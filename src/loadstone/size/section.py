@@ -5,6 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 from loadstone.diagnosis.demand import cpu_name, role_name
+from loadstone.diagnosis.finding import three_digits
 from loadstone.diagnosis.service import KEYSTONE
 from loadstone.report import figures
 from loadstone.report.section import (
@@ -132,7 +133,7 @@ def _boots(found: Boots | None) -> dict[str, Any] | None:
 def _rows(found: Sizing) -> Iterator[tuple[str, str, str]]:
     for role, one in found.cores:
         name = role_name(role, KEYSTONE)
-        yield f"cores of {name.removeprefix('the ')}", f"{one.value:.3g}", _interval(one)
+        yield f"cores of {name.removeprefix('the ')}", three_digits(one.value), _interval(one)
     yield "workers of Keystone", *_whole_cells(found.workers)
     yield f"nodes of {found.cores_per_node} cores", *_whole_cells(found.nodes)
     for name, connections in (("database", found.database), ("memcached", found.cache)):
@@ -200,7 +201,7 @@ def _full(found: Sizing) -> str:
 def _interval(one: DemandEstimate) -> str:
     if one.low is None or one.high is None:
         return figures.MISSING
-    return f"{one.low:.3g} to {one.high:.3g}"
+    return f"{three_digits(one.low)} to {three_digits(one.high)}"
 
 
 def _whole_cells(one: DemandEstimate) -> tuple[str, str]:
