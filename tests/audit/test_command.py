@@ -8,9 +8,11 @@ import re
 import shutil
 import socket
 import sqlite3
+import ssl
 import subprocess
 import sys
 import tempfile
+import threading
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -36,6 +38,7 @@ from loadstone.errors import InvalidInput
 from loadstone.lab import deployment
 from loadstone.store.store import Store
 from loadstone.study.read import builtin
+from loadstone.system.certificates import Authority
 
 DEBUG = {"keystone": {"/etc/keystone/keystone.conf": "[DEFAULT]\ndebug = true\n"}}
 NO_LOGIN = {"service": {"database": {"error": "OperationalError: Access denied"}}}
@@ -284,6 +287,41 @@ def test_a_memcached_without_a_port_is_asked_on_its_usual_one(tmp_path):
     asked = json.loads(parse(ended.stdout).text("service"))["memcached"]["servers"]
     assert [one["name"] for one in asked] == list(servers)
     assert not [one for one in asked if "ValueError" in one.get("error", "")]
+
+
+@pytest.mark.processes
+def test_a_memcached_is_asked_over_tls_where_keystone_asks_it_so(tmp_path):
+    authority = Authority.create("memcached")
+    pem, ca = tmp_path / "memcached.pem", tmp_path / "ca.pem"
+    pem.write_text(authority.issue("memcached", ("127.0.0.1",)).both)
+    ca.write_text(authority.certificate)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(pem)
+
+    def serve(listening):
+        link, _ = listening.accept()
+        with contextlib.suppress(OSError), context.wrap_socket(link, server_side=True) as secure:
+            while line := secure.recv(1024):
+                secure.sendall(
+                    b"STAT get_hits 7\r\nEND\r\n" if line == b"stats\r\n" else b"END\r\n"
+                )
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        address = f"127.0.0.1:{listening.getsockname()[1]}"
+        with_conf(
+            tmp_path,
+            "[cache]\nbackend = dogpile.cache.pymemcache\ntls_enabled = true\n"
+            f"tls_cafile = {ca}\nmemcache_servers = {address}\n",
+        )
+        answering = threading.Thread(target=serve, args=(listening,), daemon=True)
+        answering.start()
+        values, _ = collected(tmp_path, AUDIT_QUICK="1")
+        answering.join(30)
+    assert (values["memcached.unreachable"], values["memcached.gets"]) == ((), 7)
+    ca.unlink()  # as of a container of this host
+    values, printed = collected(tmp_path, AUDIT_QUICK="1")
+    assert "memcached.unreachable" not in values
+    assert "FileNotFoundError" in printed
 
 
 @pytest.mark.processes

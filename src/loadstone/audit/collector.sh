@@ -805,10 +805,24 @@ def database():
     return found
 
 
-def conversation(name, words):
+def tls_of_cache():
+    """The context with which oslo.cache connects; None without TLS."""
+    known = lambda option: CHOSEN.get(("cache", option)) or None
+    if (known("tls_enabled") or "").lower() not in ("true", "1", "yes", "on"):
+        return None
+    import ssl
+    context = ssl.create_default_context(cafile=known("tls_cafile"))
+    if known("tls_certfile"):
+        context.load_cert_chain(known("tls_certfile"), known("tls_keyfile"))
+    return context
+
+
+def conversation(name, words, tls):
     host, port = re.match(r"(?:inet6?:)?(\[[^]]*\]|.*?)(?::([0-9]+))?$", name).groups()
     connection = socket.create_connection((host.strip("[]"), int(port or 11211)), 2)
     connection.settimeout(2)
+    if tls is not None:
+        connection = tls.wrap_socket(connection, server_hostname=host.strip("[]"))
     with connection:
         times = []
         for _ in range(5):
@@ -842,10 +856,10 @@ def memcached():
         servers = url[4:].split(",")
     if "memcache" not in backend:
         return {"servers": []}
-    found = []
+    tls, found = tls_of_cache(), []
     for name in [server.strip() for server in servers if server.strip()][:16]:
         try:
-            found.append(dict(conversation(name, (b"stats", b"stats settings")), name=name))
+            found.append(dict(conversation(name, (b"stats", b"stats settings"), tls), name=name))
         except Exception as error:
             found.append({"name": name, "error": masked(error)})
     return {"servers": found}
