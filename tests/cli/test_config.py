@@ -194,8 +194,8 @@ def test_a_named_file_that_cannot_be_read_is_one_line(monkeypatch, path, words) 
         '[fault]\nfaults = "breaks.yaml"',
         '[run]\n"existing-users" = "/etc/passwd"',
         '[compare]\nmarkdown = "/tmp/x"',
-        '[serve]\nlisten = "0.0.0.0"',
-        '[fleet.up]\nlisten = "0.0.0.0"',
+        '[serve]\nhost = "0.0.0.0"',
+        '[fleet.up]\nhost = "0.0.0.0"',
         '[capacity]\nfleet = "tls://198.51.100.1:8786"',
         '[capacity]\nmonitor = "ssh=-oProxyCommand=x"',
         '[capacity]\nscenario = "HttpRequests.check_request"\narg = ["url=http://192.0.2.1/"]',
@@ -213,6 +213,21 @@ def test_a_file_of_the_folder_permits_nothing_runs_nothing_and_stores_only_below
 ) -> None:
     of_folder.write_text(text)
     assert refused().startswith(str(of_folder))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[capacity]\nmaxrate = 50", "capacity.maxrate: no such option; did you mean max-rate?"),
+        ("[capacty]\nhost = 50", "capacty.host: no command has this name"),
+        ("[results]\nlimit = 1", "results.limit: name the command, as in [results.NAME]"),
+    ],
+)
+def test_what_is_not_known_in_a_file_of_the_folder_is_not_sent_to_the_own_file(
+    of_folder, text, words
+) -> None:
+    of_folder.write_text(text)
+    assert refused() == f"{of_folder}:2: {words}"
 
 
 def test_a_file_of_the_folder_sets_figures_of_commands_of_a_group(of_folder) -> None:

@@ -40,6 +40,7 @@ SAFE = frozenset({
     *("repeat", "repeats", "same-within", "scenario", "seconds", "seed", "step", "tag", "timeout"),
     *("tls-resumption", "until", "users", "workload"),
 })  # fmt: skip
+ELSEWHERE = "belongs in your own file (`loadstone config` names it) or on the command line"
 NOT_SAFE = frozenset({"hit.method"})  # what is done at a URL; of capacity, how N is searched
 # Tables that apply to every command with such an option: key in the table -> option.
 SHARED: Mapping[str, Mapping[str, str]] = {
@@ -198,21 +199,18 @@ def _require_valid(one: Default) -> None:
 
 
 def _require_safe(one: Default, place: str) -> None:
-    """Refuse what a file that somebody else may have written must not set."""
-    where = "belongs into your own file (`loadstone config` names it) or on the command line"
+    """Refuse what a file that somebody else may have written must not set for all commands."""
     values = one.value if isinstance(one.value, list) else [one.value]
     if one.table == "store":
         folder = one.source.parent.resolve()
         inside = (folder / expanded(str(one.value))).resolve()
         if "://" in str(one.value) or not inside.is_relative_to(folder):
-            raise InvalidInput(f"{place} is not below {folder}: another store {where}")
+            raise InvalidInput(f"{place} is not below {folder}: another store {ELSEWHERE}")
     elif one.table == "monitors":
         if any(not str(value).startswith("prometheus=http") for value in values):
-            raise InvalidInput(f"{place}: other than prometheus=URL {where}")
+            raise InvalidInput(f"{place}: other than prometheus=URL {ELSEWHERE}")
         if any("," in str(value) for value in values):
-            raise InvalidInput(f"{place}: prometheus=URL with a file or a user {where}")
-    elif one.table not in SHARED and not _is_safe(one):
-        raise InvalidInput(f"{place} {where}")
+            raise InvalidInput(f"{place}: prometheus=URL with a file or a user {ELSEWHERE}")
 
 
 def _is_safe(one: Default) -> bool:
@@ -341,7 +339,7 @@ def _long(option: click.Option) -> str:
 
 
 def require_known(found: tuple[Default, ...], root: click.Group) -> None:
-    """Refuse a setting of a command or an option that does not exist."""
+    """Refuse a setting of what does not exist, or what the folder's file must not set."""
     for one in found:
         if one.table in SHARED:
             continue
@@ -358,6 +356,8 @@ def require_known(found: tuple[Default, ...], root: click.Group) -> None:
         known = sorted(_long(option) for option in _options(command))
         if key not in known:
             raise InvalidInput(f"{one.place}: no such option; {_instead(key, known)}")
+        if one.is_of_folder and not _is_safe(one):
+            raise InvalidInput(f"{one.place} {ELSEWHERE}")
 
 
 def _instead(key: str, known: Sequence[str]) -> str:
