@@ -121,6 +121,7 @@ def test_a_target_that_is_named_nearer_replaces_the_other_kind(own, of_folder, m
         ('[target]\npassword = "x"', 2, "holds a secret"),
         ('# mine\n\n[target]\nclowd = "x"', 4, "not known; [target] has cloud, lab"),
         ('[run]\nmax-rate = 1\n[capacity]\nmax-rat = 3', 4, "option; did you mean max-rate?"),
+        ('[target]\ncloud = "a"\nlab = "b"', 3, "names a cloud and a lab; keep one of them"),
         ('[capacity]\nxyzzy = 3', 2, "no such option; it has a"),
         ('[capacitee]\nmax-rate = 3', 2, "no command has this name"),
         ('[study]\nquick = true', 2, "name the command, as in [study.NAME]"),

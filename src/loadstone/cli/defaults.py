@@ -147,6 +147,9 @@ def _read(path: Path, *, is_of_folder: bool, is_named: bool = False) -> Iterator
             one = Default(table, key, value, path, is_of_folder, line)
             _require_valid(one)
             yield one
+        if table == "target" and {"cloud", "lab"} <= keys.keys():
+            place = _place_in(path, lines.get("target.lab"))
+            raise InvalidInput(f"{place}: [target] names a cloud and a lab; keep one of them")
 
 
 def _place_in(file: Path, line: int | None) -> str:
