@@ -3,7 +3,6 @@
 import json
 from pathlib import Path
 
-import click
 import pytest
 from click.testing import CliRunner, Result
 
@@ -212,3 +211,16 @@ def test_what_sends_no_load_has_no_dry_run(words: tuple[str, ...]) -> None:
     refused = dry(*words).exception
     assert isinstance(refused, click.UsageError)
     assert "--dry-run" in refused.message
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        ("--metrics-beyond-loopback", "--metrics-beyond-loopback needs --metrics"),
+        ("--live-beyond-loopback", "--live-beyond-loopback needs --live"),
+        ("--otlp-headers=headers.txt", "--otlp-headers needs --otlp URL"),
+        ("--metrics=0.0.0.0:9999", "if that is meant, add --metrics-beyond-loopback"),
+    ],
+)
+def test_a_dry_run_refuses_options_that_the_command_refuses(option: str, words: str) -> None:
+    assert words in str(dry("capacity", option).exception)

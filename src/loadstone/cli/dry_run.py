@@ -23,6 +23,9 @@ DRY_RUN = click.option(
 
 def show_dry_run(previews: "Sequence[RunPreview]", to: TextIO | None) -> None:
     """Print previews; write them as JSON to `to`."""
+    from loadstone.cli.watching import require_possible
+
+    require_possible()  # what the command itself refuses
     if to is not None:
         write_json({"dry_run": True, "runs": [asdict(one) for one in previews]}, to)
     if is_stdout_free(to):
