@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 
@@ -224,3 +225,11 @@ def test_what_sends_no_load_has_no_dry_run(words: tuple[str, ...]) -> None:
 )
 def test_a_dry_run_refuses_options_that_the_command_refuses(option: str, words: str) -> None:
     assert words in str(dry("capacity", option).exception)
+
+
+def test_a_comparison_has_a_rate_or_a_number_in_flight() -> None:
+    sides = ("--with", "workers=1", "--with", "workers=2")
+    done = dry("compare", *sides, "--rate", "5", "--concurrency", "4")
+    assert isinstance(done.exception, click.UsageError)
+    assert "--concurrency does not go with --rate" in done.exception.message
+    assert dry("compare", *sides, "--rate", "5").exception is None

@@ -483,6 +483,9 @@ def config_of(
     from loadstone.workload.services import searchable
 
     rate = options["rate_rps"]
+    if rate is not None:
+        context = click.get_current_context()
+        refuse_given(context, ("concurrency",), "does not go with --rate; give one of the two")
     seconds = _of_method("seconds", options["seconds"], options)
     if options["profiles"] and not _takes_turns(options):
         raise click.UsageError(
