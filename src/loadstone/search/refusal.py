@@ -639,6 +639,8 @@ class Refusal:
         elif bad <= (1 + NARROW) * low:
             below, above = min(below, low), max(above, bad)
             middle = math.sqrt(low * bad) if self._is_hard else middle
+        if not self._remembers and self._sprt.decide(*_counts(self._at(low))) is Decision.GOOD:
+            middle = max(middle, low)
         return min(below, middle), middle, max(above, middle)
 
     @property
