@@ -49,6 +49,12 @@ def test_neither_query_nor_header_is_in_the_recorded_command(monkeypatch, header
     assert asked.command == f"loadstone hit {shown} http://127.0.0.1:9/items --for 1s"
 
 
+def test_the_ceiling_leaves_room_to_catch_up_with_the_schedule(monkeypatch) -> None:
+    """At a ceiling of the rate itself, a generator that was late once stays as late."""
+    asked = asked_for(monkeypatch, "http://127.0.0.1:9/", "--rate", "40")
+    assert asked.max_rate_rps > 2 * 40
+
+
 def test_a_body_is_sent_with_the_ends_of_lines_of_its_file(monkeypatch, tmp_path: Path) -> None:
     (tmp_path / "body").write_bytes(b"--x\r\n\r\n1\n\xc3\xa4\r\n--x--\r\n")
     words = ("http://127.0.0.1:9/", "--body", str(tmp_path / "body"), "--method", "POST")
