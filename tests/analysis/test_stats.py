@@ -78,6 +78,16 @@ def test_errors_are_named_and_the_most_frequent_comes_first() -> None:
     assert stats.ok == 6
 
 
+def test_an_answer_with_a_status_is_not_said_to_be_no_http() -> None:
+    samples = paced([10.0] * 3, rate_rps=10.0)
+    samples.outcome[:] = Outcome.BAD_HTTP
+    samples.status[2] = 0  # nothing of the answer was understood
+    assert compute_stats(samples, ("",)).stats.errors == (
+        ("answer 200 is not valid HTTP, or lacks an expected value", 2),
+        ("answer is not HTTP", 1),
+    )
+
+
 def test_backlog_of_a_service_a_fifth_too_slow_grows_by_a_fifth_of_a_second_per_second() -> None:
     # 10/s offered, 8/s completed: iteration i is done at i / 8.
     n = 400

@@ -578,6 +578,8 @@ def in_words(outcome: Outcome, status: int) -> str:
     """Describe how a request that did not succeed ended."""
     if outcome is Outcome.NOT_SENT:
         return "cut off when the load ended"
+    if outcome is Outcome.BAD_HTTP and status:
+        return f"answer {status} is not valid HTTP, or lacks an expected value"
     if outcome is not Outcome.HTTP_STATUS:
         return WORDS[outcome]
     try:
