@@ -209,6 +209,24 @@ def test_a_service_that_the_catalog_lacks_has_not_removed_its_resources(
     assert (services.servers, services.networks, services.groups) == ({}, {}, {})
 
 
+IMPOSSIBLE = ("http://127.0.0.1:$(port)s/v2.1", "http://127.0.0.1:99999", "http://[::1", "/nova")
+
+
+@pytest.mark.parametrize("impossible", IMPOSSIBLE)
+def test_an_impossible_url_in_the_catalog_keeps_only_the_resources_of_its_service(
+    fake, services, variables, journal, said, impossible
+):
+    (compute,) = [one for one in fake.catalog if one["type"] == "compute"]
+    compute["endpoints"][0]["url"] = impossible
+    fake.add("domains", NAME)
+    with connect(from_environment(variables)) as access:
+        left_in_region(access, journal)
+        (leftover,) = clean(access, journal, said.append)
+    assert leftover.thing.kind is ResourceKind.SERVER
+    assert "the catalog's compute endpoint is not a URL that can be used (" in leftover.why
+    assert (services.networks, services.groups, fake.names("domains")) == ({}, {}, [])
+
+
 def test_what_was_removed_is_not_listed_beside_what_would_not_go(
     fake, services, access, journal, said
 ):

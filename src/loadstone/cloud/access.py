@@ -117,14 +117,22 @@ class Access:
     def service_url(self, service_type: str) -> str | None:
         """Return the URL of a service from the catalog, or None if it is not listed.
 
-        InvalidInput: it is on another machine, and load on other machines is not permitted.
+        EnvironmentUnusable: it is not a URL. InvalidInput: it is on another machine, and load on
+        other machines is not permitted.
         """
-        url = self._catalog_url(service_type)
-        if url is not None and not self.beyond_loopback:
-            parts = urlsplit(url)
-            port = parts.port or (443 if parts.scheme == "https" else 80)
+        try:
+            url = self._catalog_url(service_type)
+            if not url:
+                return None
+            endpoint = Endpoint.parse(url)
+        except ValueError as wrong:
+            raise EnvironmentUnusable(
+                f"{self.identity_url}: the catalog's {service_type} endpoint is not a URL that can "
+                f"be used ({wrong}); see `openstack endpoint list`"
+            ) from None
+        if not self.beyond_loopback:
             about = f"the catalog's {service_type} endpoint {url}: "
-            require_loopback(parts.hostname or "", port, url, about)
+            require_loopback(endpoint.host, endpoint.port, url, about)
         return url
 
     def _catalog_url(self, service_type: str) -> str | None:
