@@ -233,3 +233,28 @@ def test_a_profile_that_does_not_answer_is_named(clouds, url, monkeypatch):
     clouds({"clouds": {"prod": entry(url, password=PASSWORD) | {"profile": away}}})
     with pytest.raises(EnvironmentUnusable, match=rf"cannot be fetched \({away}/\.well-known/"):
         from_clouds_yaml("prod")
+
+
+@pytest.mark.parametrize(
+    ("written", "kind"),
+    [
+        ("2020-01-01", "a date or a mapping"),
+        ("yes", "true or false"),
+        ("[Secret1]", "a list"),
+        ("{Secret1: 2}", "a date or a mapping"),
+    ],
+)
+def test_a_password_that_yaml_does_not_read_as_text_is_named(clouds, url, written, kind):
+    known = yaml.safe_dump({"clouds": {"prod": entry(url)}})
+    path = clouds(known.replace("project_name:", f"password: {written}\n      project_name:"))
+    with pytest.raises(InvalidInput) as problem:
+        from_clouds_yaml("prod")
+    said = f"clouds.prod.auth.password must be a text, not {kind}: put it in quotes"
+    assert str(problem.value) == f"{path}: {said}"
+
+
+def test_clouds_may_have_numbers_for_names(clouds, url):
+    path = clouds({"clouds": {"prod": entry(url, password=PASSWORD), 2026: entry(url)}})
+    assert from_clouds_yaml("prod").chosen == "--cloud prod"
+    with pytest.raises(InvalidInput, match=rf"no such cloud in {path}; it has 2026, prod$"):
+        from_clouds_yaml("staging")

@@ -47,6 +47,8 @@ def test_an_empty_environment_says_how_to_choose_a_target():
         ("http://127.0.0.1:0/v3", "its port must be from 1 to 65535"),
         ("http://user:pw@127.0.0.1:5000/v3", "only scheme, host, port and path"),
         ("http://[::1/v3", "IPv6"),
+        ("http://127.0.0.1:5000/v3 ", "it contains white space"),
+        ("http://127.0.0.1:5000/v3\n", "it contains white space"),
     ],
 )
 def test_a_url_that_is_none_is_refused_with_its_variable(url, said):

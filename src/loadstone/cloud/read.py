@@ -88,7 +88,7 @@ def from_clouds_yaml(name: str, given: str = "") -> Cloud:
             _require_shape(Path(path), name)
         # The loader adds an entry of this name for the OS_* variables.
         of_variables = str(getattr(config, "envvar_key", "envvars"))
-        names = sorted(set(config.cloud_config["clouds"]) - {of_variables})
+        names = sorted({str(one) for one in config.cloud_config["clouds"]} - {of_variables})
         if path is None or name not in names:
             _require_clouds(given, path)
             raise InvalidInput(_unknown(given, path, names))
@@ -244,6 +244,7 @@ def _cloud(
         raise InvalidInput(f"{where(missing)} is missing") from None
     auth: Mapping[str, Any] = region.get_auth_args()
     _require_v3(region)
+    _require_text(auth, where)
     if region.config["auth_type"] in {"password", "v3password"}:
         _require_password(auth, where)
     plugin = region.get_auth()
@@ -291,6 +292,8 @@ def _has_scope(region: "CloudRegion", auth: Mapping[str, Any]) -> bool:
 
 def _endpoint(url: str, where: Where) -> Endpoint:
     try:
+        if url.split() != [url]:
+            raise ValueError("it contains white space")
         return Endpoint.parse(url)
     except ValueError as error:
         # Text before an @ may be a password.
@@ -301,6 +304,22 @@ def _endpoint(url: str, where: Where) -> Endpoint:
 def _require_v3(region: "CloudRegion") -> None:
     if str(region.config.get("identity_api_version") or "3").startswith("2"):
         raise InvalidInput("Identity API v2 is asked for; only v3 exists since Queens: ask for 3")
+
+
+# Settings of `auth` that are text, whatever the authentication. Numbers are taken for text.
+_TEXTS = (
+    *("username", "user_id", "password", "passcode", "token", "project_name", "project_id"),
+    *(f"application_credential_{part}" for part in ("id", "name", "secret")),
+)
+
+
+def _require_text(auth: Mapping[str, Any], where: Where) -> None:
+    """Refuse words that YAML reads as a date or as true, and lists."""
+    for field in _TEXTS:
+        value = auth.get(field)
+        if isinstance(value, bool) or not isinstance(value, (str, int, float, NoneType)):
+            kind = _KINDS.get(type(value), "a date or a mapping")
+            raise InvalidInput(f"{where(field)} must be a text, not {kind}: put it in quotes")
 
 
 def _require_password(auth: Mapping[str, Any], where: Where) -> None:
