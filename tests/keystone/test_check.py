@@ -11,7 +11,7 @@ from fake_keystone import PASSWORD
 
 from loadstone.cli import loadstone
 from loadstone.cloud.cloud import Endpoint
-from loadstone.errors import InvalidInput
+from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.system.http_date import own_date
 from loadstone.target.check import clock_of
 from loadstone.target.reservation import reserved
@@ -127,6 +127,34 @@ def test_a_wrong_password_is_one_row_and_exit_code_3(named):
     assert set(rows) == {"address", "login", "faults"}
     assert not rows["login"]["is_there"]
     assert "wrong-one" not in rows["login"]["found"]
+
+
+@pytest.mark.usefixtures("named")
+def test_a_login_that_fails_after_others_is_a_row(fake):
+    answers = iter([None, None, 503])
+    fake.disturb = lambda _method, path: next(answers) if path.endswith("/tokens") else None
+    code, rows = doctor()
+    assert code == EnvironmentUnusable.exit_code
+    assert rows["login"]["found"].endswith("HTTP 503: as told (after 2 that succeeded)")
+    assert set(rows) == {"address", "login", "other runs", "faults"}
+
+
+@pytest.mark.usefixtures("named")
+def test_a_service_that_is_lost_during_the_checks_keeps_their_rows(fake):
+    fake.disturb = lambda _method, path: 0 if path == "/v3/domains" else None
+    code, rows = doctor()
+    assert code == EnvironmentUnusable.exit_code
+    assert "connection" in rows["answers"]["found"]
+    assert rows["login"]["is_there"]
+
+
+@pytest.mark.parametrize("status", [401, 429, 500])
+@pytest.mark.usefixtures("named")
+def test_a_failure_is_not_called_a_missing_right(fake, status):
+    fake.disturb = lambda _method, path: status if path == "/v3/domains" else None
+    _, rows = doctor()
+    assert rows["rights"]["found"].startswith(f"domains were not listed: HTTP {status} ")
+    assert "leftovers" not in rows or not rows["leftovers"]["is_there"]
 
 
 @pytest.mark.usefixtures("named")

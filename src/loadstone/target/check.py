@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from http import HTTPStatus
 
 from loadstone.cloud import Access, Cloud, connect
 from loadstone.cloud.access import NEVER_S
@@ -61,13 +62,24 @@ def check_target(cloud: Cloud, say: Say) -> Iterator[TargetCheck]:
         yield TargetCheck("login", False, str(refused))
         return
     with access:
-        yield _login(access)
-        identity = Identity(access)
-        yield clock_of(lambda: own_date(identity.call("/", "GET").headers))
-        yield _rights(identity)
-        yield from _role(identity)
-        yield from _leftovers(identity)
+        try:
+            yield from _logged_in(access)
+        except EnvironmentUnusable as lost:
+            yield TargetCheck("answers", False, str(lost))
     yield other_runs(cloud)
+
+
+def _logged_in(access: Access) -> Iterator[TargetCheck]:
+    """Check what needs a login; EnvironmentUnusable if the service is lost meanwhile."""
+    login = _login(access)
+    yield login
+    if not login.is_sound:
+        return
+    identity = Identity(access)
+    yield clock_of(lambda: own_date(identity.call("/", "GET").headers))
+    yield _rights(identity)
+    yield from _role(identity)
+    yield from _leftovers(identity)
 
 
 def address_of(endpoint: Endpoint) -> TargetCheck:
@@ -135,10 +147,14 @@ def clock_of(ask: Callable[[], str]) -> TargetCheck:
 
 def _login(access: Access) -> TargetCheck:
     """Log in a few times, one after the other."""
-    took_ms = []
+    took_ms: list[str] = []
     for _ in range(LOGINS):
         began_s = time.monotonic()
-        access.token(NEVER_S)  # a new one each time
+        try:
+            access.token(NEVER_S)  # a new one each time
+        except EnvironmentUnusable as refused:
+            found = f"{refused} (after {len(took_ms) + 1} that succeeded)"  # one connected
+            return TargetCheck("login", False, found)
         took_ms.append(f"{1e3 * (time.monotonic() - began_s):.0f}")
     return TargetCheck("login", True, f"{access.cloud.who}: {', '.join(took_ms)} ms")
 
@@ -154,6 +170,10 @@ def _rights(identity: Identity) -> TargetCheck:
         has = f"the roles are {', '.join(roles)}, not {ADMIN}" if roles else "there is no role"
         found = f"may list domains; creating users was not tried, and {has}"
         return TargetCheck("rights", True, found)
+    if response.status_code != HTTPStatus.FORBIDDEN:
+        found = f"domains were not listed: HTTP {response.status_code} {response.reason}"
+        mend = "look at Keystone's log and at its proxy's, and check again"
+        return TargetCheck("rights", False, found, mend, is_needed=False)
     purpose = "to create users"
     return TargetCheck(
         "rights",
@@ -186,8 +206,11 @@ def _leftovers(identity: Identity) -> Iterator[TargetCheck]:
     try:
         # By name, because a service may list only a part of its domains.
         found = identity.find(ResourceKind.DOMAIN, name__startswith=OURS)
-    except EnvironmentUnusable:
+    except Refused:
         return  # the rights say why
+    except EnvironmentUnusable as problem:
+        yield TargetCheck("leftovers", False, str(problem), "check again", is_needed=False)
+        return
     ids = [one.name.removeprefix(OURS) for one in found if one.name.startswith(OURS)]
     if not ids:
         yield TargetCheck("leftovers", True, "none of earlier runs", is_needed=False)
