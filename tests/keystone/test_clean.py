@@ -19,6 +19,7 @@ from loadstone.keystone.resources import (
 
 RUN = "20261121-0931-ab12cd"
 NAME = f"loadstone-{RUN}"
+GONE_USER = "DELETE", "/v3/users"
 
 
 class Killed(BaseException):
@@ -109,6 +110,34 @@ def test_what_was_announced_and_never_made_is_no_leftover(access, journal, said)
 @pytest.mark.usefixtures("killed")
 def test_a_list_that_comes_in_parts_is_removed_whole(fake, access, journal, said):
     fake.page = 2
+    assert clean(access, journal, said.append) == ()
+    assert not any(fake.things.values())
+
+
+@pytest.mark.usefixtures("killed")
+def test_what_stays_although_it_was_removed_is_not_removed_without_end(
+    fake, access, journal, said, monkeypatch
+):
+    monkeypatch.setattr("loadstone.keystone.clean._STALE_WAITS_S", (0.0,) * 4)
+    Journal(journal, RUN).create(ResourceKind.USER, f"{NAME}-w{ANY}", "default")
+    fake.add("users", f"{NAME}-w1-i1", domain_id="default", password="x")
+    fake.disturb = lambda method, path: (204, None) if (method, path[:9]) == GONE_USER else None
+    left = {one.thing.name: one.why for one in clean(access, journal, said.append)}
+    assert left[NAME].startswith("it holds user ")
+    assert left[f"{NAME}-w{ANY}"].endswith("it was removed and is still there")
+    assert fake.calls["DELETE", "/v3/users/ID"] == 7 * 5
+    fake.disturb = lambda _method, _path: None
+    assert clean(access, journal, said.append) == ()
+    assert not any(fake.things.values())
+
+
+@pytest.mark.usefixtures("killed")
+def test_a_list_that_lags_behind_is_waited_for(fake, access, journal, said, monkeypatch):
+    monkeypatch.setattr("loadstone.keystone.clean._STALE_WAITS_S", (0.0,) * 4)
+    kept = iter([True] * 6 * 3)
+    fake.disturb = lambda method, path: (
+        (204, None) if (method, path[:9]) == GONE_USER and next(kept, False) else None
+    )
     assert clean(access, journal, said.append) == ()
     assert not any(fake.things.values())
 

@@ -1,5 +1,6 @@
 """Removes exactly what a run created. May be repeated."""
 
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -41,6 +42,9 @@ _ELSEWHERE: dict[ResourceKind, Callable[[Identity], "Servers | Networks"]] = {
 _OF_REGION = (*_ELSEWHERE, ResourceKind.SECURITY_GROUP)
 # A service may return long lists in parts ([DEFAULT] list_limit); read at most this many.
 _ROUNDS = 1000
+# Waits for what was removed and is still listed, as by a replica of the database or a cache.
+_STALE_WAITS_S = (0.5, 1.0, 2.0, 4.0)
+STILL_THERE = "it was removed and is still there"
 LISTS_OWN_DOMAIN = "Keystone lists for the token of a domain only what is in that domain"
 _NAMED = 20  # resources still present; the journal lists all of them
 
@@ -255,7 +259,7 @@ def _remove_domain(identity: Identity, journal: Journal, say: Say) -> dict[str, 
         else:
             failed |= _remove_one(identity, journal, domain)
     if not failed and identity.find(ResourceKind.DOMAIN, name=name):
-        failed[name] = "it was removed and is still there"
+        failed[name] = STILL_THERE
     # A list may lack it; by its id it is found.
     for domain in noted:
         if not failed and not identity.is_gone(domain):
@@ -285,8 +289,17 @@ def _remove_kind(
     say: Say,
 ) -> dict[str, str]:
     failed: dict[str, str] = {}
+    before: list[str | None] = []
+    waits_s = iter(_STALE_WAITS_S)
     for _ in range(_ROUNDS):
         ours = [thing for thing in place.find(kind, **query) if is_of_run(run_id, thing.name)]
+        ids = [thing.id for thing in ours]
+        if ids and ids == before:
+            wait_s = next(waits_s, None)
+            if wait_s is None:
+                return {thing.name: STILL_THERE for thing in ours} | failed
+            time.sleep(wait_s)
+        before = ids
         # Ctrl-C here usually follows an earlier one; removing something twice does no harm.
         refusals = each(remove, ours, _WORKERS, say, waits=False)
         failed = {name: why for refusal in refusals for name, why in refusal.items()}
