@@ -204,6 +204,20 @@ def test_a_rate_limiter_is_asked_again_when_it_says(fake, access, monkeypatch, a
     assert (fake.names("domains"), waits) == ([NAME], [waited_s])
 
 
+@pytest.mark.parametrize("status", [200, 202])
+def test_a_domain_that_another_success_status_made_is_removed(fake, access, journal, said, status):
+    fake.after = lambda method, path: (
+        (status, b"") if (method, path) == ("POST", "/v3/domains") else None
+    )
+    with (
+        pytest.raises(EnvironmentUnusable, match=f"could not create domain .*HTTP {status}"),
+        users(access, RUN, SIX, journal, said.append),
+    ):
+        pass
+    assert left(fake) == []
+    assert remaining(journal) == ()
+
+
 def test_a_create_whose_answer_was_lost_is_not_made_twice(fake, access, journal, said):
     lost = iter([0, None, 504, None])
     fake.after = lambda method, path: (

@@ -23,7 +23,8 @@ _LONGEST_WAIT_S = 30.0
 _PATIENCE_S = 90.0
 # Transient errors: database locked (500), a proxy without a backend, too many requests.
 _PASSING_STATUS = {429, 500, 502, 503, 504}
-_CREATED, _GONE, _CONFLICT, _FORBIDDEN, _SERVER_ERROR = 201, 404, 409, 403, 500
+_CREATED, _GONE, _CONFLICT, _FORBIDDEN = 201, 404, 409, 403
+_CLIENT_ERROR, _SERVER_ERROR = 400, 500
 # A process of several threads that has just started forbids everything to one thread while another
 # one still loads the policy. What is forbidden for good is so after these attempts, too.
 _FORBIDDEN_ATTEMPTS = 3
@@ -434,7 +435,8 @@ class Identity:
         hint = ""
         if response.status_code == _FORBIDDEN and whom == "admin":
             hint = f"; {self.access.cloud.lacks_role('to prepare users')}"
-        refusal = Refused if response.status_code < _SERVER_ERROR else EnvironmentUnusable
+        is_definite = _CLIENT_ERROR <= response.status_code < _SERVER_ERROR
+        refusal = Refused if is_definite else EnvironmentUnusable
         return refusal(
             f"{self.access.identity_url}: could not {what}: "
             f"HTTP {response.status_code} {_message(response)}{hint}"
