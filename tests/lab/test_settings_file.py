@@ -43,6 +43,10 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, text: str) -> None:
         ),
         ("workers: 2\nthreads: many\n", ":2: threads must be a whole number"),
         ("conf:\n  token:\n    expiration: [1]\n", ":3: conf.token.expiration must be one value"),
+        (
+            "conf:\n  ldap:\n    password: [Secret1]\n",
+            ":3: conf.ldap.password must be one value, not ***",
+        ),
         ("conf:\n  token: 3\n", ":1: conf must be sections of options"),
     ],
 )

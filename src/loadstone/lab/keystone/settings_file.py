@@ -5,6 +5,7 @@ from pathlib import Path
 from loadstone.errors import InvalidInput
 from loadstone.lab.keystone import settings
 from loadstone.system import yaml_file
+from loadstone.system.redaction import MASK, is_secret_option
 
 Pairs = tuple[tuple[str, str], ...]
 
@@ -42,7 +43,8 @@ def _word(place: str, key: str, value: object) -> str:
         case str() | int() | float():
             word = str(value)
         case _:
-            raise InvalidInput(f"{place}: {key} must be one value, not {value!r}")
+            shown = MASK if is_secret_option(key.rpartition(".")[2]) else repr(value)
+            raise InvalidInput(f"{place}: {key} must be one value, not {shown}")
     try:
         if key not in _OF_A_HOST:
             settings.values([(key, word)])
