@@ -57,6 +57,16 @@ def test_every_kind_of_measurement_of_a_run_has_the_same_keys():
     assert all(keys == found[0] for keys in found)
 
 
+def test_the_answer_of_a_fixed_load_counts_the_wait_as_its_table_does():
+    [one] = RUNS["task"].measurements[:1]
+    stats = one.trials[0].stats
+    waited = replace(stats, total=replace(stats.total, mean_s=stats.service.mean_s + 2.0))
+    late = replace(one, trials=(replace(one.trials[0], stats=waited),))
+    [data] = data_of(replace(RUNS["task"], measurements=(late,)))["measurements"]
+    mean_ms = 1000 * data["trials"][0]["latency"]["mean_s"]
+    assert f"{mean_ms:.0f} ms each on average" in data["answer"]["sentence"]
+
+
 def test_a_search_gives_its_answer_and_the_figures_of_its_trials():
     [data] = data_of(ISSUE)["measurements"]
     assert data["answer"]["value"] == data["capacity"]["rate_rps"] == 7.19

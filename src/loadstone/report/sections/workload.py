@@ -38,7 +38,7 @@ def _throughput(measurement: Measurement) -> Answer:
     rate = figures.rate(stats.throughput_rps)
     said = (
         f"{subject}: {stats.ok:,} of {stats.total.count:,} succeeded, {rate} a second, "
-        f"{figures.milliseconds(1000 * stats.service.mean_s)} each on average."
+        f"{figures.milliseconds(1000 * stats.total.mean_s)} each on average."
     )
     return Answer("throughput", rate, "per second", said, stats.throughput_rps)
 
