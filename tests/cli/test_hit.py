@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from known_service import TOKEN_REQUEST, known_service
 
 from loadstone.cli.hit import hit
 from loadstone.workload.model import RunConfig
@@ -120,3 +121,16 @@ def test_a_dry_run_sends_nothing(loadstone) -> None:
     [run] = json.loads(loadstone("hit", "http://127.0.0.1:9/", *words).stdout)["runs"]
     assert (run["rate_per_s_at_most"], run["seconds_at_most"]) == (7.0, 4.0)
     assert run["creates"] == []
+
+
+def test_requests_that_wait_for_a_connection_are_said_to_need_more(
+    loadstone, tmp_path: Path
+) -> None:
+    (tmp_path / "body").write_text(TOKEN_REQUEST)
+    words = ("--rate=60", "--for=1s", "--max-connections=1", "--quiet", "--method=POST")
+    sent = ("--body", str(tmp_path / "body"), "--header", "Content-Type: application/json")
+    with known_service(1, 0.06) as slow:
+        ended = loadstone("hit", f"{slow.url}/auth/tokens", *words, *sent, "--expect=201")
+    assert ended.returncode == 4
+    assert "raise --max-connections or lower --rate" in ended.stderr
+    assert "--budget" not in ended.stderr

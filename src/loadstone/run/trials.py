@@ -71,7 +71,7 @@ class Trials:
         if is_cut_short and is_last:
             raise MeasurementInvalid(
                 f"the load was ended after {self.run.budget_s:.0f} s, in workload "
-                f"{self.index + 1} of {len(self.run.measurements)}; {_advice(self.run.budget_s)}"
+                f"{self.index + 1} of {len(self.run.measurements)}; {_advice(self.run)}"
             )
         return trial
 
@@ -130,9 +130,11 @@ class Trials:
         return kept
 
 
-def _advice(budget_s: float) -> str:
+def _advice(run: RunConfig) -> str:
     """Return what helps a run whose load time was used up."""
-    if budget_s >= LONGEST_BUDGET_S:
+    if run.kind == "hit":  # its load time is longer than the load, unless requests wait
+        return "to send all that is due, raise --max-connections or lower --rate"
+    if run.budget_s >= LONGEST_BUDGET_S:
         return "--budget takes no more, so ask for less"
     return "raise --budget, or ask for less"
 
