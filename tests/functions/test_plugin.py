@@ -195,6 +195,17 @@ def test_scenarios_whose_functions_have_the_same_name_each_run_their_own(tmp_pat
     assert [load(FUNCTIONS[name])(None) for name in names] == [1, 2, 3]
 
 
+def test_a_default_that_is_no_text_or_number_stays_in_the_function(tmp_path):
+    text = (
+        "from loadstone.rally.functions.plugin import scenario\n"
+        "@scenario('Team.a')\ndef f(context, times, pick=lambda a: a): pass"
+    )
+    load_plugins([written(tmp_path, text)])
+    (tmp_path / "task.yaml").write_text("Team.a: [{args: {times: 2}}]")
+    [workload] = read(str(tmp_path / "task.yaml")).task.workloads
+    assert workload.scenario.arguments == {"times": 2}
+
+
 @pytest.mark.parametrize(
     ("function", "kind"),
     [

@@ -36,7 +36,7 @@ def test_a_workload_has_all_that_the_file_says(good):
     workload = good(OLD).task.subtasks[0].workloads[0]
     assert workload.scenario.name == "KeystoneBasic.create_user"
     assert workload.scenario.arguments["enabled"] is False
-    assert workload.scenario.arguments["default_role"] == "member"
+    assert "default_role" not in workload.scenario.arguments
     assert workload.runner == model.Constant(10, 2)
     assert workload.contexts == (
         contexts.Users(tenants=2, users_per_tenant=3),

@@ -117,7 +117,7 @@ class _Checker:
             return None
         if entry in HTTP:
             self._warn_of_redirects(part)
-        return TaskScenario(entry.name, form.model_dump())
+        return TaskScenario(entry.name, form.model_dump(exclude_unset=True))
 
     def _warn_of_redirects(self, part: NamedPlugin) -> None:
         given = part.settings.get("requests")
