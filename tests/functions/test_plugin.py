@@ -227,7 +227,7 @@ def test_an_iteration_fails_whose_function_a_decorator_kept_from_running(tmp_pat
         f"@scenario('Team.a')\n@retried\n{function}\n"
     )
     load_plugins([written(tmp_path, text)])
-    end = whole(Context(0, {}, {}, [].append), load(FUNCTIONS["Team.a"]))
+    end = whole(Context(0, {}, {}, [].append), load(FUNCTIONS["Team.a"]), {})
     assert end.outcome == Outcome.RAISED
     assert end.cause == f"TypeError: the function has not run: it returned a {kind}"
 

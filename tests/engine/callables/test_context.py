@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from loadstone.engine.callables import context as context_module
-from loadstone.engine.callables.context import Context
+from loadstone.engine.callables.context import Context, whole
 from loadstone.engine.callables.model import PAUSE
+from loadstone.engine.outcome import Outcome
 
 
 class Clock:
@@ -46,3 +47,14 @@ def test_an_action_needs_a_name_that_is_not_one_of_loadstones_own(name: str) -> 
     context = Context(0, {}, {}, [].append)
     with pytest.raises(ValueError, match="an action cannot be called"), context.action(name):
         pass
+
+
+def test_an_iteration_that_changes_its_arguments_does_not_change_those_of_the_next() -> None:
+    arguments = {"names": ["a"]}
+
+    def take(_context: Context, names: list[str]) -> None:
+        names.pop()
+
+    context = Context(0, {}, {}, [].append)
+    ends = [whole(context, take, arguments).outcome for _ in range(2)]
+    assert ends == [Outcome.OK, Outcome.OK]

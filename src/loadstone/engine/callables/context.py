@@ -1,5 +1,6 @@
 """The argument of a function: iteration, user, and methods to name actions."""
 
+import copy
 import inspect
 import json
 import random
@@ -83,10 +84,13 @@ class Context:
                 self._send(("output", form, json.dumps(chart, allow_nan=False)))
 
 
-def whole(context: Context, call: Callable[[Context], object]) -> IterationEnd:
+def whole(
+    context: Context, call: Callable[..., object], arguments: Mapping[str, Any]
+) -> IterationEnd:
     """Run an iteration and return how it ended."""
     try:
-        result = call(context)
+        # As in Rally, an iteration may change its arguments without changing those of the next.
+        result = call(context, **copy.deepcopy(arguments))
         if inspect.isawaitable(result) or inspect.isgenerator(result) or inspect.isasyncgen(result):
             # A decorator hid it from the check of the plugin.
             raise TypeError(f"the function has not run: it returned a {type(result).__name__}")

@@ -52,7 +52,7 @@ def main(
         number, row = order
         pipe.send(("took", time.monotonic_ns()))
         context = Context(number, row, settings, pipe.send)
-        how = whole(context, lambda context: call(context, **arguments))
+        how = whole(context, call, arguments)
         if guard.refused is not None:
             pipe.send(("beyond", guard.refused))
             return
