@@ -14,7 +14,7 @@ from binomial import most_failures
 from documents import only
 from fake_keystone import keeping_the_first_domain
 from simulator.engine import VirtualEngine
-from simulator.service import Limiter, Service
+from simulator.service import Limiter, Outage, Service
 from virtual import Ended, VirtualCommandLine
 
 from loadstone.compare.measure import _LoadInTurns
@@ -346,6 +346,33 @@ def test_a_service_that_fails_is_not_compared(loadstone: VirtualCommandLine) -> 
     [ended] = compared(loadstone, A, failing, 1)
     assert ended.code == 4
     assert "a comparison of speed needs a load that both answer" in ended.stderr
+
+
+def test_a_stored_comparison_of_a_service_that_died_has_no_answer(
+    loadstone: VirtualCommandLine,
+) -> None:
+    """Of the pairs until then, B was faster."""
+    dies = replace(times(1.5), outage=Outage(35.0))
+    words = (*SHORT, "--fail-if-slower=5%", "--pairs-at-least=12")
+    [ended] = compared(loadstone, A, dies, 1, *words)
+    assert (ended.code, set(ended.data)) == (4, {"error", "exit_code"})
+    listed = loadstone("results", "list", "--json=-").data
+    a, b = sorted(listed, key=lambda one: one["target"])
+    again = loadstone("compare", a["run_id"], b["run_id"], "--json=-")
+    assert throughput(again)["answer"] == "faster"
+    assert (again.code, again.data["exit_code"]) == (4, 4)
+    assert again.data["guard"]["outcome"] == "undecided"
+    [said] = again.data["notes"]
+    assert said.startswith("The comparison was broken off")
+    assert said.endswith(ended.data["error"])
+
+
+def test_a_stored_comparison_without_a_pair_says_why(loadstone: VirtualCommandLine) -> None:
+    [ended] = compared(loadstone, A, BROKEN, 1)
+    a, b = (one["run_id"] for one in loadstone("results", "list", "--json=-").data)
+    again = loadstone("compare", a, b)
+    assert again.code == 2
+    assert again.stderr.strip().endswith(f"ended before its first pair: {ended.data['error']}")
 
 
 def test_a_late_generator_ends_a_comparison(loadstone: VirtualCommandLine) -> None:

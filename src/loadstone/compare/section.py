@@ -59,6 +59,7 @@ class Compared:
     where: Where | None = None  # where the difference lies
     notes: tuple[str, ...] = ()
     left: tuple[str, ...] = ()  # the runs that left something in their clouds
+    broken_off: str = ""  # why its measurement ended early, so that no answer holds
 
 
 TONES: dict[ComparisonAnswer, Tone] = {
@@ -142,6 +143,8 @@ def _code(rows: tuple[MetricComparison, ...], compared: Compared) -> tuple[int, 
     """Return the exit code of one scenario, and why it is not 0."""
     if not rows:
         return MeasurementInvalid.exit_code, NOTHING
+    if compared.broken_off:
+        return MeasurementInvalid.exit_code, compared.broken_off
     if compared.most_slower is None:
         row = deciding(rows)
         is_known = row.answer is not ComparisonAnswer.UNKNOWN
@@ -246,6 +249,8 @@ def _facts(
     yield Fact("B", b, is_line=False, is_column=True)
     if compared.most_slower is not None:
         outcome, row = guard(rows, compared.most_slower)
+        if compared.broken_off:
+            outcome = GuardOutcome.UNDECIDED
         yield Fact("guard", _guard(row, outcome, compared), rank=2)
     for other in leading(rows):
         if other is not first:
@@ -370,7 +375,7 @@ def guard_data(found: Sequence[Compared]) -> dict[str, Any] | None:
     if most_slower is None:
         return None
     outcomes = [
-        guard(rows, most_slower)[0] if rows else GuardOutcome.UNDECIDED
+        guard(rows, most_slower)[0] if rows and not one.broken_off else GuardOutcome.UNDECIDED
         for one in found
         for _, rows in one.metrics
     ]

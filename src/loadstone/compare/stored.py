@@ -86,9 +86,18 @@ def compare_runs(
         statements += found.statements if found else ()
         profiled, sent = ([_first(side, purpose) for side in (one, other)] for purpose in ENDS)
         place = where(_both(profiled), _both(sent)) or place
+    failures = [side.failure for both in pairs for side in both if is_paired and side.failure]
+    broken_off = failures[0] if failures else ""
+    ended = (f"The comparison was broken off, so that nothing is decided: {broken_off}",)
+    of_pairs = (*(ended if broken_off else ()), *disturbance.notes((a, b)))
     if not any(rows for _, rows in metrics):
         if notes:
             raise InvalidInput(notes[0])
+        if broken_off:
+            raise InvalidInput(
+                f"the comparison of {a.run_id} and {b.run_id} ended before its first pair: "
+                f"{broken_off}"
+            )
         if not is_paired and any(one.policy == "turns" for one in a.measurements):
             raise InvalidInput(
                 f"{a.run_id} and {b.run_id} are sides of two comparisons: loads that took turns "
@@ -108,7 +117,8 @@ def compare_runs(
         most_slower=most_slower,
         statements=tuple(statements),
         where=place,
-        notes=tuple(disturbance.notes((a, b))) if is_paired else tuple(notes),
+        notes=of_pairs if is_paired else tuple(notes),
+        broken_off=broken_off,
     )
 
 
