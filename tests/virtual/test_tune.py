@@ -192,6 +192,24 @@ def test_combinations_that_do_not_start_are_findings(
     assert any(first_line in one["text"] for one in found["statements"])
 
 
+def test_combinations_that_all_fail_are_no_answer(
+    loadstone: VirtualCommandLine, space: Path
+) -> None:
+    def lab(settings: Mapping[str, str]) -> Service:
+        if settings["threads"] != "1" or settings["cache"] == "memcached":
+            raise EnvironmentUnusable("uwsgi is not installed")
+        return Service(workers=2, capacity_rps=100.0)
+
+    ended = tuned(loadstone, space, lab)
+    found = only(ended)
+    assert (ended.code, ended.data["exit_code"], found["has_gain"]) == (4, 4, False)
+    count = len(found["trials"])
+    assert ended.data["headline"] == (
+        "no gain shown in throughput of issue: none of "
+        f"{count} combinations could be measured to the end: uwsgi is not installed"
+    )
+
+
 def test_what_a_failed_comparison_measured_can_be_found_afterwards(
     loadstone: VirtualCommandLine, space: Path
 ) -> None:

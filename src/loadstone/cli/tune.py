@@ -196,7 +196,7 @@ def tune(ctx: click.Context, **options: Unpack[TuneOptions]) -> None:
 
     Exit code 0 with an answer, also if it is that no gain is shown; 1 if something that a run
     created could not be removed; 2 for an invalid space or too small a budget; 3 if the default
-    does not start; 70 after an internal error.
+    does not start; 4 if no combination could be measured; 70 after an internal error.
     """
     from loadstone.tune import journal as journals
     from loadstone.tune.space import require_unset

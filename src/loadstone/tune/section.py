@@ -7,6 +7,7 @@ from math import exp
 from typing import Any
 
 from loadstone.diagnosis.finding import Severity
+from loadstone.errors import MeasurementInvalid
 from loadstone.report import figures
 from loadstone.report.chart import Chart, ChartSeries
 from loadstone.report.section import (
@@ -82,6 +83,7 @@ def report_of(shown: Shown) -> Report:
         subject=f"default: {_default(shown)}",
         sections=(section,),
         overview=overview((section,)),
+        exit_code=section.certainty.exit_code,
         name="loadstone tune",
         id=journal.tuning_id,
         started_at=journal.begun.started_at,
@@ -120,9 +122,7 @@ def _section(shown: Shown) -> Section:
             interval=_within(known) if known else "",
             confidence=1 - ALPHA if known else 0.0,
         ),
-        certainty=Certainty(
-            "sustained" if tuned.has_gain else "undecided", GAIN if tuned.has_gain else NO_GAIN
-        ),
+        certainty=_certainty(shown),
         scenario=shown.journal.begun.load.scenario,
         facts=tuple(_facts(shown)),
         figures=tuple(_figures(tuned)),
@@ -140,12 +140,33 @@ def _section(shown: Shown) -> Section:
     )
 
 
+def _certainty(shown: Shown) -> Certainty:
+    tuned = shown.tuned
+    if why := _unmeasured(tuned):
+        return Certainty(
+            "undecided", NO_GAIN, MeasurementInvalid.exit_code, why, "nothing was measured"
+        )
+    return Certainty(
+        "sustained" if tuned.has_gain else "undecided", GAIN if tuned.has_gain else NO_GAIN
+    )
+
+
+def _unmeasured(tuned: Tuned) -> str:
+    """Return why no combination was compared with the default; empty if one was."""
+    failures = [one.failure for one in tuned.trials]
+    if not failures or not all(failures):
+        return ""
+    if len(failures) == 1:
+        return f"the only combination could not be measured: {failures[0]}"
+    return f"none of {len(failures)} combinations could be measured to the end: {failures[0]}"
+
+
 def _sentence(shown: Shown) -> str:
     tuned, proof = shown.tuned, shown.tuned.stated
     if proof is not None and proof.interval is not None:
         word = GAIN if tuned.has_gain else NO_GAIN
         return f"{word}: with {words(proof.changes)}, {_times(shown, proof.interval)}"
-    why = "no combination was better than the default while searching"
+    why = _unmeasured(tuned) or "no combination was better than the default while searching"
     if tuned.winner is not None:
         why = f"the budget left no time to prove {words(tuned.winner.changes)}"
     if proof is not None:
