@@ -2,7 +2,14 @@
 
 import pytest
 
-from loadstone.system.redaction import MASK, Redaction, is_secret_variable, masked, secrets_in
+from loadstone.system.redaction import (
+    MASK,
+    Redaction,
+    is_secret_variable,
+    masked,
+    masked_command,
+    secrets_in,
+)
 
 SECRET = "hunter2-Zq/9\"it's"
 
@@ -220,3 +227,12 @@ def test_a_variable_of_a_command_is_secret_by_its_last_word():
         "HASH_ROUNDS",
     )
     assert not any(map(is_secret_variable, settings))
+
+
+def test_an_option_of_keystone_is_secret_by_its_name_and_not_by_its_section():
+    """A command to repeat a measurement must have its settings."""
+    plain = ["--with=conf.token.cache_on_issue=true", "--set", "conf.credential.caching=false"]
+    assert masked_command(["prove", *plain]) == ["prove", *plain]
+    secret = ["--set", "conf.ldap.password=sesame-12", "--set", "conf.DEFAULT.admin_token=abc-123"]
+    hidden = ["--set", "conf.ldap.password=***", "--set", "conf.DEFAULT.admin_token=***"]
+    assert masked_command(["prove", *secret]) == ["prove", *hidden]

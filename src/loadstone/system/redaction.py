@@ -42,6 +42,7 @@ _SETTING = re.compile(
     r"(?:length|count|size|lifetime|ttl|timeout|expiration|rounds|methods|type|file|path|url|name)$",
     re.IGNORECASE,
 )
+_KEYSTONE_OPTION = re.compile(r"conf\.\w+\.(\w+)", re.IGNORECASE)  # conf.SECTION.OPTION of a lab
 # Names that are not secret within {"password": {"user": {"name": ..., "password": ...}}}.
 _NAME_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _OURS = ("OS_", "LOADSTONE_")  # environment variables
@@ -130,6 +131,8 @@ def _password_positions(arguments: Sequence[str]) -> set[int]:
 
 def is_secret(name: str) -> bool:
     """Return whether a value under this name is a secret."""
+    if option := _KEYSTONE_OPTION.fullmatch(name):
+        name = option[1]  # its section is [token] or [credential]
     return (bool(_SECRET.search(name)) and not _SETTING.search(name)) or _may_be_secret(name)
 
 
