@@ -57,8 +57,11 @@ def keycloak(tmp_path):
         process.stdin.close()
 
 
-def collected(tmp_path: Path, pid: int, tools: str = "/usr/bin:/bin") -> Document:
+def collected(
+    tmp_path: Path, pid: int, tools: str = "/usr/bin:/bin", cgroups: str = "/sys/fs/cgroup"
+) -> Document:
     variables = {"PATH": tools, "AUDIT_ETC": str(tmp_path), "AUDIT_PYTHON": "/none"}
+    variables["AUDIT_CGROUPS"] = cgroups
     ended = subprocess.run(
         ["sh", COLLECTOR],
         env=variables | {"AUDIT_PIDS": str(pid)},
@@ -97,6 +100,41 @@ def test_options_are_read_from_where_keycloak_reads_them(keycloak, tmp_path, too
     origin = found.origins["keycloak.http_max_queued_requests"]
     assert (Path(origin.path).name, origin.line) == ("keycloak.conf", 5)
     assert "keycloak.db_pool_min_size" not in found.origins
+
+
+def test_the_least_limit_of_the_control_groups_of_keycloak_is_read(keycloak, tmp_path):
+    cgroups = tmp_path / "cgroups"
+    for line in Path(f"/proc/{keycloak}/cgroup").read_text().splitlines():
+        _, controllers, path = line.split(":", 2)
+        if controllers in ("", "memory"):
+            group = cgroups / controllers / path.lstrip("/")
+            group.mkdir(parents=True, exist_ok=True)
+            name = "memory.limit_in_bytes" if controllers else "memory.max"
+            (group / name).write_text("1073741824\n")
+            if group != cgroups / controllers:
+                (cgroups / controllers / name).write_text("max\n")
+    document = collected(tmp_path, keycloak, cgroups=str(cgroups))
+    assert document.pairs("keycloak")["memory_bytes"] == "1073741824"
+
+
+@pytest.mark.parametrize(
+    ("limit", "container", "heap_mb"),
+    [
+        ("", 0, 44800.0),
+        ("", 1, None),
+        ("1073741824", 0, 716.8),  # in a container of this host
+        ("1073741824", 1, 716.8),
+        ("9223372036854771712", 0, 44800.0),
+    ],
+)
+def test_the_heap_is_a_share_of_what_the_control_group_allows(limit, container, heap_mb):
+    sections = {
+        "keycloak": f"pid=9\nheap_percent=70\nmemory_bytes={limit}\n",
+        "memory": "MemTotal:       65536000 kB\n",
+        "meta": f"container={container}\n",
+    }
+    values = extract("a", Document(sections), {}).facts.values
+    assert values.get("keycloak.heap_mb") == heap_mb
 
 
 def test_what_the_build_has_fixed_is_unknown_if_it_cannot_be_read(keycloak, tmp_path):

@@ -486,6 +486,7 @@ keycloak() {
         -e 's/^-XX:MaxHeapSize=\([0-9]*[kKmMgG]\{0,1\}\)$/heap=\1/p' \
         -e 's/^-XX:MaxRAMPercentage=\([0-9.]*\)$/heap_percent=\1/p' \
         -e 's/^start$/command=start/p' -e 's/^start-dev$/command=start-dev/p'
+    echo "memory_bytes=$(memory_limit_of "$pid")"
     built=$(
         unzip -p "$home/lib/quarkus/generated-bytecode.jar" META-INF/keycloak-persisted.properties ||
             python3 -c 'import sys, zipfile
@@ -501,6 +502,23 @@ print(zipfile.ZipFile(sys.argv[1]).read("META-INF/keycloak-persisted.properties"
         name != "" { print "argument." name "=" $0; name = ""; next }
         /^--[a-z-]*=/ { print "argument." substr($0, 3); next }
         /^--[a-z-]*$/ { name = substr($0, 3) }' | keycloak_known
+}
+
+# The least limit of memory, in bytes, of a process' control groups (man 7 cgroups:
+# ID:CONTROLLERS:PATH); nothing without one.
+memory_limit_of() {
+    while IFS=: read -r _ controllers path; do
+        case ,$controllers, in
+            ,,) base=$cgroups name=memory.max ;;
+            *,memory,*) base=$cgroups/memory name=memory.limit_in_bytes ;;
+            *) continue ;;
+        esac
+        while :; do
+            [ -r "$base$path/$name" ] && cat "$base$path/$name"
+            [ "${path:-/}" = / ] && break
+            path=${path%/*}
+        done
+    done <"/proc/$1/cgroup" | grep -x '[0-9][0-9]*' | sort -n | head -n 1
 }
 
 # Lines SOURCE.NAME=VALUE whose name is one of the options.

@@ -112,13 +112,18 @@ def _of_process(document: Document, found: dict[str, str]) -> dict[str, Value]:
 
 
 def _heap_mb(found: dict[str, str], document: Document) -> float | None:
-    """Return the largest heap; a share of the memory is that of the host, not of a container."""
+    """Return the largest heap; Java takes a share of what its control group allows, if less.
+
+    In a container whose limit is not known, the memory of the host says nothing.
+    """
     size = re.fullmatch(r"(\d+)([kmg]?)", found.get("heap", "").lower())
     if size:
         return int(size[1]) * _MB[size[2]]
     percent = number(found.get("heap_percent"))
     memory = re.search(r"MemTotal:\s+(\d+) kB", document.text("memory"))
+    limit = number(found.get("memory_bytes"))
     is_container = document.pairs("meta").get("container") == "1"
-    if percent is None or memory is None or is_container:
+    if percent is None or memory is None or (is_container and limit is None):
         return None
-    return percent / 100 * int(memory[1]) / 1024
+    whole_mb = int(memory[1]) / 1024
+    return percent / 100 * (whole_mb if limit is None else min(whole_mb, limit / 2**20))
