@@ -664,6 +664,25 @@ def test_settings_of_the_environment_count_more_than_files(tmp_path):
     assert origin.path not in paths
 
 
+@pytest.mark.processes
+def test_the_limits_of_the_control_groups_of_keystone_are_read(tmp_path):
+    program, root = tmp_path / "uwsgi", tmp_path / "cgroups"
+    shutil.copy(shutil.which("sh"), program)
+    words = [program, "-c", "read x", "keystone"]
+    with subprocess.Popen(words, stdin=subprocess.PIPE) as running:
+        for line in Path(f"/proc/{running.pid}/cgroup").read_text().splitlines():
+            _, controllers, path = line.split(":", 2)
+            for kind in {"", "cpu", "memory"} & set(controllers.split(",")):
+                group = root / kind / path.lstrip("/")
+                group.mkdir(parents=True, exist_ok=True)
+                (group / "cpu.max").write_text("150000 100000\n")
+                (group / "memory.max").write_text("1073741824\n")
+        settings = {"AUDIT_PIDS": str(running.pid), "AUDIT_CGROUPS": str(root)}
+        values, _ = collected(tmp_path, AUDIT_QUICK="1", **settings)
+        running.stdin.close()
+    assert (values["web.cpu_quota"], values["web.memory_limit_mb"]) == (1.5, 1024)
+
+
 # Takes a name of a server, and the files of another folder for its own, as in a container.
 IN_CONTAINER = """
 import ctypes, os, sys

@@ -290,3 +290,27 @@ def test_threads_of_a_gunicorn_that_has_changed_its_title_are_unknown():
     assert (facts.values["web.server"], facts.values["web.processes"]) == ("gunicorn", 1)
     assert "title" in facts.missing["web.threads"]
     assert "capacity.db_connections" not in facts.values
+
+
+@pytest.mark.parametrize(
+    ("limits", "cpus", "memory_mb", "logins_per_s"),
+    [
+        ("", 64, 64000, 40.0),
+        ("cpu 200000 100000\nmemory 1073741824\n", 2, 1024, 10.0),
+        ("cpu 800000 100000\ncpu 150000 100000\nmemory 9223372036854771712\n", 2, 64000, 7.5),
+    ],
+)
+def test_the_limits_of_keystones_container_count_on_its_host(limits, cpus, memory_mb, logins_per_s):
+    changes = {
+        "cpu": {"cpus": 64, "allowed": "0-63"},
+        "memory": "MemTotal: 65536000 kB\n",
+        "service": {"password": {"verify_ms": 200.0}},
+        "limits": limits,
+    }
+    host = extract("a", document(changes), CONTEXT)
+    values = host.facts.values
+    assert (values["host.cpus"], values["host.memory_mb"]) == (64, 64000)
+    assert (values["web.cpus"], values["web.memory_mb"]) == (cpus, memory_mb)
+    assert values["capacity.logins_per_s"] == pytest.approx(logins_per_s)
+    assert state("WEB-01", host) is (RuleState.FAIL if cpus == 64 else RuleState.PASS)
+    assert state("WEB-03", host) is (RuleState.PASS if memory_mb > 2000 else RuleState.FAIL)

@@ -45,6 +45,7 @@ conf=$(keystone_conf 2>/dev/null)
 keystones=$(keystone_pids 2>/dev/null)
 emit processes printf '%s\n' "$table"
 emit keystone keystone_files
+emit limits keystone_limits
 emit domains domain_files
 emit uwsgi uwsgi_files
 emit apache apache_files
@@ -128,6 +129,36 @@ cgroup_memory() {
         END { if ("limit" in bytes) {
             printf "CgroupLimit: %.0f kB\n", bytes["limit"] / 1024
             printf "CgroupUsed: %.0f kB\n", (bytes["used"] - bytes[cached]) / 1024 } }'
+}
+
+# Limits of the control groups of a process and of those above them (man 7 cgroups:
+# ID:CONTROLLERS:PATH): "cpu QUOTA PERIOD" in microseconds, "memory BYTES".
+limits_of() {
+    while IFS=: read -r _ controllers path; do
+        case ,$controllers, in
+            ,,) limits_up "$cgroups" "$path" ;;
+            *,cpu,*) limits_up "$cgroups/cpu" "$path" ;;
+            *,memory,*) limits_up "$cgroups/memory" "$path" ;;
+        esac
+    done <"/proc/$1/cgroup" | grep -x -e 'cpu [0-9]* [0-9]*' -e 'memory [0-9]*'
+}
+
+limits_up() {
+    group=$2
+    while :; do
+        [ -r "$1$group/cpu.max" ] && echo "cpu $(cat "$1$group/cpu.max")"
+        [ -r "$1$group/cpu.cfs_quota_us" ] &&
+            echo "cpu $(cat "$1$group/cpu.cfs_quota_us") $(cat "$1$group/cpu.cfs_period_us")"
+        [ -r "$1$group/memory.max" ] && echo "memory $(cat "$1$group/memory.max")"
+        [ -r "$1$group/memory.limit_in_bytes" ] && echo "memory $(cat "$1$group/memory.limit_in_bytes")"
+        [ "${group:-/}" = / ] && break
+        group=${group%/*}
+    done
+}
+
+# Of Keystone's processes, those of the oldest.
+keystone_limits() {
+    for pid in $keystones; do limits_of "$pid"; break; done
 }
 
 sysctls() {
@@ -486,7 +517,7 @@ keycloak() {
         -e 's/^-XX:MaxHeapSize=\([0-9]*[kKmMgG]\{0,1\}\)$/heap=\1/p' \
         -e 's/^-XX:MaxRAMPercentage=\([0-9.]*\)$/heap_percent=\1/p' \
         -e 's/^start$/command=start/p' -e 's/^start-dev$/command=start-dev/p'
-    echo "memory_bytes=$(memory_limit_of "$pid")"
+    echo "memory_bytes=$(limits_of "$pid" | sed -n 's/^memory //p' | sort -n | head -n 1)"
     built=$(
         unzip -p "$home/lib/quarkus/generated-bytecode.jar" META-INF/keycloak-persisted.properties ||
             python3 -c 'import sys, zipfile
@@ -502,23 +533,6 @@ print(zipfile.ZipFile(sys.argv[1]).read("META-INF/keycloak-persisted.properties"
         name != "" { print "argument." name "=" $0; name = ""; next }
         /^--[a-z-]*=/ { print "argument." substr($0, 3); next }
         /^--[a-z-]*$/ { name = substr($0, 3) }' | keycloak_known
-}
-
-# The least limit of memory, in bytes, of a process' control groups (man 7 cgroups:
-# ID:CONTROLLERS:PATH); nothing without one.
-memory_limit_of() {
-    while IFS=: read -r _ controllers path; do
-        case ,$controllers, in
-            ,,) base=$cgroups name=memory.max ;;
-            *,memory,*) base=$cgroups/memory name=memory.limit_in_bytes ;;
-            *) continue ;;
-        esac
-        while :; do
-            [ -r "$base$path/$name" ] && cat "$base$path/$name"
-            [ "${path:-/}" = / ] && break
-            path=${path%/*}
-        done
-    done <"/proc/$1/cgroup" | grep -x '[0-9][0-9]*' | sort -n | head -n 1
 }
 
 # Lines SOURCE.NAME=VALUE whose name is one of the options.

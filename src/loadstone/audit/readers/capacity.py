@@ -11,6 +11,8 @@ def read(known: Facts) -> Facts:
     values: dict[str, Value] = {}
     missing: dict[str, str] = {}
     for name, formula in (
+        ("web.cpus", _cpus),
+        ("web.memory_mb", _memory_mb),
         ("capacity.logins_per_s", _logins),
         ("capacity.db_connections", _connections),
         ("capacity.db_connections_most", _most_connections),
@@ -35,14 +37,28 @@ def _n(facts: Facts, name: str) -> float:
     raise TypeError(name)
 
 
+def _cpus(facts: Facts) -> int:
+    """Return the CPUs that Keystone may use: of its container, or else of the host."""
+    cpus = _n(facts, "host.cpus")
+    is_limited = facts.knows("web.cpu_quota")
+    return int(min(cpus, math.ceil(_n(facts, "web.cpu_quota"))) if is_limited else cpus)
+
+
+def _memory_mb(facts: Facts) -> float:
+    """Return the memory that Keystone may use: of its container, or else of the host."""
+    whole = _n(facts, "host.memory_mb")
+    limited = facts.knows("web.memory_limit_mb")
+    return min(whole, _n(facts, "web.memory_limit_mb")) if limited else whole
+
+
 def _logins(facts: Facts) -> float:
     """Cores x 1000 / milliseconds of one password check: at most that many logins per second.
 
     A check leaves Python's lock to other threads, so that those of one process check side by side.
     """
-    cpus = _n(facts, "host.cpu_quota" if facts.knows("host.cpu_quota") else "host.cpus")
+    quotas = [_n(facts, name) for name in ("host.cpu_quota", "web.cpu_quota") if facts.knows(name)]
     threads = _n(facts, "web.processes") * _n(facts, "web.threads")
-    cores = min(cpus, _n(facts, "host.cpus"), threads)
+    cores = min(*quotas, _n(facts, "host.cpus"), threads)
     return cores * 1000 / _n(facts, "keystone.password_check_ms")
 
 

@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 
@@ -79,7 +79,26 @@ def read(document: Document) -> Facts:
     if facts is None and sections.files(document.text("keystone")):
         facts = _unnamed_server(seen)
     unknown = {"web.": NOT_FOUND, "uwsgi.": NOT_FOUND, "apache.": NOT_FOUND}
-    return facts or Facts(missing=unknown)
+    if facts is None:
+        return Facts(missing=unknown)
+    return replace(facts, values={**facts.values, **_limits(document)})
+
+
+def _limits(document: Document) -> dict[str, Value]:
+    """Return what the control groups of Keystone's processes allow, where they limit it."""
+    quotas, limits = [], []
+    for line in document.text("limits").splitlines():
+        match [sections.number(word) for word in line.split()]:
+            case [_, quota, period] if quota and period:
+                quotas.append(quota / period)
+            case [_, limit] if limit:
+                limits.append(limit / 2**20)
+    values: dict[str, Value] = {}
+    if quotas:
+        values["web.cpu_quota"] = min(quotas)
+    if limits:
+        values["web.memory_limit_mb"] = min(limits)
+    return values
 
 
 def _uwsgi(seen: tuple[SeenProcess, ...], uwsgi_files: tuple[File, ...]) -> Facts | None:
