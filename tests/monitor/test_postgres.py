@@ -1,10 +1,11 @@
 """Statistics that PostgreSQL shows to some roles only, or has in some releases only."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import SimpleNamespace
 
 import pytest
 
+from loadstone.monitor.metrics import Recorder
 from loadstone.monitor.sources.open import open_source
 from loadstone.monitor.sources.postgres import (
     DATABASES,
@@ -23,12 +24,16 @@ class Answers:
     """A connection to a server that hides so many sessions, and has these statistics."""
 
     hidden: int
-    columns: tuple = tuple(name for name, *_ in DATABASES)
+    columns: tuple = ("datid", *(name for name, *_ in DATABASES))
     reserved: tuple = (3,)  # connections; for roles with a privilege since PostgreSQL 16
+    databases: dict = field(default_factory=lambda: {1: 1, 2: 2})  # what each of them has counted
 
     def execute(self, sql):
         rows = {
-            DATABASES_SQL: [(1,) * len(self.columns), (2,) * len(self.columns)],
+            DATABASES_SQL: [
+                (number, *(count,) * (len(self.columns) - 1))
+                for number, count in self.databases.items()
+            ],
             HIDDEN_SQL: [(self.hidden,)],
             SESSIONS_SQL: [(0 if self.hidden else 7,) * len(SESSIONS)],
             WAL_SQL: [(1, 1, 1)],
@@ -79,7 +84,26 @@ def test_reserved_connections_are_none_that_keystone_may_open(reserved, limit):
 
 
 def test_statistics_that_an_older_release_has_not_are_left_out():
-    seen = metrics_of(Answers(hidden=0, columns=("xact_commit", "deadlocks")))
+    seen = metrics_of(Answers(hidden=0, columns=("datid", "xact_commit", "deadlocks")))
     assert (seen["commits_total"], seen["deadlocks_total"]) == (3, 3)
     assert "active_seconds_total" not in seen
     assert seen["connections"] == 7
+
+
+@pytest.mark.parametrize(
+    ("reads", "increase"),
+    [
+        ([{1: 5000, 2: 10}, {1: 5003, 2: 14}], 7),
+        ([{1: 5000, 2: 10}, {1: 5003}, {1: 5005}], 5),  # DROP DATABASE
+        ([{1: 5000, 2: 10}, {1: 5000, 2: 4}], 4),  # pg_stat_reset()
+        ([{1: 5000, 2: 10}, {1: 3, 2: 1}], 4),  # a restart after a crash
+        ([{1: 5000}, {1: 5000, 2: 6}], 6),  # CREATE DATABASE
+    ],
+)
+def test_a_database_that_is_dropped_or_reset_is_no_restart_of_the_server(reads, increase):
+    source, recorder = open_source("postgres://monitor@127.0.0.1:5432"), Recorder()
+    source._link = answers = Answers(hidden=0)
+    for number, databases in enumerate(reads):
+        answers.databases = databases
+        recorder.add(1000.0 + number, source.read())
+    assert recorder.metrics().increase("postgres", "commits_total") == increase

@@ -73,6 +73,9 @@ class PostgresSource(ServiceSource):
 
     _link: "Connection[Any] | None" = field(default=None, init=False)
     _has_wal: bool = field(default=True, init=False)
+    # By counter and database, at the last read.
+    _counters: dict[tuple[str, Any], float] = field(default_factory=dict, init=False)
+    _sums: dict[str, float] = field(default_factory=dict, init=False)  # by counter
 
     def read(self) -> Iterator[Reading]:
         """Read counters and the state of sessions."""
@@ -82,8 +85,8 @@ class PostgresSource(ServiceSource):
             names, rows = [one.name for one in databases.description or ()], databases.fetchall()
             for theirs, metric, unit, factor in DATABASES:
                 if theirs in names:  # sessions and their times: since PostgreSQL 14
-                    values = (float(row[names.index(theirs)] or 0) for row in rows)
-                    yield Reading(self.name, metric, sum(values) * factor, unit)
+                    value = self._sum(theirs, names, rows)
+                    yield Reading(self.name, metric, value * factor, unit)
             yield from self._sessions(link)
             yield from self._wal(link)
             settings = {name: int(value) for name, value in link.execute(LIMIT_SQL).fetchall()}
@@ -93,6 +96,19 @@ class PostgresSource(ServiceSource):
         except Exception:
             self.close()
             raise
+
+    def _sum(self, counter: str, names: list[str], rows: list[tuple[Any, ...]]) -> float:
+        """Return a counter of all databases, which does not fall with one that is dropped or reset.
+
+        The rest of the sum would look like what was counted since a restart.
+        """
+        for row in rows:
+            key, value = (counter, row[names.index("datid")]), float(row[names.index(counter)] or 0)
+            before = self._counters.get(key, 0.0)
+            grown = value - before if value >= before else value
+            self._sums[counter] = self._sums.get(counter, 0.0) + grown
+            self._counters[key] = value
+        return self._sums.get(counter, 0.0)
 
     def close(self) -> None:
         """Close the connection."""
