@@ -58,6 +58,8 @@ class Span(click.ParamType[float]):
 class Number(click.FloatRange):
     """Float range that rejects NaN."""
 
+    name = "number"
+
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
@@ -72,16 +74,25 @@ class Number(click.FloatRange):
 class RateRange(Number):
     """Rate within a range, as 40, 40/s, 2400/min or 100000/h."""
 
+    name = "rate"
+
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
         """Return the rate per second."""
         if isinstance(value, str) and "/" in value:
-            rate = per_second(value)
-            if rate is None:
-                self.fail(f"{value!r} is not a rate; {RATE_HINT}", param, ctx)
-            value = rate
+            value = per_second(value) or value
+        if isinstance(value, str) and not _is_number(value):
+            self.fail(f"{value!r} is not a rate; {RATE_HINT}", param, ctx)
         return super().convert(value, param, ctx)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def per_second(text: str) -> float | None:
