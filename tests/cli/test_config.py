@@ -65,7 +65,7 @@ def test_each_source_overrides_the_one_before(own, of_folder, monkeypatch) -> No
     run = planned()
     assert run["targets"][0]["url"] == "http://127.0.0.1:9/v3"
     assert (run["rate_per_s_at_most"], run["seconds_at_most"]) == (10.0, 30.0)
-    assert run["creates"] == ["2 projects, 4 users, unless users are given"]
+    assert run["creates"] == ["1 domain, 2 projects, 4 users"]
     of_folder.write_text("[limits]\nmax-rate = 20\n")
     assert planned()["rate_per_s_at_most"] == 20.0
     monkeypatch.setenv("LOADSTONE_CAPACITY_MAX_RATE", "30")
@@ -313,11 +313,11 @@ def test_config_shows_what_holds_and_from_where(own, of_folder, monkeypatch) -> 
 def test_without_files_and_with_a_file_of_ones_own(own, of_folder, monkeypatch, tmp_path) -> None:
     own.write_text("[limits]\nusers = 3\n")
     monkeypatch.setenv("LOADSTONE_CONFIG", "-")
-    assert planned("--cloud", "here")["creates"] == ["2 projects, 10 users, unless users are given"]
+    assert planned("--cloud", "here")["creates"] == ["1 domain, 2 projects, 10 users"]
     (tmp_path / "ci.toml").write_text("[limits]\nusers = 6\n")
     of_folder.write_text("[limits]\nusers = 8\n")
     monkeypatch.setenv("LOADSTONE_CONFIG", str(tmp_path / "ci.toml"))
-    assert planned("--cloud", "here")["creates"] == ["2 projects, 6 users, unless users are given"]
+    assert planned("--cloud", "here")["creates"] == ["1 domain, 2 projects, 6 users"]
 
 
 def test_a_broken_file_is_one_line(own) -> None:

@@ -64,7 +64,7 @@ def test_a_search_says_where_how_much_and_what_is_created(tmp_path: Path) -> Non
     assert lines[0] == "dry run: nothing was sent, created or stored"
     assert "target     http://127.0.0.1:9/v3 (OS_*)" in lines
     assert "load       at most 40/s, 64 in flight, 90.0 s of load" in lines
-    assert "creates    2 projects, 10 users, unless users are given" in lines
+    assert "creates    1 domain, 2 projects, 10 users" in lines
     assert "pw-of-a-dry-run" not in done.stdout
     assert list(tmp_path.iterdir()) == []
 
@@ -80,7 +80,7 @@ def test_a_task_says_each_load_and_what_its_iterations_create(tmp_path: Path) ->
     rates, calls = run["loads"]
     assert (rates["rate_per_s_at_most"], rates["seconds_at_most"]) == (7.0, pytest.approx(69.5 / 7))
     assert rates["creates_in_load"] == ["user"]
-    assert run["creates"] == ["2 projects, 6 users"]
+    assert run["creates"] == ["1 domain, 2 projects, 6 users"]
     assert (calls["in_flight_at_most"], calls["seconds_at_most"]) == (4, 30.0)
     assert calls["rate_per_s_at_most"] == 50.0  # a closed loop is as fast as answers, up to here
     assert [one.name for one in tmp_path.iterdir()] == ["task.yaml"]
@@ -233,3 +233,14 @@ def test_a_comparison_has_a_rate_or_a_number_in_flight() -> None:
     assert isinstance(done.exception, click.UsageError)
     assert "--concurrency does not go with --rate" in done.exception.message
     assert dry("compare", *sides, "--rate", "5").exception is None
+
+
+def test_with_a_file_of_users_only_what_a_task_asks_for_is_created(tmp_path: Path) -> None:
+    runner = "{runner: {type: constant, times: 9, concurrency: 1}}"
+    made = runner.replace("}}", "}, context: {users: {tenants: 3, project_domain: default}}}")
+    (tmp_path / "task.yaml").write_text(f"Authenticate.keystone: [{runner}, {made}]\n")
+    (tmp_path / "users.yaml").write_text("[{username: a, password: b, project_name: c}]\n")
+    [run] = as_data("run", "task.yaml", "--existing-users", "users.yaml")
+    assert run["creates"] == ["1 domain, 3 projects, 3 users"]
+    [run] = as_data("run", "task.yaml")
+    assert run["creates"] == ["1 domain, 1 project, 1 user", "1 domain, 3 projects, 3 users"]

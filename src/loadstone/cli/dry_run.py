@@ -61,7 +61,7 @@ def _run(one: "RunPreview") -> Iterator[str]:
     for created in one.creates or ("nothing before the load",):
         yield f"creates    {created}"
     if one.creates:
-        yield "           and removes it at the end"
+        yield "           and removes all of that at the end"
     if one.times > 1:
         yield f"repeats    all of this {one.times} times"
     for number, load in enumerate(one.loads, 1):

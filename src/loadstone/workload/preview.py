@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import assert_never
 
 from loadstone.cloud.permission import is_loopback
@@ -88,7 +89,9 @@ def preview(config: RunConfig, others: Sequence[TargetChoice] = ()) -> RunPrevie
     return RunPreview(
         targets=tuple(target_preview(choice) for choice in (config.target, *others)),
         loads=loads,
-        creates=tuple(dict.fromkeys(one for group in config.groups for one in _creates(group))),
+        creates=tuple(
+            dict.fromkeys(one for group in config.groups for one in _creates(group, config.target))
+        ),
         seconds_at_most=most_s if math.isfinite(most_s) else None,
         rate_per_s_at_most=max((one.rate_per_s_at_most for one in loads), default=0.0),
         in_flight_at_most=max((one.in_flight_at_most for one in loads), default=0),
@@ -228,24 +231,38 @@ def _sentences(one: MeasurementConfig) -> Iterator[str]:
             yield hook.action.sentence
 
 
-def _creates(group: MeasurementGroup) -> Iterator[str]:
-    """Yield what the contexts of a group create."""
+def _creates(group: MeasurementGroup, target: TargetChoice) -> Iterator[str]:
+    """Yield what the contexts of a group create in a target."""
     if group.most_existing == 0:
         return
     users = [context for context in group.contexts if isinstance(context, Users)]
     tenants = sum(context.tenants for context in users)
     for context in group.contexts:
-        yield from _of_context(context, tenants)
+        if isinstance(context, Users):
+            yield from _of_users(context, target)
+        else:
+            yield from _of_context(context, tenants)
     for one in group.measurements:
         yield from (f"{need} of each user" for need in one.generator.preview.needs)
 
 
+def _of_users(context: Users, target: TargetChoice) -> Iterator[str]:
+    unless = ""
+    if context.may_be_existing:
+        match target:
+            case NamedTarget(users_file=Path()):
+                return
+            case NamedTarget(lab=str()) | OwnLab() | LabOnHost():
+                unless = ", unless the lab has users of its own (LDAP)"
+    needs_domain = context.project_domain is None or context.user_domain is None
+    domain = f"{_count(1, 'domain')}, " if needs_domain else ""
+    projects = _count(context.tenants, "project")
+    users = _count(context.tenants * context.users_per_tenant, "user")
+    yield f"{domain}{projects}, {users}{unless}"
+
+
 def _of_context(context: Context, tenants: int) -> Iterator[str]:
     match context:
-        case Users():
-            count = context.tenants * context.users_per_tenant
-            unless = ", unless users are given" if context.may_be_existing else ""
-            yield f"{_count(context.tenants, 'project')}, {_count(count, 'user')}{unless}"
         case Roles():
             yield f"the roles {', '.join(context.names)} of each user"
         case Quotas():

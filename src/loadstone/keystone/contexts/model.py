@@ -13,7 +13,7 @@ class Users:
     users_per_tenant: int = 1
     password: str | None = field(default=None, repr=False)  # None: a random one for each user
     workers: int = 20  # number of concurrent API calls that create users
-    project_domain: str | None = None  # None: the administrator's own, else "default"
+    project_domain: str | None = None  # None: the run's own, which it creates
     user_domain: str | None = None
     choice: Literal["random", "round_robin"] = "random"
     may_be_existing: bool = False  # the file sets only the choice of users
