@@ -106,7 +106,8 @@ def test_a_service_too_slow_for_the_time_out_is_not_said_to_need_a_longer_budget
     assert (capacity.rate_rps, capacity.low_rps, capacity.high_rps) == (None, None, None)
     assert capacity.causes == (Cause.GENERATOR,)  # for which no longer budget is recommended
     assert re.fullmatch(
-        r"N is about 0\.\d+/s or more: so many complete with 4 requests at once", capacity.words[0]
+        r"N is about 0\.\d+/s or more: this is the throughput with 4 requests in flight",
+        capacity.words[0],
     )  # one step shows no rise
     assert capacity.words[1:] == (
         "more requests at once may take longer than 20 s, and the time-out of a request is 30 s",

@@ -146,13 +146,13 @@ def _limits(health: Health, load: Load) -> list[str]:
     if health.lag_p99_ms > bound_ms:
         limits.append(
             f"1 % of the requests were sent more than {health.lag_p99_ms:.1f} ms late "
-            f"(at most {bound_ms:.1f} ms is believed){_because(health)}"
+            f"(the limit is {bound_ms:.1f} ms){_because(health)}"
         )
     if health.cpu_share > CPU_SHARE:
         limits.append(
             f"the load generator used {health.cpu_share:.0%} of its "
             f"{'core' if health.threads == 1 else f'{health.threads} cores'} "
-            f"(at most {CPU_SHARE:.0%} is believed)"
+            f"(the limit is {CPU_SHARE:.0%})"
         )
     if health.without_port:
         limits.append(
@@ -169,4 +169,4 @@ def _because(health: Health) -> str:
     waited = health.runqueue_wait_s / (health.wall_s * health.threads)
     if waited <= RUNQUEUE_SHARE:
         return ""
-    return f"; it waited for a core during {waited:.0%} of the run: this machine is busy"
+    return f"; the generator waited for a core during {waited:.0%} of the run: this machine is busy"

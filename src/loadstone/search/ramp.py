@@ -156,15 +156,15 @@ def _estimate(
 ) -> tuple[str, ...]:
     """Return the note on N if the search ends here; `before`: workers of the step before, or 0."""
     rate_rps = min(best.rate_rps, session.ended_rps)
-    so_many = f"so many complete with {workers} requests at once"
+    source = f"this is the throughput with {workers} requests in flight"
     if not rate_rps:
         return ()
     if session.settings.has_objectives:  # this rate need not meet them
-        return (f"{NOT_MET}; {rate_rps:.3g}/s complete with {workers} requests at once",)
+        return (f"{NOT_MET}; throughput with {workers} requests in flight is {rate_rps:.3g}/s",)
     if is_rising:
         rising = ", and it was still rising" if before else ""  # one step shows no growth
-        return (f"N is about {rate_rps:.3g}/s or more: {so_many}{rising}",)
-    return (f"N is about {rate_rps:.3g}/s, not confirmed: {so_many}",)
+        return (f"N is about {rate_rps:.3g}/s or more: {source}{rising}",)
+    return (f"N is about {rate_rps:.3g}/s, not confirmed: {source}",)
 
 
 def _next_workers(session: Session, workers: int, response_s: float) -> int | None:
