@@ -59,7 +59,7 @@ def test_users_who_are_different_do_nothing_else(special):
     [
         (
             "isue",
-            "no scenario 'isue'; did you mean 'issue'\\? choose from .*wrong-password, and mix",
+            "no scenario 'isue'; did you mean 'issue'\\? loadstone capacity --help",
         ),
         ("mix:isue=1", "no scenario 'isue'"),
         ("mix:issue", "must be NAME=WEIGHT with a weight above 0, not 'issue'"),

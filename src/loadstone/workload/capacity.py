@@ -123,12 +123,14 @@ def _of_own(name: str, users: int, arguments: Sequence[str]) -> Searched:
     if not is_named(name):
         known = (*SCENARIOS, *(one for one in CATALOGUE if is_data(one)))
         near = get_close_matches(name, known, n=1, cutoff=messages.NEAR)
-        there = (
-            f"did you mean {near[0]!r}?" if near else f"choose from {', '.join(sorted(SCENARIOS))}"
-        )
+        if near:
+            raise InvalidInput(
+                f"no scenario {name!r}; did you mean {near[0]!r}? loadstone capacity --help lists "
+                "all scenarios"
+            )
         raise InvalidInput(
-            f"no scenario {name!r}; {there}; a mix such as mix:issue=1,validate=9, and those of "
-            f"task files ({BY_ENGINE})"
+            f"no scenario {name!r}; choose from {', '.join(sorted(SCENARIOS))}; a mix such as "
+            f"mix:issue=1,validate=9; or a scenario of task files ({BY_ENGINE})"
         )
     if arguments:
         raise InvalidInput(f"{ARG}: scenario {name} takes no arguments")

@@ -75,8 +75,10 @@ def _title(name: str, parts: Iterable[str]) -> str:
 def _scenario(name: str) -> Scenario:
     if scenario := SCENARIOS.get(name) or _BY_LONG_NAME.get(name):
         return scenario
-    names = ", ".join(sorted(SCENARIOS))
-    near = get_close_matches(name, SCENARIOS, 1)
-    meant = f"did you mean {near[0]!r}? " if near else ""
-    known = f"{names}, and mix:issue=1,validate=9"
-    raise InvalidInput(f"no scenario {name!r}; {meant}choose from {known}")
+    if near := get_close_matches(name, SCENARIOS, 1):
+        raise InvalidInput(
+            f"no scenario {name!r}; did you mean {near[0]!r}? loadstone capacity --help lists all "
+            "scenarios"
+        )
+    known = ", ".join(sorted(SCENARIOS))
+    raise InvalidInput(f"no scenario {name!r}; choose from {known}, and mix:issue=1,validate=9")
