@@ -310,6 +310,19 @@ def test_config_shows_what_holds_and_from_where(own, of_folder, monkeypatch) -> 
     assert "limits.users" in invoke("config").stdout
 
 
+def test_config_says_which_variables_set_nothing(monkeypatch) -> None:
+    known = ("CAPACITY_MAX_RATE", "STUDY_RUN_SEED", "STORE", "SERVE_PASSWORD", "SERVE_CAPACITY")
+    unknown = ("CAPACITY_MAXRATE", "STUDY_SEED", "CAPACITY_YES_LOAD_THIS_TARGET")
+    for name in (*known, *unknown):
+        monkeypatch.setenv(f"LOADSTONE_{name}", "5")
+    rows = json.loads(invoke("config", "--json", "-").stdout)["defaults"]
+    sources = {row["name"].removeprefix("LOADSTONE_"): row["from"] for row in rows}
+    assert {sources[name] for name in known} == {"environment"}
+    assert {sources[name] for name in unknown} == {
+        "environment, without effect: no option is called so"
+    }
+
+
 def test_without_files_and_with_a_file_of_ones_own(own, of_folder, monkeypatch, tmp_path) -> None:
     own.write_text("[limits]\nusers = 3\n")
     monkeypatch.setenv("LOADSTONE_CONFIG", "-")

@@ -33,10 +33,12 @@ def config(ctx: click.Context, to: TextIO | None) -> None:
 
     found = defaults.settings()
     root = ctx.find_root().command
+    unknown: frozenset[str] = frozenset()
     if isinstance(root, click.Group):
         defaults.require_known(found, root)
+        unknown = defaults.without_option(os.environ, root)
     rows = [ShownDefault(one.name, _text(one.value), str(one.source)) for one in found]
-    rows += _of_environment()
+    rows += _of_environment(unknown)
     if to is not None:
         files = [str(path) for path in defaults.files()]
         data = [{"name": one.name, "value": one.value, "from": one.source} for one in rows]
@@ -55,10 +57,14 @@ def _text(value: object) -> str:
     return ", ".join(str(part) for part in value) if isinstance(value, list) else str(value)
 
 
-def _of_environment() -> list[ShownDefault]:
+def _of_environment(unknown: frozenset[str]) -> list[ShownDefault]:
     """Return the variables of Loadstone; values of secrets are masked."""
     from loadstone.system.redaction import masked
 
     names = sorted(name for name in os.environ if name.startswith(f"{defaults.PREFIX}_"))
     values = masked({name: os.environ[name] for name in names})
-    return [ShownDefault(name, str(values[name]), "environment") for name in names]
+    ignored = "environment, without effect: no option is called so"
+    return [
+        ShownDefault(name, str(values[name]), ignored if name in unknown else "environment")
+        for name in names
+    ]

@@ -7,7 +7,7 @@ have been written by somebody else: it sets little, permits nothing and runs not
 import os
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from loadstone.system.redaction import is_secret, masked
 VARIABLE = "LOADSTONE_CONFIG"  # another file than the user's; "-": no file at all
 OF_FOLDER = "loadstone.toml"
 PREFIX = "LOADSTONE"
+OF_SERVE = "LOADSTONE_SERVE_PASSWORD"  # of `serve`, whose password is no option
 MOST_BYTES = 1 << 20
 _HEADER = re.compile(r"\s*\[([^\[\]]+)\]")  # of a table
 # Options that permit something: on the command line only.
@@ -380,6 +381,26 @@ def add_variables(command: click.Command, prefix: str) -> None:
     for option in _options(command):
         if option.envvar is None and _long(option) not in PERMISSIONS:
             option.envvar = f"{prefix}_{_as_variable(_long(option))}"
+
+
+def without_option(names: Iterable[str], root: click.Group) -> frozenset[str]:
+    """Return the variables that begin as those of a command do, and set none of its options."""
+    found: set[str] = set()
+    for name, command in _commands(root):
+        prefix = f"{PREFIX}_{_as_variable(name)}"
+        known = {*_variables(command), OF_SERVE}
+        found |= {one for one in names if one.startswith(f"{prefix}_") and one not in known}
+    return frozenset(found)
+
+
+def _variables(command: click.Command) -> Iterator[str]:
+    if isinstance(command, click.Group):
+        for _, sub in _commands(command):
+            yield from _variables(sub)
+        return
+    for option in _options(command):
+        if isinstance(option.envvar, str):
+            yield option.envvar
 
 
 def _as_variable(name: str) -> str:
