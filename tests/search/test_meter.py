@@ -507,3 +507,15 @@ def test_a_service_that_was_slower_for_a_while_does_not_collapse(index: int) -> 
     assert capacity.low_rps is not None
     assert capacity.high_rps is not None
     assert capacity.low_rps <= service.capacity_rps <= capacity.high_rps
+
+
+def test_completions_in_groups_leave_the_metered_rate_in_the_interval() -> None:
+    # All 27 workers look for requests every 1.06 s, which beats with the seconds of the model.
+    simulator = Simulator(draw("poller", 65), 65)
+    settings = SearchSettings(budget_s=240.0)
+    capacity, trials = search(STRATEGIES["meter"](settings), simulator.measure)
+    metered = [one.stats for one in trials if one.purpose.startswith("meter with")]
+    completed_rps = sum(one.ok for one in metered) / sum(one.load_s for one in metered)
+    assert capacity.low_rps is not None
+    assert capacity.high_rps is not None
+    assert capacity.low_rps <= completed_rps <= capacity.high_rps

@@ -48,6 +48,7 @@ def state(depths: Depths, bracket: Bracket, likely: Posterior | None = None) -> 
     if likely is None or not is_likely:
         half_width = math.hypot(found.half_width_rps, ALLOWANCE * found.rate_rps)
         likely = Posterior(found.rate_rps, found.rate_rps - half_width, found.rate_rps + half_width)
+    likely = _agreed(likely, found)
     rate = likely.rate_rps
     unseen = UNSEEN * max(1.0, (LONG_S / depths.pool.seconds) ** UNSEEN_POWER)
     low = likely.low_rps - unseen * rate
@@ -76,6 +77,19 @@ def state(depths: Depths, bracket: Bracket, likely: Posterior | None = None) -> 
     is_open = bool(steps) and bracket.passed is not None and bracket.high is None
     most = None if is_open else high
     return Capacity(rate, max(0.0, low), most, CONFIDENCE, notes, CapacityKind.SATURATION)
+
+
+def _agreed(likely: Posterior, found: ThroughputEstimate) -> Posterior:
+    """Return an interval that holds what completed per second, which a model may miss.
+
+    The model counts single seconds. Where many requests complete at a time, as of a service that
+    looks for work every so often, these may beat with the seconds.
+    """
+    if likely.low_rps <= found.rate_rps <= likely.high_rps:
+        return likely
+    low = min(likely.low_rps, found.rate_rps - found.half_width_rps)
+    high = max(likely.high_rps, found.rate_rps + found.half_width_rps)
+    return Posterior((low + high) / 2, low, high)
 
 
 def _steps(depths: Depths) -> list[LevelChange]:
