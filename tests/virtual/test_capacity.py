@@ -313,6 +313,16 @@ def test_one_connection_to_a_slow_service_has_a_rate_that_is_not_zero(
     assert n_of(ended) == pytest.approx(0.5, rel=0.05)
 
 
+def test_a_rate_that_held_too_briefly_to_fill_a_limiter_is_not_said_to_have_failed(
+    loadstone: VirtualCommandLine,
+) -> None:
+    words = ("--users=5", "--objective=p99<1000ms", "--objective=p90<300ms")
+    ended = loadstone(*SEARCH, *words, service=draw("sliding-window", 887, 20.0, 60.0), seed=887)
+    found = only(ended.data)
+    assert found["trials"][-1]["verdict"] == "sustained"
+    assert "No more than 10.12/s: no rate was sustained for long enough." in found["words"]
+
+
 def test_hardly_any_error_may_be_allowed(loadstone: VirtualCommandLine) -> None:
     service = Service(capacity_rps=50.0, limiter=Limiter(rate_rps=20.0))
     ended = loadstone(*SEARCH, "--objective=errors<0.0001%", service=service)

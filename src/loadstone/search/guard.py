@@ -106,8 +106,8 @@ def at_least(ceiling_rps: float) -> Capacity:
 def no_more_than(
     high_rps: float, reasons: tuple[str, ...], causes: tuple[Cause, ...] = ()
 ) -> Capacity:
-    """Return the result that no rate was sustained."""
-    notes = (f"no more than {high_rps:.4g}/s: no rate was sustained in the time given", *reasons)
+    """Return the result that no rate was sustained for long enough."""
+    notes = (f"no more than {high_rps:.4g}/s: no rate was sustained for long enough", *reasons)
     return Capacity(None, None, high_rps, 0.0, notes, causes=causes)
 
 
