@@ -183,14 +183,18 @@ impl<'a> IterationRunner<'a> {
 
     /// Sends a request a second time. The time-out counts from the first attempt.
     async fn retry(&mut self, template: &Template, bytes: &[u8], first: &Response) -> Response {
-        self.worker.count_retry();
         let was_sent = first.sent_ns >= 0;
         let from_ns = if was_sent { first.sent_ns } else { first.done_ns };
         let until_ns = self.until_ns.min(from_ns + self.worker.context.timeouts.request_ns);
         let again = self.attempt(template, bytes, until_ns).await;
         let (Attempt::Done(second) | Attempt::ClosedBeforeRead(second)) = again;
+        // Without a new connection it is not sent again.
+        let is_retried = second.sent_ns >= 0;
+        if is_retried {
+            self.worker.count_retry();
+        }
         let sent_ns = if was_sent { first.sent_ns } else { second.sent_ns };
-        Response { sent_ns, is_retried: true, ..second }
+        Response { sent_ns, is_retried, ..second }
     }
 
     async fn attempt(&mut self, template: &Template, bytes: &[u8], until_ns: i64) -> Attempt {

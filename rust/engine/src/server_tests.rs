@@ -141,6 +141,22 @@ fn a_connection_that_closes_during_a_request_is_a_failure() {
 }
 
 #[test]
+fn a_request_whose_second_connection_is_refused_is_not_retried() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let server = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        read_request(&mut stream);
+        stream.write_all(OK).unwrap();
+        read_request(&mut stream);
+        drop(listener);
+    });
+    let measured = run(&plan(port, 2));
+    server.join().unwrap();
+    assert_eq!((measured.samples.retried, measured.health.retries), (vec![0, 0], 0));
+}
+
+#[test]
 fn a_request_that_crossed_the_close_is_retried_and_marked() {
     let measured = run(&plan(closing_after(Duration::ZERO), 40));
     let samples = &measured.samples;
