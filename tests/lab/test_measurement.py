@@ -1,6 +1,7 @@
 """One measurement at a time on a deployment, held by real processes."""
 
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -96,6 +97,12 @@ def test_the_first_ends_and_the_second_still_holds(hold, folder):
 def place():
     """A place that no other test measures."""
     return f"127.0.0.1:{os.getpid()}-of-a-test"
+
+
+def test_a_measurement_whose_lab_was_purged_does_not_name_itself(folder, place):
+    with measuring(folder, place) as held:
+        shutil.rmtree(folder)
+        assert held.beside == ()
 
 
 def test_another_users_measurement_of_one_place_is_refused(hold, folder, tmp_path, place):

@@ -42,7 +42,8 @@ class ActiveMeasurement:
     @property
     def beside(self) -> tuple[str, ...]:
         """Names of the measurements that ran on the same target at the same time."""
-        elsewhere = _owners_elsewhere(self.path.parent, self.place)
+        # Its own file may be gone, as after `lab down --purge`.
+        elsewhere = _owners_elsewhere(self.path.parent, self.place, self.path.name)
         return tuple(dict.fromkeys((*self._noted(BESIDE), *elsewhere)))
 
     def set_run(self, run_id: str) -> None:
@@ -108,11 +109,11 @@ def measured_by(folder: Path, place: str) -> tuple[str, ...]:
     return (*(one.name for one in found), *_owners_elsewhere(folder / FOLDER, place))
 
 
-def _owners_elsewhere(folder: Path, place: str) -> tuple[str, ...]:
+def _owners_elsewhere(folder: Path, place: str, own: str = "") -> tuple[str, ...]:
     """Return the owners of measurements of a place that are noted in another home folder."""
     if not place:
         return ()
-    known = {path.name for path in folder.glob("*")}
+    known = {own, *(path.name for path in folder.glob("*"))}
     found = (one for one in presence.marks(place) if f"{one.pid}-{one.token}" not in known)
     return tuple(one.owner for one in found)
 
