@@ -109,6 +109,19 @@ def test_several_runs_stand_in_one_page_and_in_one_file_for_rally(loadstone, wri
     ]
 
 
+def test_samples_that_cannot_be_read_are_said_where_a_page_lacks_their_charts(
+    loadstone, write, tmp_path
+):
+    assert loadstone("run", write(TASK)).returncode == 0
+    assert loadstone("report", "latest", "-o", "page.html").stderr == ""
+    [samples] = tmp_path.rglob("runs/*/samples/*.parquet")
+    samples.write_bytes(samples.read_bytes()[:100])
+    told = loadstone("report", "latest", "-o", "page.html")
+    assert told.returncode == 0
+    assert f"without a chart of samples: {samples}: cannot be read" in told.stderr
+    assert "Histogram of durations" not in (tmp_path / "page.html").read_text()
+
+
 def test_missing_samples_are_said_where_rallys_format_lacks_them(loadstone, write, tmp_path):
     assert loadstone("run", write(TASK)).returncode == 0
     [samples] = tmp_path.rglob("runs/*/samples/*.parquet")

@@ -103,10 +103,24 @@ def _open(path: Path) -> None:
 
 
 def _reports(store: "Store", results: "list[Run]") -> "Iterator[Report]":
-    """Yield the report of each run with its charts."""
+    """Yield the report of each run with its charts; say which samples cannot be read."""
     for number, result in enumerate(results, 1):
         prefix = f"run-{number}-" if number > 1 else ""
-        yield report_of_stored(store, result, partial(store.samples, result.run_id), prefix)
+        unread: dict[str, None] = {}
+        samples_of = partial(_samples, store, result.run_id, unread)
+        yield report_of_stored(store, result, samples_of, prefix)
+        show_notices(f"without a chart of samples: {why}" for why in unread)
+
+
+def _samples(store: "Store", run_id: str, unread: dict[str, None], trial: "Trial") -> "Samples":
+    """Return the samples of a trial; add why they cannot be read to `unread`."""
+    try:
+        return store.samples(run_id, trial)
+    except EnvironmentUnusable as why:
+        # Without its folder, all files of the run are elsewhere, which is said before.
+        if trial.samples_file is not None and store.folder(run_id).is_dir():
+            unread[str(why)] = None
+        raise
 
 
 def reports_of(store: "Store", runs: "Sequence[str]", *, reads_samples: bool) -> "Sequence[Report]":
