@@ -375,6 +375,18 @@ def test_a_stored_comparison_without_a_pair_says_why(loadstone: VirtualCommandLi
     assert again.stderr.strip().endswith(f"ended before its first pair: {ended.data['error']}")
 
 
+def test_a_comparison_that_cannot_be_measured_is_an_error_for_the_ci_server(
+    loadstone: VirtualCommandLine,
+) -> None:
+    words = (*SHORT, "--fail-if-slower=5%", "--junit=guard.xml", "--markdown=guard.md")
+    [ended] = compared(loadstone, A, BROKEN, 1, *words)
+    assert (ended.code, set(ended.data)) == (4, {"error", "exit_code"})
+    suite = Xml.parse(loadstone.home / "guard.xml").getroot()
+    assert (suite.get("failures"), suite.get("errors")) == ("0", "1")
+    for name in ("guard.xml", "guard.md"):
+        assert ended.data["error"] in (loadstone.home / name).read_text()
+
+
 def test_a_late_generator_ends_a_comparison(loadstone: VirtualCommandLine) -> None:
     ended = loadstone(*SIDES, "--rate=15", clouds={"a": A, "b": A}, lag_s=0.1)
     assert ended.code == 4

@@ -412,8 +412,18 @@ def _measured(options: CompareOptions, backend: "Backend") -> "tuple[Compared, .
         else:
             found.append(comparison_of(measured, options, most_slower))
     if len(problems) == len(others):
+        _write_unmeasured(found, options)
         raise problems[0]
     return together(found, criteria(options)) if len(found) > 1 else tuple(found)
+
+
+def _write_unmeasured(found: "Sequence[Compared]", options: CompareOptions) -> None:
+    """Write comparisons without a pair for a CI server and a pull request."""
+    from loadstone.compare.several import report_of_several
+
+    if options["markdown"] is not None or options["junit"] is not None:
+        report = report_of_several(found, options["location"].option)
+        write_formats(report, None, options["markdown"], options["junit"])
 
 
 def _unmeasured(config: "ComparisonConfig", why: str, left: tuple[str, ...]) -> "Compared":
@@ -431,6 +441,7 @@ def _unmeasured(config: "ComparisonConfig", why: str, left: tuple[str, ...]) -> 
         most_slower=config.most_slower,
         notes=(why,),
         left=left,
+        broken_off=why,
     )
 
 

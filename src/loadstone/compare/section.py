@@ -141,10 +141,8 @@ def worst_code(codes: Sequence[int]) -> int:
 
 def _code(rows: tuple[MetricComparison, ...], compared: Compared) -> tuple[int, str]:
     """Return the exit code of one scenario, and why it is not 0."""
-    if not rows:
-        return MeasurementInvalid.exit_code, NOTHING
-    if compared.broken_off:
-        return MeasurementInvalid.exit_code, compared.broken_off
+    if compared.broken_off or not rows:
+        return MeasurementInvalid.exit_code, compared.broken_off or NOTHING
     if compared.most_slower is None:
         row = deciding(rows)
         is_known = row.answer is not ComparisonAnswer.UNKNOWN
