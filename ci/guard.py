@@ -35,10 +35,10 @@ def main() -> int:
     parser.add_argument("words", nargs="+", help="options of `loadstone compare`")
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
-    table, data = given.out / "compare.md", given.out / "compare.json"
-    for old in (table, data):
+    table, data, junit = (given.out / f"compare.{end}" for end in ("md", "json", "xml"))
+    for old in (table, data, junit):
         old.unlink(missing_ok=True)
-    wanted = ["--markdown", table, "--json", data, "--junit", given.out / "compare.xml"]
+    wanted = ["--markdown", table, "--json", data, "--junit", junit]
     code, stderr = compare([given.loadstone, "compare", *given.words, *map(str, wanted)])
     answer = answer_of(code, data)
     state = answer if answer in ("same", "undecided", "failed") else "changed"

@@ -111,7 +111,10 @@ def test_a_loadstone_that_was_not_installed_is_a_guard_that_did_not_run(tmp_path
 
 def test_an_answer_of_an_earlier_run_is_not_taken_for_this_one(tmp_path):
     guarded(tmp_path, 0, "same")
+    of_earlier = tmp_path / "out/compare.xml"
+    of_earlier.write_text('<testsuites failures="0"/>')
     assert guarded(tmp_path, 1, None)[1] == "failed"
+    assert not of_earlier.exists()
 
 
 def scripts(path: Path) -> list[str]:
