@@ -23,7 +23,7 @@ from loadstone.analysis.model import Trial
 from loadstone.compare import trimmed
 from loadstone.compare.answer import Metric, Pair
 from loadstone.compare.metrics import REQUEST_TIME, THROUGHPUT, values
-from loadstone.engine.samples import Samples
+from loadstone.engine.samples import Outcome, Samples
 
 TURN_S = 0.15  # of a turn with several in flight: short against noise, long against its tail
 FEWEST_FOR_ORDER = 40  # pairs of turns for a statement on their order
@@ -57,6 +57,8 @@ def turns_of(samples: Samples, length: int) -> Turns:
     ended = np.full(count, -1)
     np.minimum.at(began, samples.iteration, samples.due_ns)
     np.maximum.at(ended, samples.iteration, samples.done_ns)
+    # The end of the load cut these off: their turn is not complete.
+    ended[samples.iteration[samples.outcome == Outcome.NOT_SENT]] = -1
     whole = count // length
     starts, ends = (one[: whole * length].reshape(whole, length) for one in (began, ended))
     is_complete = (ends >= 0).all(axis=1)
