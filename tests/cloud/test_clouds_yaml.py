@@ -258,3 +258,13 @@ def test_clouds_may_have_numbers_for_names(clouds, url):
     assert from_clouds_yaml("prod").chosen == "--cloud prod"
     with pytest.raises(InvalidInput, match=rf"no such cloud in {path}; it has 2026, prod$"):
         from_clouds_yaml("staging")
+
+
+def test_a_setting_that_the_authentication_does_not_know_is_named_with_its_place(clouds, url):
+    path = clouds({"clouds": {"prod": entry(url, password=PASSWORD, projct_id="p")}})
+    with pytest.raises(InvalidInput) as problem:
+        from_clouds_yaml("prod")
+    assert str(problem.value) == (
+        f"{path}: clouds.prod.auth.projct_id is not a setting of this kind of authentication; "
+        "correct its name, or remove it"
+    )

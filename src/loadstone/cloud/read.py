@@ -6,6 +6,7 @@ OS_CLIENT_CONFIG_FILE is read in each call.
 
 import logging
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -30,6 +31,7 @@ Where = Callable[[str], str]
 
 # Settings of a cloud in clouds.yaml that are not in its section `auth`.
 _BESIDE_AUTH = ("auth_type", "cacert", "cert", "key")
+_UNKNOWN = re.compile(r"unexpected keyword argument '(\w+)'")  # of keystoneauth's plugins
 _KINDS = {NoneType: "nothing", list: "a list", str: "a text", bool: "true or false"}
 # Variables that select file or cloud, or that collide with parameters of get_one.
 _NOT_SETTINGS = {
@@ -242,6 +244,14 @@ def _cloud(
     except MissingRequiredOptions as error:
         missing = error.options[0].name.replace("-", "_")
         raise InvalidInput(f"{where(missing)} is missing") from None
+    except TypeError as error:
+        unknown = _UNKNOWN.search(str(error))
+        if unknown is None:
+            raise
+        raise InvalidInput(
+            f"{where(unknown[1])} is not a setting of this kind of authentication; correct its "
+            "name, or remove it"
+        ) from None
     auth: Mapping[str, Any] = region.get_auth_args()
     _require_v3(region)
     _require_text(auth, where)
