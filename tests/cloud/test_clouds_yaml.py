@@ -138,11 +138,23 @@ def test_a_file_of_the_wrong_shape_gives_one_line(clouds, content):
     assert "\n" not in str(problem.value)
 
 
-def test_no_file_at_all_says_where_it_was_looked_for(monkeypatch, tmp_path):
-    monkeypatch.setenv("OS_CLIENT_CONFIG_FILE", str(tmp_path / "none.yaml"))
+def test_no_file_at_all_says_where_it_was_looked_for(monkeypatch):
     monkeypatch.setattr("openstack.config.loader.CONFIG_FILES", [])
-    with pytest.raises(InvalidInput, match=r"none\.yaml.*does not exist.*~/\.config/openstack"):
+    with pytest.raises(InvalidInput, match=r"no clouds\.yaml found; .*~/\.config/openstack"):
         from_clouds_yaml("prod")
+
+
+def test_a_named_file_that_is_missing_is_not_replaced_by_the_next_place(
+    clouds, url, monkeypatch, tmp_path
+):
+    usual = clouds({"clouds": {"prod": entry(url, password=PASSWORD)}})
+    monkeypatch.setattr("openstack.config.loader.CONFIG_FILES", [str(usual)])
+    missing = tmp_path / "cluods.yaml"
+    monkeypatch.setenv("OS_CLIENT_CONFIG_FILE", str(missing))
+    with pytest.raises(InvalidInput) as problem:
+        from_clouds_yaml("prod")
+    expected = f"OS_CLIENT_CONFIG_FILE: {missing} is not a file that can be read"
+    assert str(problem.value) == expected
 
 
 def test_a_missing_field_is_named_with_its_place(clouds, url):

@@ -73,6 +73,10 @@ def from_clouds_yaml(name: str, given: str = "") -> Cloud:
     `given` is how the user named it, for messages; by default --cloud NAME.
     """
     given = given or f"--cloud {name}"
+    config_file = os.environ.get("OS_CLIENT_CONFIG_FILE")
+    if config_file:
+        # The loader would go on to the next place, whose cloud of this name may be another one.
+        require_file(config_file, "OS_CLIENT_CONFIG_FILE")
     choices = _choices()
     also = "".join(f", OS_{key.upper()}={value}" for key, value in choices.items())
     with _reading(f"clouds.yaml{also}") as skipped:
@@ -82,7 +86,7 @@ def from_clouds_yaml(name: str, given: str = "") -> Cloud:
             yaml_file.require_finite(file)
         config = OpenStackConfig()
         if skipped:
-            # The loader goes on to the next place, whose cloud of this name may be another one.
+            # As above, it goes on to the next place.
             yaml_file.read(skipped[0], is_secret=True)  # its error names the line
             raise InvalidInput(f"{skipped[0]}: not YAML or JSON")
         path = config.config_filename
@@ -153,11 +157,9 @@ def _require_clouds(given: str, path: str | None) -> None:
 
 def _unknown(given: str, path: str | None, names: list[str]) -> str:
     if path is None:
-        config_file = os.environ.get("OS_CLIENT_CONFIG_FILE")
-        missing = f" ({config_file} of OS_CLIENT_CONFIG_FILE does not exist)" if config_file else ""
         return (
-            f"{given}: no clouds.yaml found{missing}; it is looked for in the working "
-            "directory, ~/.config/openstack and /etc/openstack"
+            f"{given}: no clouds.yaml found; it is looked for in the working directory, "
+            "~/.config/openstack and /etc/openstack"
         )
     known = f"it has {', '.join(names)}" if names else "it has no clouds"
     return f"{given}: no such cloud in {path}; {known}"
