@@ -30,6 +30,19 @@ def test_an_exported_run_is_the_same_in_another_store(store, exported, tmp_path)
         assert len(other.samples(RESULT.run_id, theirs.measurements[0].trials[0])) == 76
 
 
+def test_samples_that_are_damaged_before_their_footer_are_left_out(store, exported, tmp_path):
+    [samples] = (store.folder(RESULT.run_id) / "samples").iterdir()
+    content = samples.read_bytes()
+    samples.write_bytes(content[:4] + bytes(len(content) // 2) + content[4 + len(content) // 2 :])
+    bundle.export(store, store.get("latest"), exported)
+    said = []
+    with Store.open(tmp_path / "other") as other:
+        bundle.import_run(other, exported, said.append)
+        assert other.get("latest").measurements[0].trials[0].samples_file is None
+    [line] = said
+    assert line.startswith(f"samples/{samples.name}: ")
+
+
 def test_a_file_of_1970_is_exported(store, exported, tmp_path):
     (samples,) = (store.folder(RESULT.run_id) / "samples").iterdir()
     os.utime(samples, (0, 0))
