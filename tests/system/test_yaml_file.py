@@ -1,5 +1,7 @@
 """Mistakes in YAML files that users write."""
 
+import json
+
 import pytest
 
 from loadstone.errors import InvalidInput
@@ -100,6 +102,12 @@ def test_an_empty_file_has_no_lines(tmp_path):
     path = tmp_path / "file.yaml"
     path.write_text("# nothing\n")
     assert (yaml_file.read(path).content, yaml_file.read(path).place("a")) == (None, str(path))
+
+
+def test_a_character_that_json_escapes_as_a_pair_is_read(tmp_path):
+    path = tmp_path / "file.json"
+    path.write_text(json.dumps({"name": "go \U0001f680"}))
+    assert yaml_file.read(path).content == {"name": "go \U0001f680"}
 
 
 def test_a_file_with_passwords_is_not_quoted(tmp_path):

@@ -1,5 +1,6 @@
 """Reads YAML files that users write."""
 
+import re
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +14,10 @@ if TYPE_CHECKING:
 MOST_BYTES = 32 * 2**20  # of a file: 200,000 users
 MOST_ALIASED = 100_000  # values that aliases may add to those that are written
 MOST_DEPTH = 100
+# JSON's escape of a character above U+FFFF ("\ud83d\ude80"), which YAML does not have.
+_ESCAPED_PAIR = re.compile(
+    r"(?<!\\)((?:\\\\)*)\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})", re.IGNORECASE
+)
 
 Place = Callable[..., str]  # of a part, by the keys and indices that lead to it
 
@@ -55,7 +60,7 @@ def read(
 
     place = f"{option} {path}" if option else f"{path}"
     try:
-        loader = yaml.SafeLoader(read_text(path, option))
+        loader = yaml.SafeLoader(without_pairs(read_text(path, option)))
         try:
             root = loader.get_single_node()
             if root is None:
@@ -91,6 +96,19 @@ def read_text(path: Path, option: str = "") -> str:
         raise InvalidInput(f"{place}: not UTF-8") from None
     except _TooMuch as wrong:
         raise InvalidInput(f"{place}: {wrong}") from None
+
+
+def without_pairs(text: str) -> str:
+    """Return JSON with the character of each escaped surrogate pair; other text unchanged."""
+    if not text.lstrip().startswith(("{", "[")):
+        return text
+
+    def character(pair: re.Match[str]) -> str:
+        halves = bytes.fromhex(pair[2] + pair[3])
+        return pair[1] + halves.decode("utf-16-be")
+
+    # The second half of a pair is no beginning of another, so that one pass finds all.
+    return _ESCAPED_PAIR.sub(character, text)
 
 
 def require_finite(path: Path) -> None:

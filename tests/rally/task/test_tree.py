@@ -105,3 +105,15 @@ def test_json_is_read_as_json_reads_it(value):
     text = json.dumps(value, ensure_ascii=False)
     if "e" not in str(value).lower():
         assert parse(text, "t").value == json.loads(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [json.dumps({"title": "go \U0001f680\U0001f680", "\U0001f511": 1}), r'["\\ud83d\\ude80"]'],
+)
+def test_characters_that_json_escapes_as_pairs_are_read(text):
+    assert parse(text, "t").value == json.loads(text)
+
+
+def test_in_yaml_a_pair_within_single_quotes_is_no_escape():
+    assert parse(r"a: '\ud83d\ude80'", "t").value == {"a": r"\ud83d\ude80"}

@@ -14,6 +14,7 @@ import yaml
 
 from loadstone.rally.task.limits import MAX_DEPTH, MAX_VALUES
 from loadstone.rally.task.problem import Problem, TaskInvalid
+from loadstone.system.yaml_file import without_pairs
 
 # libyaml if PyYAML was built with it (ten times as fast), else pure Python.
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -47,6 +48,7 @@ class Tree:
 
 def parse(text: str, file: str, origins: Origins | None = None) -> Tree:
     """Parse YAML; `origins` has file and line of each line of `text` if it was rendered."""
+    text = without_pairs(text)
     places = _Places(file, origins, text.rstrip("\n").count("\n"))
     try:
         _refuse_bombs(text, places)
