@@ -227,6 +227,8 @@ def test_compared_cells_are_loaded_in_turns(loadstone: VirtualCommandLine) -> No
     again = loadstone("compare", *found["run_ids"], "--json=-")
     throughput = again.data["measurements"][0]["metrics"]["throughput"]
     assert (throughput["ratio"], throughput["low"]) == (found["ratio"], found["low"])
+    guarded = loadstone("compare", *found["run_ids"], "--fail-if-slower=10%")
+    assert "in turns, where a limiter of requests may not show" in " ".join(guarded.stdout.split())
     page = loadstone("study", "show", ended.data["study_id"]).stdout
     assert f"loadstone report {found['run_ids'][0]}" in page
 

@@ -550,6 +550,7 @@ def comparison_of(
         metrics=((one.title, measured.comparison.metrics),),
         criteria=criteria(options),
         is_paired=True,
+        is_in_turns=one.policy == "turns",
         run_ids=(a.run_id, b.run_id),
         most_slower=most_slower,
         statements=measured.comparison.statements,

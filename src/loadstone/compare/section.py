@@ -53,6 +53,7 @@ class Compared:
     metrics: tuple[tuple[str, tuple[MetricComparison, ...]], ...]  # by scenario
     criteria: Criteria
     is_paired: bool
+    is_in_turns: bool = False  # each side rests until the bucket of a limiter is full again
     run_ids: tuple[str, ...] = ()
     most_slower: float | None = None  # limit of --fail-if-slower; None: no limit
     statements: tuple[str, ...] = ()  # on the way in which it was measured
@@ -264,17 +265,9 @@ def _guard(row: MetricComparison, outcome: GuardOutcome, compared: Compared) -> 
         more = f"; if the ratio is as seen, {needed:,} pairs decide" if needed else ""
         return f"undecided: B / A {row.ratio:.3f} ({within}), {share} slower allowed{more}"
     text = f"{outcome.value} by more than {share}: B / A {row.ratio:.3f} ({within})"
-    if outcome is GuardOutcome.PASSED and _is_in_turns(compared):
+    if outcome is GuardOutcome.PASSED and compared.is_in_turns:
         return f"{text}, in turns, where a limiter of requests may not show"
     return text
-
-
-def _is_in_turns(compared: Compared) -> bool:
-    """Return whether the sides took turns: only then are single requests compared.
-
-    Each side then rests for so long that the bucket of a limiter fills up again.
-    """
-    return any(row.metric == REQUEST_TIME for _, rows in compared.metrics for row in rows)
 
 
 def _metrics(rows: tuple[MetricComparison, ...]) -> Table:

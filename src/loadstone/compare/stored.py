@@ -113,6 +113,7 @@ def compare_runs(
         metrics=tuple(metrics),
         criteria=criteria,
         is_paired=is_paired,
+        is_in_turns=any(one.policy == "turns" for one, _ in pairs),
         run_ids=(a.run_id, b.run_id),
         most_slower=most_slower,
         statements=tuple(statements),
