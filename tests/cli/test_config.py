@@ -323,6 +323,22 @@ def test_config_says_which_variables_set_nothing(monkeypatch) -> None:
     }
 
 
+def test_a_command_warns_of_its_variables_that_set_nothing(monkeypatch) -> None:
+    for name in ("RUN_BUDGETT", "STUDY_RUN_SEED", "STUDY_RUN_SEDE"):
+        monkeypatch.setenv(f"LOADSTONE_{name}", "5")
+    assert invoke("study", "list", "--json", "-").stderr == (
+        "loadstone: LOADSTONE_STUDY_RUN_SEDE has no effect: no option of study has this variable; "
+        "did you mean LOADSTONE_STUDY_RUN_SEED?\n"
+    )
+    monkeypatch.setenv("LOADSTONE_RESULTS_DELETE_FORCE", "1")
+    assert invoke("results", "list").stderr == (
+        "loadstone: LOADSTONE_RESULTS_DELETE_FORCE has no effect: a permission is given on the "
+        "command line only: --force\n"
+    )
+    monkeypatch.setenv("LOADSTONE_SERVE_PASSWORD", "pw-of-serve")
+    assert invoke("serve", "--help").stderr == ""
+
+
 def test_without_files_and_with_a_file_of_ones_own(own, of_folder, monkeypatch, tmp_path) -> None:
     own.write_text("[limits]\nusers = 3\n")
     monkeypatch.setenv("LOADSTONE_CONFIG", "-")

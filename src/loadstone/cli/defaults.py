@@ -313,21 +313,24 @@ def with_source(refused: click.BadParameter) -> click.BadParameter:
     if source is ParameterSource.ENVIRONMENT:
         place = str(option.envvar)
     elif source is ParameterSource.DEFAULT_MAP:
-        place = _place(ctx, option)
+        place = _place(_path(ctx), option)
     else:
         return refused
     message = f"{refused.message} (from {place})"
     return click.BadParameter(message, ctx, option, refused.param_hint)
 
 
-def _place(ctx: click.Context, option: click.Option) -> str:
-    """Return the file and the key that set an option of a command."""
+def _path(ctx: click.Context) -> str:
+    """Return the command's name with those of its groups: "study.run"."""
     names: list[str] = []
-    below = ctx
-    while below.parent is not None:
-        names.insert(0, below.info_name or "")
-        below = below.parent
-    path = ".".join(names)
+    while ctx.parent is not None:
+        names.insert(0, ctx.info_name or "")
+        ctx = ctx.parent
+    return ".".join(names)
+
+
+def _place(path: str, option: click.Option) -> str:
+    """Return the file and the key that set an option of a command."""
     places = [one.place for one in _rising(settings()) if _option_of(one, path) == _long(option)]
     return places[-1]
 
@@ -365,11 +368,15 @@ def require_known(found: tuple[Default, ...], root: click.Group) -> None:
 
 
 def _instead(key: str, known: Sequence[str]) -> str:
+    return _similar(key, known).removeprefix("; ") or f"it has {', '.join(known)}"
+
+
+def _similar(name: str, known: Sequence[str]) -> str:
     # Imported here: no command that is right needs it.
     from difflib import get_close_matches
 
-    similar = get_close_matches(key, known, 1)
-    return f"did you mean {similar[0]}?" if similar else f"it has {', '.join(known)}"
+    similar = get_close_matches(name, known, 1)
+    return f"; did you mean {similar[0]}?" if similar else ""
 
 
 def add_variables(command: click.Command, prefix: str) -> None:
@@ -381,6 +388,25 @@ def add_variables(command: click.Command, prefix: str) -> None:
     for option in _options(command):
         if option.envvar is None and _long(option) not in PERMISSIONS:
             option.envvar = f"{prefix}_{_as_variable(_long(option))}"
+
+
+def warn_without_option(ctx: click.Context, name: str) -> None:
+    """Write a line on stderr for each variable of a command that sets none of its options."""
+    command = ctx.command.get_command(ctx, name) if isinstance(ctx.command, click.Group) else None
+    prefix = f"{PREFIX}_{_as_variable(name)}_"
+    names = sorted(one for one in os.environ if one.startswith(prefix) and one != OF_SERVE)
+    if command is None or not names:
+        return
+    known = sorted(_variables(command))
+    for one in names:
+        if one not in known:
+            words = one.removeprefix(prefix).lower().replace("_", "-")
+            permission = next((each for each in PERMISSIONS if words.endswith(each)), None)
+            if permission is not None:
+                why = f"a permission is given on the command line only: --{permission}"
+            else:
+                why = f"no option of {name} has this variable{_similar(one, known)}"
+            click.echo(f"loadstone: {one} has no effect: {why}", err=True)
 
 
 def without_option(names: Iterable[str], root: click.Group) -> frozenset[str]:
