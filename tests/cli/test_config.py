@@ -323,6 +323,16 @@ def test_config_says_which_variables_set_nothing(monkeypatch) -> None:
     }
 
 
+def test_config_refuses_a_value_that_its_option_does_not_take(own, monkeypatch) -> None:
+    for table in ("capacity", "limits"):
+        own.write_text(f"[{table}]\nmax-rate = 'fast'\n")
+        words = f"{own}:2: {table}.max-rate: 'fast' is not a rate"
+        assert refused("config").startswith(words)
+    own.write_text("")
+    monkeypatch.setenv("LOADSTONE_STUDY_RUN_SEED", "x")
+    assert refused("config").startswith("LOADSTONE_STUDY_RUN_SEED: 'x' is not a valid integer")
+
+
 def test_a_command_warns_of_its_variables_that_set_nothing(monkeypatch) -> None:
     for name in ("RUN_BUDGETT", "STUDY_RUN_SEED", "STUDY_RUN_SEDE"):
         monkeypatch.setenv(f"LOADSTONE_{name}", "5")

@@ -36,6 +36,7 @@ def config(ctx: click.Context, to: TextIO | None) -> None:
     unknown: frozenset[str] = frozenset()
     if isinstance(root, click.Group):
         defaults.require_known(found, root)
+        defaults.require_values(found, root)
         unknown = defaults.without_option(os.environ, root)
     rows = [ShownDefault(one.name, _text(one.value), str(one.source)) for one in found]
     rows += _of_environment(unknown)

@@ -367,6 +367,34 @@ def require_known(found: tuple[Default, ...], root: click.Group) -> None:
             raise InvalidInput(f"{one.place} {ELSEWHERE}")
 
 
+def require_values(found: tuple[Default, ...], root: click.Group) -> None:
+    """Refuse a value, of a file or a variable, that the option which it sets does not take."""
+    for path, command in _leaves(root):
+        values = _of(command, path, found)
+        context = click.Context(command, info_name=path)
+        for option in _options(command):
+            if isinstance(option.type, click.File):
+                continue  # would be opened
+            for value, is_variable in (
+                (values.get(option.name or ""), False),
+                (option.value_from_envvar(context), True),
+            ):
+                try:
+                    option.type_cast_value(context, value)
+                except click.BadParameter as refused:
+                    place = str(option.envvar) if is_variable else _place(path, option)
+                    raise InvalidInput(f"{place}: {refused.message}") from None
+
+
+def _leaves(group: click.Group, before: str = "") -> Iterator[tuple[str, click.Command]]:
+    """Yield the commands that have no commands of their own, by path: "study.run"."""
+    for name, command in _commands(group):
+        if isinstance(command, click.Group):
+            yield from _leaves(command, f"{before}{name}.")
+        else:
+            yield f"{before}{name}", command
+
+
 def _instead(key: str, known: Sequence[str]) -> str:
     return _similar(key, known).removeprefix("; ") or f"it has {', '.join(known)}"
 
