@@ -266,6 +266,21 @@ def test_a_service_that_answers_errors_only_has_no_n(loadstone: VirtualCommandLi
     assert len(ended.engine.plans) == 1
 
 
+@pytest.mark.parametrize(
+    ("capacity_rps", "words"), [(0.1, ("--budget=4m", "--max-rate=0.2")), (0.25, ("--budget=4m",))]
+)
+def test_time_outs_in_the_queue_of_too_high_a_rate_are_its_overload(
+    loadstone: VirtualCommandLine, capacity_rps: float, words: tuple[str, ...]
+) -> None:
+    service = Service(workers=1, capacity_rps=capacity_rps)
+    ended = loadstone("capacity", "--users=0", "--json=-", *words, service=service, seed=1)
+    found = only(ended.data)
+    said = " ".join(found["words"])
+    assert "no answer in time" in said
+    assert not any(one in said for one in ("stopped answering", "was gone", "not depend on the"))
+    assert found["capacity"]["high_rps"] > capacity_rps
+
+
 def test_a_service_that_fails_half_of_its_requests_did_not_stop_answering(
     loadstone: VirtualCommandLine,
 ) -> None:

@@ -13,6 +13,7 @@ from loadstone.search.blocks import blocks
 from loadstone.search.fit import MISFIT, chi_square, contradictions, fit
 from loadstone.search.guard import CHANGED
 from loadstone.search.model import Capacity, Part
+from loadstone.search.outage import has_overflowed
 from loadstone.search.posterior import posterior
 from loadstone.search.session import Refusals, Session
 from loadstone.search.statement import ALLOWANCE, UNSEEN
@@ -145,6 +146,7 @@ def constant_errors(
     """
     valid = [trial for trial in trials if trial.verdict.state is not TrialState.INVALID]
     highest_rps = max((trial.stats.throughput_rps for trial in valid), default=0.0)
+    valid = [trial for trial in valid if not has_overflowed(trial, highest_rps)]
     calm_rps = CALM * min(highest_rps, most_rps)
     calm = counted([trial for trial in valid if trial.stats.throughput_rps <= calm_rps])
     busy = counted([trial for trial in valid if trial.stats.throughput_rps > calm_rps])

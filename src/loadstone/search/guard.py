@@ -10,10 +10,10 @@ from loadstone.analysis.stats import sums_of
 from loadstone.errors import LoadTimeUsed
 from loadstone.search import fit
 from loadstone.search.model import Capacity, CapacityKind, Strategy
+from loadstone.search.outage import TIMEOUT_S
 from loadstone.search.session import (
     LONGEST_WAIT_S,
     NOT_MET,
-    TIMEOUT_S,
     BudgetSpent,
     ConnectionsWereLimit,
     GeneratorWasLimit,

@@ -3,7 +3,11 @@
 import numpy as np
 
 from loadstone.analysis.model import TICK_S, Trial
+from loadstone.engine.samples import Outcome
+from loadstone.plan.model import Limits
 from loadstone.search.pool import runs
+
+TIMEOUT_S = Limits().request_timeout_s
 
 REFUSED = "connection refused"  # nobody listens, unlike with an overloaded service
 ANSWERED = "500 "  # by the service itself, which therefore runs
@@ -57,3 +61,14 @@ def is_deliberate(trial: Trial) -> bool:
     """Return whether all failures are responses that refuse a request, so the service is up."""
     errors = trial.stats.errors
     return bool(errors) and all(name.startswith(DELIBERATE) for name, _ in errors)
+
+
+def has_overflowed(trial: Trial, most_rps: float) -> bool:
+    """Return whether requests only timed out in a queue that was longer than the time-out.
+
+    At no more than `most_rps`, the last ones in it could not be answered in time.
+    """
+    stats, in_flight = trial.stats, trial.timeline.in_flight
+    is_late = all(one.outcome == Outcome.FIRST_BYTE_TIMEOUT for one in stats.failures)
+    most = float(in_flight.max()) if len(in_flight) else 0.0
+    return stats.failed > 0 and is_late and most > most_rps * TIMEOUT_S

@@ -10,12 +10,11 @@ from loadstone.engine.samples import Outcome
 from loadstone.plan.load import ClosedLoad, OpenLoad
 from loadstone.search.confirmation import NEAREST, PATIENCE_S, height_s, least_height_s
 from loadstone.search.model import Part
-from loadstone.search.outage import is_deliberate
+from loadstone.search.outage import TIMEOUT_S, is_deliberate
 from loadstone.search.session import (
     LONGEST_WAIT_S,
     NOT_MET,
     SLOW_S,
-    TIMEOUT_S,
     BudgetSpent,
     ConnectionsWereLimit,
     OnlyErrors,

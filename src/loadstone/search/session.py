@@ -7,10 +7,16 @@ from dataclasses import dataclass, replace
 from loadstone.analysis.alarm import SETTLED_S, TimeLeft
 from loadstone.analysis.model import TICK_S, Cause, Trial, TrialState
 from loadstone.plan.load import BandLoad, ClosedLoad, Load, ReplayLoad, StagedLoad
-from loadstone.plan.model import Limits
 from loadstone.search.evidence import TrialEvidence
 from loadstone.search.model import Capacity, Part, TrialRequest
-from loadstone.search.outage import is_deliberate, is_refused, lost_all, outage_s
+from loadstone.search.outage import (
+    TIMEOUT_S,
+    has_overflowed,
+    is_deliberate,
+    is_refused,
+    lost_all,
+    outage_s,
+)
 from loadstone.search.pool import LEAST_STRETCH_S
 from loadstone.search.settings import SearchSettings
 
@@ -30,7 +36,6 @@ SLOW_SHARE = 1.2  # of the unloaded response time
 ANSWERED = 0.04
 ABANDONED = 0.08
 # Longest wait in a queue that a load may cause: below it, no request runs into the time-out.
-TIMEOUT_S = Limits().request_timeout_s
 LONGEST_WAIT_S = 2 / 3 * TIMEOUT_S
 
 
@@ -203,9 +208,11 @@ class Session:
                 self.raise_connections(MORE_CONNECTIONS * self.connections)
                 continue
             tries += 1
-            gone_s = self._gone(trial, refusals)
-            if gone_s is None and refusals is None:
-                gone_s = self._unexpected(trial)
+            gone_s = None
+            if not has_overflowed(trial, self.ended_rps):
+                gone_s = self._gone(trial, refusals)
+                if gone_s is None and refusals is None:
+                    gone_s = self._unexpected(trial)
                 tries -= gone_s is not None  # what the service did is not a fault of the generator
             if gone_s is not None:
                 self._disturbed.append(trial)
