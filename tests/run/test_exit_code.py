@@ -23,6 +23,7 @@ from loadstone.report.sections.run import report_of
 from loadstone.result.model import Measurement
 from loadstone.result.outcome import gate_sentence
 from loadstone.run.exit_code import exit_code
+from loadstone.search.floor import FloorOutcome, judge_floor
 from loadstone.search.model import Capacity, CapacityKind
 from loadstone.search.run import search
 from loadstone.search.settings import SearchSettings
@@ -114,6 +115,15 @@ def test_a_rate_that_n_must_reach_is_held_against_its_interval(
 def test_without_n_the_reason_gives_the_code_and_not_the_rate_that_was_asked_for() -> None:
     finding = searched(SLOW, "p99<1ms")
     assert code(replace(finding, least_rps=50.0)) == code(finding) == 1
+
+
+@pytest.mark.parametrize(("low", "high"), [(None, 9.75), (12.0, None), (None, None)])
+def test_a_bound_without_n_decides_no_gate(low: float | None, high: float | None) -> None:
+    found = Capacity(None, low, high, 0.0)
+    finding = replace(RESULT.measurements[0], capacity=found, least_rps=10.0)
+    report = report_of(replace(RESULT, measurements=(finding,)))
+    assert report.exit_code == code(finding) == 4
+    assert judge_floor(found, 10.0) is FloorOutcome.UNDECIDED
 
 
 def test_without_a_trial_that_meets_the_objective_there_is_no_n() -> None:
@@ -268,6 +278,14 @@ def test_the_gate_names_figures_that_are_on_their_side_of_it() -> None:
             "not decided: N 62.3 (61.996 to 62.6), 62 wanted",
         ),
         (Capacity(None, 200.0, None, 0.95), 200.0, "held: N at least 200, 200 wanted"),
+        (
+            *(Capacity(None, None, 9.75, 0.0), 10.0),
+            "not decided: N below 9.75, not confirmed, 10 wanted",
+        ),
+        (
+            *(Capacity(None, 12.0, None, 0.0), 10.0),
+            "not decided: N at least 12, not confirmed, 10 wanted",
+        ),
     ],
 )
 def test_the_gate_has_the_digits_that_show_its_side(

@@ -18,6 +18,7 @@ CONTRARY = {Cause.GENERATOR, Cause.DRIFT, Cause.INCONSISTENT}
 VARIED = {Cause.DRIFT, Cause.INCONSISTENT}
 
 NOT_ENDED = "it did not end"
+NOT_CONFIRMED = ", not confirmed"  # of bounds without N
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +102,8 @@ def _of_search(measurement: Measurement) -> Iterator[Shortfall]:
     causes = {trial.verdict.cause for trial in measurement.trials}
     if found is not None and not measurement.trials:  # several searches
         causes = set(found.causes)
-    is_bounded = found is not None and (found.low_rps is not None or found.high_rps is not None)
-    reason = f"{_bounds(found)}, not confirmed" if is_bounded else "no N was found"
+    is_bounded = _is_bounded(found)
+    reason = f"{_bounds(found)}{NOT_CONFIRMED}" if is_bounded else "no N was found"
     reason = found.words[0] if found is not None and found.words else reason
     has_varied = found is not None and bool(VARIED & set(found.causes))
     is_ended = measurement.status != "interrupted"
@@ -147,7 +148,11 @@ def gate_sentence(measurement: Measurement) -> str:
         FloorOutcome.MISSED: "gate missed",
         FloorOutcome.UNDECIDED: "gate not decided",
     }
-    text = f"{words[outcome]}: {_bounds(found, least)}, {least:,.10g} wanted (--fail-below)"
+    known = _bounds(found, least)
+    is_known = found is not None and (found.rate_rps is not None or found.is_range)
+    if _is_bounded(found) and not is_known:
+        known += NOT_CONFIRMED
+    text = f"{words[outcome]}: {known}, {least:,.10g} wanted (--fail-below)"
     if (
         outcome is FloorOutcome.UNDECIDED
         and found is not None
@@ -155,6 +160,10 @@ def gate_sentence(measurement: Measurement) -> str:
     ):
         text += "; a higher --max-rate may show more"
     return text
+
+
+def _is_bounded(found: Capacity | None) -> bool:
+    return found is not None and (found.low_rps is not None or found.high_rps is not None)
 
 
 def _bounds(found: Capacity | None, wanted_rps: float | None = None) -> str:
