@@ -61,6 +61,7 @@ class _Health(TypedDict):
     throttled_s: float
     is_cut_short: bool
     without_port: int
+    without_file: int
     lag_buckets: list[tuple[int, int]]
     wait_buckets: list[tuple[int, int]]
     interrupted: bool

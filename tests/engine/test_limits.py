@@ -62,10 +62,18 @@ def test_a_request_without_a_local_port_is_a_limit() -> None:
     assert limit.startswith("3 requests found no free local port on this machine")
 
 
+def test_a_request_without_an_open_file_is_a_limit() -> None:
+    (limit,) = judged(replace(GOOD, without_file=3), OpenLoad(100, 10)).limits
+    assert limit.startswith("3 requests found no file left to open on this machine")
+
+
 def test_the_counts_of_engines_that_sent_one_load_are_added() -> None:
     first = replace(GOOD, retries=1, connections=10, waited=100, without_port=3, throttled=5)
-    second = replace(GOOD, wall_s=12.0, retries=2, connections=20, waited=200, is_cut_short=True)
+    second = replace(
+        GOOD, wall_s=12.0, retries=2, connections=20, waited=200, without_file=4, is_cut_short=True
+    )
     whole = merged([first, second], OpenLoad(100, 10))
     assert (whole.retries, whole.connections, whole.waited) == (3, 30, 300)
-    assert (whole.without_port, whole.throttled, whole.threads) == (3, 5, 2)
+    assert (whole.without_port, whole.without_file) == (3, 4)
+    assert (whole.throttled, whole.threads) == (5, 2)
     assert (whole.cpu_s, whole.wall_s, whole.is_cut_short) == (2.0, 12.0, True)

@@ -11,6 +11,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use rustix::io::Errno;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
@@ -108,12 +109,18 @@ async fn tcp(address: SocketAddr) -> io::Result<TcpStream> {
 
 fn connect_failure(error: &io::Error) -> Outcome {
     match error.kind() {
+        _ if is_out_of_files(error) => Outcome::NoFile,
         ErrorKind::ConnectionRefused => Outcome::Refused,
         ErrorKind::TimedOut => Outcome::ConnectTimeout,
         ErrorKind::ConnectionReset => Outcome::Reset,
         ErrorKind::AddrNotAvailable => Outcome::NoPort,
         _ => Outcome::ConnectFailed,
     }
+}
+
+fn is_out_of_files(error: &io::Error) -> bool {
+    let code = error.raw_os_error().map(Errno::from_raw_os_error);
+    matches!(code, Some(Errno::MFILE | Errno::NFILE))
 }
 
 #[cfg(test)]

@@ -133,6 +133,8 @@ pub struct Health {
     pub is_cut_short: bool,
     /// Requests that failed for lack of a local port.
     pub without_port: u64,
+    /// Requests that failed for lack of a file descriptor.
+    pub without_file: u64,
     /// Time from due to sent of all iterations.
     pub lag: Histogram,
     /// Wait for a connection of all iterations.

@@ -40,6 +40,8 @@ pub enum Outcome {
     WrongContent = 16,
     /// No free value in a chain.
     NoneFree = 17,
+    /// No file descriptor left for a connection (`EMFILE`, `ENFILE`).
+    NoFile = 18,
     /// Time-out of the iteration.
     TimedOut = 65,
 }

@@ -331,6 +331,7 @@ impl Run {
             Outcome::TlsFailed => "the TLS handshake failed",
             Outcome::CertificateExpired => "its TLS certificate has expired",
             Outcome::NoPort => "no local port is free",
+            Outcome::NoFile => "no further file may be opened (ulimit -n)",
             _ => "it failed",
         };
         Error::Environment(format!("cannot connect to {}: {reason}", addresses.join(", ")))
@@ -441,6 +442,7 @@ fn merge_results(
         health.throttled_s += result.throttled.delay_s;
         health.is_cut_short |= result.is_cut_short;
         health.without_port += result.without_port;
+        health.without_file += result.without_file;
     }
     health.waited = waits.total();
     waits.record_zeros(lag.total() - waits.total());

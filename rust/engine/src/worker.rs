@@ -72,6 +72,8 @@ pub(crate) struct WorkerResult {
     pub is_cut_short: bool,
     /// Requests that failed for lack of a local port.
     pub without_port: u64,
+    /// Requests that failed for lack of a file descriptor.
+    pub without_file: u64,
 }
 
 impl WorkerResult {
@@ -83,6 +85,7 @@ impl WorkerResult {
             retries: 0,
             connections: 0,
             without_port: 0,
+            without_file: 0,
             throttled: Throttled::default(),
             is_cut_short: false,
         }
@@ -288,6 +291,7 @@ impl Worker {
     pub(crate) fn record(&self, sample: &Sample) {
         let result = &mut self.state.borrow_mut().result;
         result.without_port += u64::from(sample.outcome == Outcome::NoPort);
+        result.without_file += u64::from(sample.outcome == Outcome::NoFile);
         result.recorder.push(sample);
     }
 

@@ -230,6 +230,7 @@ fn as_dict<'py>(py: Python<'py>, health: &Health) -> PyResult<Bound<'py, PyDict>
     values.set_item("throttled_s", health.throttled_s)?;
     values.set_item("is_cut_short", health.is_cut_short)?;
     values.set_item("without_port", health.without_port)?;
+    values.set_item("without_file", health.without_file)?;
     values.set_item("lag_buckets", buckets(&health.lag))?;
     values.set_item("wait_buckets", buckets(&health.wait))?;
     Ok(values)

@@ -44,6 +44,7 @@ WORDS = {
     Outcome.CLOSED_EARLY: "connection closed early",
     Outcome.BAD_HTTP: "answer is not HTTP",
     Outcome.NO_PORT: "no local port left on this machine",
+    Outcome.NO_FILE: "no further open file allowed on this machine",
     Outcome.TOO_LONG: "answer too long to search for what later steps need",
     Outcome.WRONG_CONTENT: "answer with another content than expected",
     Outcome.NONE_FREE: "no value of those that iterations take in turn was free",

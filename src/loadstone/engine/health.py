@@ -40,6 +40,7 @@ class Health:
     wait_p99_ms: float = 0.0
     wait_max_ms: float = 0.0
     without_port: int = 0  # requests for which this machine had no local port left (EADDRNOTAVAIL)
+    without_file: int = 0  # requests for which it allowed no further open file (EMFILE, ENFILE)
     http: str = "1.1"  # the version that all of them spoke
     tls_resumption: bool | None = None  # None: without TLS
     # Reasons why the generator was the limit; empty when it was not.

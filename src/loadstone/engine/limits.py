@@ -87,6 +87,7 @@ def merged(
         wait_p99_ms=wait.quantile_ms(0.99),
         wait_max_ms=wait.max_ns / 1e6,
         without_port=sum(part.without_port for part in parts),
+        without_file=sum(part.without_file for part in parts),
         throttled=sum(part.throttled for part in parts),
         throttled_s=sum(part.throttled_s for part in parts),
         is_cut_short=any(part.is_cut_short for part in parts),
@@ -159,6 +160,11 @@ def _limits(health: Health, load: Load) -> list[str]:
             f"{health.without_port} requests found no free local port on this machine: fewer new "
             'connections, or sysctl -w net.ipv4.ip_local_port_range="1024 65535" '
             "net.ipv4.tcp_tw_reuse=1 (as root)"
+        )
+    if health.without_file:
+        limits.append(
+            f"{health.without_file} requests found no file left to open on this machine: fewer "
+            "connections, or a higher limit (ulimit -Hn, as root; sysctl fs.file-max)"
         )
     return limits
 

@@ -251,6 +251,7 @@ def _health(figures: "_Health", plan: Plan) -> Health:
         retries=figures["retries"],
         connections=figures["connections"],
         without_port=figures["without_port"],
+        without_file=figures["without_file"],
         http=plan.placement.http,
         throttled=figures["throttled"],
         throttled_s=figures["throttled_s"],

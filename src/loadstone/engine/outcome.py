@@ -24,6 +24,7 @@ class Outcome(IntEnum):
     CERTIFICATE_EXPIRED = 15  # the server's
     WRONG_CONTENT = 16  # a value of the answer is not the one that the step expects
     NONE_FREE = 17  # no value of a chain was free
+    NO_FILE = 18  # this machine allowed no further open file for the connection
     TIMED_OUT = 65  # the iteration took longer than it may, and was ended
     # Only of iterations that are Python functions (engine/callables).
     RAISED = 64  # the function raised an exception that names no HTTP status
