@@ -1,4 +1,4 @@
-"""Requests for which this machine has no port or open file left."""
+"""Requests for which this machine has no port, address or open file left."""
 
 import subprocess
 import sys
@@ -28,6 +28,22 @@ print(measured.health.is_valid)
 print("\\n".join(measured.health.limits))
 """
 
+
+# Runs without IPv6.
+NO_ADDRESS = """
+from pathlib import Path
+
+from loopback import GET
+from loadstone.engine.local import run
+from loadstone.engine.samples import Outcome
+from loadstone.plan.load import ClosedLoad
+from loadstone.plan.model import Origin, Plan
+
+Path("/proc/sys/net/ipv6/conf/all/disable_ipv6").write_text("1")
+measured = run(Plan(Origin("http", "::1", 5000), (GET,), ClosedLoad(1, duration_s=0.1)))
+print(sorted({Outcome(code).name for code in measured.samples.outcome}))
+print(measured.health.without_port)
+"""
 
 # The listener accepts nothing, so it needs no files itself.
 FEW_FILES = """
@@ -84,3 +100,7 @@ def test_requests_without_an_open_file_are_counted_and_make_the_run_invalid() ->
     assert outcomes == "['NOT_SENT', 'NO_FILE']"
     assert (counted, valid) == ("True", "False")
     assert any("no file left to open on this machine" in limit for limit in limits)
+
+
+def test_an_address_that_this_machine_cannot_send_to_does_not_lack_a_port() -> None:
+    assert ended(NO_ADDRESS) == ["['CONNECT_FAILED']", "0"]

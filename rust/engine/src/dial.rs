@@ -6,7 +6,7 @@
 use std::cell::Cell;
 use std::future::{Future, poll_fn};
 use std::io::{self, ErrorKind};
-use std::net::SocketAddr;
+use std::net::{SocketAddr, UdpSocket};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -29,7 +29,7 @@ pub(crate) async fn dial(
     connect_ns: i64,
 ) -> Result<TcpStream, Outcome> {
     if let [address] = *target.addresses {
-        return tcp(address).await.map_err(|error| connect_failure(&error));
+        return tcp(address).await.map_err(|error| connect_failure(address, &error));
     }
     let count = u32::try_from(target.addresses.len()).unwrap_or(u32::MAX);
     // Every address is tried before the caller's time-out.
@@ -91,7 +91,7 @@ impl<'a> Race<'a> {
             match attempt.as_mut().poll(cx) {
                 Poll::Ready(Ok(stream)) => return Poll::Ready(Some((*index, stream))),
                 Poll::Ready(Err(error)) => {
-                    self.failures[*index] = connect_failure(&error);
+                    self.failures[*index] = connect_failure(self.addresses[*index], &error);
                     drop(self.attempts.remove(at));
                 }
                 Poll::Pending => at += 1,
@@ -107,13 +107,13 @@ async fn tcp(address: SocketAddr) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-fn connect_failure(error: &io::Error) -> Outcome {
+fn connect_failure(address: SocketAddr, error: &io::Error) -> Outcome {
     match error.kind() {
         _ if is_out_of_files(error) => Outcome::NoFile,
         ErrorKind::ConnectionRefused => Outcome::Refused,
         ErrorKind::TimedOut => Outcome::ConnectTimeout,
         ErrorKind::ConnectionReset => Outcome::Reset,
-        ErrorKind::AddrNotAvailable => Outcome::NoPort,
+        ErrorKind::AddrNotAvailable if has_source(address) => Outcome::NoPort,
         _ => Outcome::ConnectFailed,
     }
 }
@@ -121,6 +121,13 @@ fn connect_failure(error: &io::Error) -> Outcome {
 fn is_out_of_files(error: &io::Error) -> bool {
     let code = error.raw_os_error().map(Errno::from_raw_os_error);
     matches!(code, Some(Errno::MFILE | Errno::NFILE))
+}
+
+/// Whether this machine has an address from which packets to this one could be sent; without IPv6
+/// it has none for `::1`. Connecting a UDP socket chooses it and sends nothing.
+fn has_source(address: SocketAddr) -> bool {
+    let any = if address.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
+    UdpSocket::bind(any).and_then(|socket| socket.connect(address)).is_ok()
 }
 
 #[cfg(test)]
