@@ -14,11 +14,11 @@ from part_process import ALLOWED, parts_of
 
 from loadstone.engine import gate
 from loadstone.engine.limits import merged
-from loadstone.engine.local import prepare
+from loadstone.engine.local import prepare, prepare_streamed
 from loadstone.engine.samples import Outcome, Samples
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.plan.load import ClosedLoad, Load, OpenLoad, ReplayLoad, Stage, StagedLoad
-from loadstone.plan.model import Origin, Placement, Plan
+from loadstone.plan.model import Limits, Origin, Placement, Plan
 from loadstone.plan.script import Column, Iteration
 
 PARTS = 3
@@ -267,3 +267,22 @@ def test_a_prepared_plan_is_kept_within_what_is_allowed(serve: Serve) -> None:
         health = prepared.finish().health
     assert health.is_cut_short
     assert len(seen) <= 50 * 0.5 + 2
+
+
+def test_rows_do_not_wait_for_a_request_that_hangs(serve: Serve) -> None:
+    ended = threading.Event()
+
+    def answer_once(connection: Connection) -> None:
+        connection.request()
+        connection.send(OK)
+        ended.wait()
+
+    limits = Limits(request_timeout_s=30.0, stopped_drain_s=0.1)
+    plan = serve(answer_once).plan(ClosedLoad(1, duration_s=60.0), limits=limits)
+    seen: list[Samples] = []
+    with prepare_streamed(plan, lambda rows, _: seen.append(rows)) as prepared:
+        prepared.start()
+        prepared.finish(lambda _: not any(map(len, seen)))
+    ended.set()
+    first = next(rows for rows in seen if len(rows))
+    assert first.outcome.tolist() == [Outcome.OK]

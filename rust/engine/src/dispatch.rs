@@ -42,6 +42,8 @@ pub(crate) async fn dispatch(
             Command::Abandon => worker.abandon(now_ns),
         }
         worker.end_load_if_over(now_ns);
+        // Requests may hang: rows must not wait for the next one that ends.
+        let flush_ns = worker.flush(now_ns);
         let is_over = worker.is_over(now_ns);
         if is_over {
             if worker.is_idle() {
@@ -61,7 +63,7 @@ pub(crate) async fn dispatch(
         }
         // The idle workers of a closed loop stay due forever: after the end they are ignored.
         let due_ns = worker.next_due_ns().filter(|_| !is_over);
-        let ends_ns = [abandon_ns.or(worker.end_ns()), Some(worker.load_end_ns())];
+        let ends_ns = [abandon_ns.or(worker.end_ns()), Some(worker.load_end_ns()), Some(flush_ns)];
         let wake_ns =
             next_wake_ns(now_ns, due_ns.map(|due_ns| due_ns.max(now_ns + grid_ns)), ends_ns);
         tokio::select! {
@@ -82,8 +84,8 @@ async fn turn_changed(side: Option<&Side>) {
     }
 }
 
-fn next_wake_ns(now_ns: i64, due_ns: Option<i64>, ends_ns: [Option<i64>; 2]) -> i64 {
-    // The ends are wake-up times, too: a closed loop has no other.
+fn next_wake_ns(now_ns: i64, due_ns: Option<i64>, ends_ns: [Option<i64>; 3]) -> i64 {
+    // The ends are wake-up times, too, as is the next flush: a closed loop has no other.
     let ends_ns = ends_ns.into_iter().flatten().filter(|&at_ns| at_ns > now_ns);
     let soonest = due_ns.into_iter().chain(ends_ns).min();
     soonest.unwrap_or(i64::MAX).min(now_ns + LONGEST_SLEEP_NS)

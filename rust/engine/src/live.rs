@@ -52,6 +52,11 @@ impl LivePublisher {
         }
     }
 
+    /// Returns when rows are to be published.
+    pub(crate) fn due_ns(&self) -> i64 {
+        self.publish_at_ns
+    }
+
     /// Publishes the rows that were not published yet.
     pub(crate) fn publish(&mut self, rows: &Samples) {
         let mut live = self.buffer.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -64,6 +64,12 @@ impl Recorder {
         }
     }
 
+    /// Returns when `flush_if_due` has something to do, even if no more rows come.
+    pub(crate) fn due_ns(&self) -> i64 {
+        let publish_at_ns = self.live.as_ref().map_or(i64::MAX, LivePublisher::due_ns);
+        self.flush_at_ns.min(publish_at_ns)
+    }
+
     fn flush(&mut self) {
         if let Some(live) = &mut self.live {
             live.finish_table(&self.rows);

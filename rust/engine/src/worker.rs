@@ -222,7 +222,13 @@ impl Worker {
         let mut state = self.state.borrow_mut();
         self.take_due(&mut state, now_ns);
         self.assign_queued(&mut state, now_ns);
-        state.result.recorder.flush_if_due(now_ns);
+    }
+
+    /// Sends and publishes rows that are old enough. Returns when to do so again.
+    pub(crate) fn flush(&self, now_ns: i64) -> i64 {
+        let recorder = &mut self.state.borrow_mut().result.recorder;
+        recorder.flush_if_due(now_ns);
+        recorder.due_ns()
     }
 
     /// Records a completed iteration. Returns the slot's next one; without one the slot is idle.

@@ -54,7 +54,8 @@ impl PartFiles {
     #[expect(clippy::needless_pass_by_value, reason = "see above")]
     pub(crate) fn write_all(&mut self, chunks: Receiver<Samples>) -> Result<(), BadFile> {
         loop {
-            match chunks.recv_timeout(PART_AGE) {
+            let left = PART_AGE.saturating_sub(self.began.elapsed());
+            match chunks.recv_timeout(left) {
                 Ok(chunk) => self.waiting.extend(&chunk),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return self.write_waiting(),
