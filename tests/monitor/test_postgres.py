@@ -1,11 +1,13 @@
 """Statistics that PostgreSQL shows to some roles only, or has in some releases only."""
 
+import socket
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 
 import pytest
 
 from loadstone.monitor.metrics import Recorder
+from loadstone.monitor.sources import postgres
 from loadstone.monitor.sources.open import open_source
 from loadstone.monitor.sources.postgres import (
     DATABASES,
@@ -107,3 +109,27 @@ def test_a_database_that_is_dropped_or_reset_is_no_restart_of_the_server(reads, 
         answers.databases = databases
         recorder.add(1000.0 + number, source.read())
     assert recorder.metrics().increase("postgres", "commits_total") == increase
+
+
+def test_a_server_that_hangs_does_not_hang_its_monitor(monkeypatch):
+    """As one that is suspended: it neither answers nor ends the statement."""
+
+    class Hung:
+        def __init__(self):
+            self.line, self.server = socket.socketpair()
+            self.fileno = self.line.fileno
+
+        def execute(self, sql):
+            if not self.line.recv(1):  # returns when the connection is broken off
+                raise ConnectionError(sql)
+
+        def close(self):
+            self.line.close()
+            self.server.close()
+
+    monkeypatch.setattr(postgres, "HUNG_S", 0.0)
+    source = open_source("postgres://monitor@127.0.0.1:5432")
+    source._link = Hung()
+    with pytest.raises(ConnectionError):
+        list(source.read())
+    assert source._link is None

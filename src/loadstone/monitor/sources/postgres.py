@@ -1,8 +1,11 @@
 """PostgreSQL, by its statistics views."""
 
+import os
+import socket
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from threading import Timer
 from typing import TYPE_CHECKING, Any
 
 from loadstone.monitor.metrics import Reading
@@ -13,6 +16,8 @@ from loadstone.monitor.sources.service_source import ServiceSource
 if TYPE_CHECKING:
     from psycopg import Connection
 
+# Above TIMEOUT_S, after which the server itself ends a statement.
+HUNG_S = 5.0
 # Sums over all databases; ours, unit, factor.
 DATABASES = (
     ("xact_commit", "commits_total", "1", 1.0),
@@ -81,21 +86,25 @@ class PostgresSource(ServiceSource):
         """Read counters and the state of sessions."""
         link = self._connected()
         try:
-            databases = link.execute(DATABASES_SQL)
-            names, rows = [one.name for one in databases.description or ()], databases.fetchall()
-            for theirs, metric, unit, factor in DATABASES:
-                if theirs in names:  # sessions and their times: since PostgreSQL 14
-                    value = self._sum(theirs, names, rows)
-                    yield Reading(self.name, metric, value * factor, unit)
-            yield from self._sessions(link)
-            yield from self._wal(link)
-            settings = {name: int(value) for name, value in link.execute(LIMIT_SQL).fetchall()}
-            reserved = sum(settings.get(name, 0) for name in RESERVED)
-            limit = settings["max_connections"] - reserved
-            yield Reading(self.name, "connections_limit", float(limit))
+            with _bounded(link):
+                yield from self._readings(link)
         except Exception:
             self.close()
             raise
+
+    def _readings(self, link: "Connection[Any]") -> Iterator[Reading]:
+        databases = link.execute(DATABASES_SQL)
+        names, rows = [one.name for one in databases.description or ()], databases.fetchall()
+        for theirs, metric, unit, factor in DATABASES:
+            if theirs in names:  # sessions and their times: since PostgreSQL 14
+                value = self._sum(theirs, names, rows)
+                yield Reading(self.name, metric, value * factor, unit)
+        yield from self._sessions(link)
+        yield from self._wal(link)
+        settings = {name: int(value) for name, value in link.execute(LIMIT_SQL).fetchall()}
+        reserved = sum(settings.get(name, 0) for name in RESERVED)
+        limit = settings["max_connections"] - reserved
+        yield Reading(self.name, "connections_limit", float(limit))
 
     def _sum(self, counter: str, names: list[str], rows: list[tuple[Any, ...]]) -> float:
         """Return a counter of all databases, which does not fall with one that is dropped or reset.
@@ -143,6 +152,27 @@ class PostgresSource(ServiceSource):
             return self._link
         self._link = connect(self.address)
         return self._link
+
+
+@contextmanager
+def _bounded(link: "Connection[Any]") -> Iterator[None]:
+    """Break the connection off if the block takes too long.
+
+    A server that is suspended does not keep statement_timeout, and psycopg waits without limit.
+    """
+    timer = Timer(HUNG_S, _break_off, (link,))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()  # so that it finds this connection's descriptor, or none
+
+
+def _break_off(link: "Connection[Any]") -> None:
+    with suppress(Exception), socket.socket(fileno=os.dup(link.fileno())) as line:
+        line.shutdown(socket.SHUT_RDWR)
 
 
 def connect(address: MonitorAddress) -> "Connection[Any]":
