@@ -280,3 +280,12 @@ def test_a_setting_that_the_authentication_does_not_know_is_named_with_its_place
         f"{path}: clouds.prod.auth.projct_id is not a setting of this kind of authentication; "
         "correct its name, or remove it"
     )
+
+
+@pytest.mark.parametrize("text", ["false", "True"])
+def test_a_text_that_should_be_true_or_false_is_no_missing_ca_file(clouds, url, text):
+    path = clouds({"clouds": {"prod": entry(url, password=PASSWORD) | {"verify": text}}})
+    with pytest.raises(InvalidInput) as problem:
+        from_clouds_yaml("prod")
+    assert str(problem.value).startswith(f"{path}: clouds.prod.verify is the text {text!r}: ")
+    assert "cacert" not in str(problem.value)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 Where = Callable[[str], str]
 
 # Settings of a cloud in clouds.yaml that are not in its section `auth`.
-_BESIDE_AUTH = ("auth_type", "cacert", "cert", "key")
+_BESIDE_AUTH = ("auth_type", "verify", "cacert", "cert", "key")
 _UNKNOWN = re.compile(r"unexpected keyword argument '(\w+)'")  # of keystoneauth's plugins
 _KINDS = {NoneType: "nothing", list: "a list", str: "a text", bool: "true or false"}
 # Variables that select file or cloud, or that collide with parameters of get_one.
@@ -367,6 +367,12 @@ def _tls(region: "CloudRegion", where: Where) -> Tls:
     verify, cert = region.get_requests_verify_args()
     cert_file, key_file = cert if isinstance(cert, tuple) else (cert, cert)
     ca_file = verify if isinstance(verify, str) else None
+    if ca_file is not None and ca_file.lower() in ("true", "false"):
+        # The loader knows no text here: requests would look for a file of this name.
+        raise InvalidInput(
+            f"{where('verify')} is the text {ca_file!r}: in clouds.yaml, write true or false "
+            "without quotes; in place of OS_VERIFY=false, set OS_INSECURE=true"
+        )
     for field, path in (("cacert", ca_file), ("cert", cert_file), ("key", key_file)):
         if path is not None:
             require_file(path, where(field))
