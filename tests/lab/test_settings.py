@@ -100,9 +100,13 @@ def test_the_single_process_server_has_one_worker_and_no_more() -> None:
         settings.read([("web", "single"), ("workers", "2")])
 
 
-def test_a_home_that_cannot_be_written_is_said_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_home_that_cannot_be_written_is_said_with_a_remedy(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("LOADSTONE_HOME", "/proc/nowhere")
-    with pytest.raises(EnvironmentUnusable, match=r"cannot start it in /proc/nowhere[^\n]*$"):
+    with pytest.raises(
+        EnvironmentUnusable, match=r"cannot start it in /proc/nowhere[^\n]*LOADSTONE_HOME[^\n]*$"
+    ):
         deployment.up("it", LabSettings(), lambda _: None)
 
 

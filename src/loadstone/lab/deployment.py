@@ -43,6 +43,12 @@ def up(name: str, settings: LabSettings, say: Say, *, owned: bool = False) -> De
         )
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as problem:
+        raise EnvironmentUnusable(
+            f"cannot start {name} in {folder}: {problem.strerror}; set LOADSTONE_HOME to a folder "
+            "in which you may write"
+        ) from problem
+    try:
         busy = f"another loadstone is starting or stopping {name}; wait for it"
         with locks.held(folder / watcher.LOCK, busy=busy, wait_s=WAIT_S), _kept_if_begun(folder):
             before = state.read(folder)
