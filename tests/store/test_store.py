@@ -251,6 +251,7 @@ def test_a_locked_database_is_named(tmp_path):
         holder.execute("BEGIN EXCLUSIVE")
         with pytest.raises(EnvironmentUnusable, match="locked by another process"):
             store.begin(bare(RESULT))
+        assert not store.folder(RESULT.run_id).exists()
         holder.close()
         store.begin(bare(RESULT))
 

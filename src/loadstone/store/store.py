@@ -119,10 +119,15 @@ class Store:
         with database.explained(self._engine):
             files.make_private_folder(folder)
         records = [self._run_row(run), *self._measurement_rows(run)]
-        with database.writing(self._engine) as connection:
-            connection.execute(runs.insert().values(dict(records[0].row)))
-            for one in records[1:]:
-                upsert(connection, one.table, one.row)
+        try:
+            with database.writing(self._engine) as connection:
+                connection.execute(runs.insert().values(dict(records[0].row)))
+                for one in records[1:]:
+                    upsert(connection, one.table, one.row)
+        except EnvironmentUnusable:
+            with suppress(OSError):  # an import has put its files there, and removes them itself
+                folder.rmdir()
+            raise
         # Before the mark: a mark without files is taken for one that was left behind.
         self._write_files(run.run_id, records)
         if run.status == "running":
