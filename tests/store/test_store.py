@@ -1,3 +1,4 @@
+import errno
 import os
 import shutil
 import signal
@@ -14,6 +15,7 @@ import pytest
 from made_stats import nothing_ended, with_errors
 from made_workloads import workload
 from realistic import keystone
+from sqlalchemy import event
 
 from loadstone.analysis.model import Trial, TrialState
 from loadstone.analysis.sla import Check
@@ -191,6 +193,34 @@ def test_delete_removes_rows_and_files(store):
     store.delete("latest")
     assert store.every() == []
     assert not folder.exists()
+
+
+def test_a_run_on_a_full_disk_is_deleted_as_its_files_make_room(tmp_path):
+    with Store.open(tmp_path) as store:
+        keep(store)
+        folder = store.folder(RESULT.run_id)
+
+        def execute(_connection, _cursor, statement, *_):
+            if statement.startswith("DELETE") and folder.exists():
+                raise sqlite3.OperationalError("database or disk is full")
+
+        event.listen(store._engine, "before_cursor_execute", execute)
+        store.delete("latest")
+        assert store.every() == []
+
+
+def test_a_run_whose_files_cannot_be_removed_stays_in_the_list(tmp_path, monkeypatch):
+    with Store.open(tmp_path) as store:
+        keep(store)
+
+        def rmtree(folder):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(folder))
+
+        monkeypatch.setattr(shutil, "rmtree", rmtree)
+        with pytest.raises(EnvironmentUnusable, match="Permission denied"):
+            store.delete("latest")
+        [entry] = store.every()
+        assert entry.run_id == RESULT.run_id
 
 
 def test_a_run_that_is_being_measured_is_not_deleted(store):

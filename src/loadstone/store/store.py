@@ -340,11 +340,14 @@ class Store:
                     f"run {run_id} is being measured{where}; end it first (Ctrl-C)"
                     + ("" if is_ours else "; if that machine is gone: --force")
                 )
+            # Files first: on a full disk they make the room that the database needs to delete rows,
+            # and a run whose files cannot be removed stays in the list.
+            if folder is not None:
+                with suppress(FileNotFoundError):
+                    shutil.rmtree(folder)
             connection.execute(delete(runs).where(runs.c.run_id == run_id))
         if folder is not None:
             row_files.unmark(self._folder, run_id)
-            with database.explained(self._engine), suppress(FileNotFoundError):
-                shutil.rmtree(folder)
         return run_id
 
     def samples(self, run_id: str, trial: Trial) -> Samples:
