@@ -10,6 +10,7 @@ import pytest
 from made_runs import runs
 
 from loadstone.cloud.cloud import Endpoint
+from loadstone.engine.callables.model import PAUSE
 from loadstone.engine.outcome import Outcome
 from loadstone.engine.progress import Progress
 from loadstone.engine.samples import Samples
@@ -20,6 +21,7 @@ from loadstone.faults.observer import Faults
 from loadstone.faults.sentence import read
 from loadstone.plan.hooks import Event as At
 from loadstone.plan.hooks import FaultInjection, Hook
+from loadstone.report.sections import fault_charts
 from loadstone.system.clock import SYSTEM, Clock
 
 
@@ -145,6 +147,50 @@ def test_each_of_two_faults_in_one_load_has_its_own_effect_only():
     assert [one.logged_failures for one in found] == [None, None]  # they are of the whole load
     assert [one.downtime_s for one in found] == pytest.approx([2.0, 3.0], abs=0.04)
     assert [one.mttr_s for one in found] == pytest.approx([2.0, 3.0], abs=0.04)
+
+
+def pausing_samples(slow):
+    """Return a minute of 50 iterations a second: a request, then a pause of 5 s.
+
+    The request takes 10 ms, and 50 ms in the period `slow`.
+    """
+    due_s = np.arange(0.01, 60.0, 0.02)
+    is_slow = (due_s >= slow[0]) & (due_s < slow[1])
+    begin_ns = (due_s * 1e9).astype(np.int64)
+    end_ns = begin_ns + np.where(is_slow, 50_000_000, 10_000_000)
+    number, nothing = np.arange(len(due_s), dtype=np.uint32), np.zeros(2 * len(due_s), np.uint8)
+    rows = Samples(
+        due_ns=np.concatenate([begin_ns, end_ns]),
+        sent_ns=np.concatenate([begin_ns, end_ns]),
+        done_ns=np.concatenate([end_ns, end_ns + 5_000_000_000]),
+        first_byte_us=nothing.astype(np.uint32),
+        iteration=np.concatenate([number, number]),
+        connection=nothing.astype(np.uint32),
+        status=np.repeat(np.array([201, 0], np.uint16), len(due_s)),
+        outcome=nothing,
+        action=np.repeat(np.array([0, 1], np.uint8), len(due_s)),
+        retried=nothing,
+        generator=nothing.astype(np.uint16),
+    )
+    return rows.by_completion()
+
+
+def test_pauses_are_no_part_of_what_a_fault_does():
+    record = FaultRecord(read("kill keystone service"), START_S + 20, START_S + 23, None, (), ())
+    faults = Faults(Recorded([record]), (), print, lambda *_, **__: None)
+    faults.inject_sentence("kill keystone service")
+    samples = pausing_samples((20.0, 23.0))
+    faults.on_load_end(samples)
+    trial = runs()["search"].measurements[0].trials[0]
+    trial = replace(trial, start_s=START_S, actions=("request", PAUSE))
+    trial = faults.on_trial_end(trial)
+    [found] = trial.faults
+    assert found.baseline_s == pytest.approx(0.01)
+    assert found.absolute_s == pytest.approx(0.04, rel=0.05)
+    assert found.degraded == (pytest.approx((20.0, 23.0), abs=0.04),)
+    measurement = replace(runs()["search"].measurements[0], trials=(trial,))
+    latency = fault_charts.charts(measurement, "x", lambda _: samples)[0]
+    assert max(y for one in latency.series for _, y in one.data) == pytest.approx(50.0)
 
 
 def test_faults_that_overlap_have_one_effect():

@@ -65,10 +65,7 @@ class _Rows:
     done_s: Floats
     is_ok: Bools
     kind: NDArray[np.str_]
-
-    @property
-    def latency_s(self) -> Floats:
-        return self.done_s - self.due_s
+    latency_s: Floats  # without pauses
 
     def edges_s(self, at_s: float) -> Floats:
         """Midpoints between arrivals after a fault, shape (n + 1,): i stands for [i, i + 1)."""
@@ -89,15 +86,18 @@ def effect(
     begin_s: float = 0.0,
     end_s: float = math.inf,
     usual_until_s: float = math.inf,
+    pauses_s: Floats | None = None,
 ) -> FaultEffect:
     """Compute the effect of a fault from the iterations between `begin_s` and `end_s`.
+
+    `pauses_s`, shape (n,), is how long each iteration paused, which is no part of its latency.
 
     Those that ended before the fault are the baseline; of a load with an earlier fault, those that
     ended before `usual_until_s`. Raises ValueError for fewer than LEAST_BASELINE and for a load
     that was more than the service bears.
     """
     usual_until_s = min(usual_until_s, injection.at_s)
-    rows = _rows(iterations, begin_s, end_s)
+    rows = _rows(iterations, begin_s, end_s, pauses_s)
     rows = rows.picked((rows.done_s <= usual_until_s) | (rows.done_s > injection.at_s))
     before = rows.picked(rows.done_s <= usual_until_s)
     usual = before.picked(before.is_ok)
@@ -186,7 +186,7 @@ def _estimates(found: Sequence[FaultEffect]) -> Iterator[tuple[str, Interval]]:
             yield name, mean
 
 
-def _rows(iterations: Iterations, begin_s: float, end_s: float) -> _Rows:
+def _rows(iterations: Iterations, begin_s: float, end_s: float, pauses_s: Floats | None) -> _Rows:
     due_s = iterations.due_ns / 1e9
     done_s = iterations.done_ns / 1e9
     kept = np.flatnonzero(iterations.has_ended & (due_s >= begin_s) & (done_s < end_s))
@@ -196,6 +196,7 @@ def _rows(iterations: Iterations, begin_s: float, end_s: float) -> _Rows:
         done_s=done_s[kept],
         is_ok=iterations.is_ok[kept],
         kind=kinds(iterations.outcome[kept], iterations.status[kept]),
+        latency_s=(done_s - due_s - (0.0 if pauses_s is None else pauses_s))[kept],
     )
 
 

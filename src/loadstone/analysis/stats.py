@@ -153,18 +153,24 @@ class EndedIterations:
 
     def places(self, samples: Samples, actions: Sequence[int]) -> tuple[Ints, Ints]:
         """Return the samples of these actions: row of their iteration here, and index."""
-        wanted = np.zeros(256, dtype=np.bool_)
-        wanted[list(actions)] = True
-        chosen = np.flatnonzero(wanted[samples.action])
-        if not len(chosen) or not len(self.number):
-            return chosen[:0], chosen[:0]
-        first = int(self.number.min())
-        row_of = np.full(int(self.number.max()) - first + 1, -1, dtype=np.int64)
-        row_of[self.number - first] = np.arange(len(self.number))
-        at = samples.iteration[chosen].astype(np.int64) - first
-        is_here = (at >= 0) & (at < len(row_of))
-        rows = np.where(is_here, row_of[np.where(is_here, at, 0)], -1)
-        return rows[rows >= 0], chosen[rows >= 0]
+        return _places(self.number, samples, actions)
+
+
+def _places(
+    number: Ints | NDArray[np.uint32], samples: Samples, actions: Sequence[int]
+) -> tuple[Ints, Ints]:
+    wanted = np.zeros(256, dtype=np.bool_)
+    wanted[list(actions)] = True
+    chosen = np.flatnonzero(wanted[samples.action])
+    if not len(chosen) or not len(number):
+        return chosen[:0], chosen[:0]
+    first = int(number.min())
+    row_of = np.full(int(number.max()) - first + 1, -1, dtype=np.int64)
+    row_of[number - first] = np.arange(len(number))
+    at = samples.iteration[chosen].astype(np.int64) - first
+    is_here = (at >= 0) & (at < len(row_of))
+    rows = np.where(is_here, row_of[np.where(is_here, at, 0)], -1)
+    return rows[rows >= 0], chosen[rows >= 0]
 
 
 def ended(
@@ -190,20 +196,24 @@ def _ended(
         failed=rows.is_failed[order],
         cut_off=int((~rows.has_ended).sum()),
     )
-    pauses = _named(actions, PAUSE)
-    if not pauses:
+    if not _named(actions, PAUSE):
         return found
-    at, chosen = found.places(samples, pauses)
-    sent_ns = samples.sent_ns[chosen]
-    # A pause that did not begin, because the iteration's time was over.
-    paused = np.where(sent_ns < 0, 0, samples.done_ns[chosen] - sent_ns)
-    idle_s = np.bincount(at, paused, len(order)).astype(np.float64) / 1e9
+    idle_s = pauses_s(samples, actions, found.number)
     return replace(
         found,
         duration_s=found.duration_s - idle_s,
         service_s=found.service_s - idle_s,
         idle_s=idle_s,
     )
+
+
+def pauses_s(samples: Samples, actions: Sequence[str], number: Ints | NDArray[np.uint32]) -> Floats:
+    """Return how long each iteration paused, shape (n,), by the iterations' numbers."""
+    at, chosen = _places(number, samples, _named(actions, PAUSE))
+    sent_ns = samples.sent_ns[chosen]
+    # A pause that did not begin, because the iteration's time was over.
+    paused = np.where(sent_ns < 0, 0, samples.done_ns[chosen] - sent_ns)
+    return np.bincount(at, paused, len(number)).astype(np.float64) / 1e9
 
 
 def _named(actions: Sequence[str], name: str) -> list[int]:

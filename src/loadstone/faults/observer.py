@@ -11,6 +11,7 @@ from loadstone.analysis.fault import FaultEffect, FaultPhase, Injection, Unmeasu
 from loadstone.analysis.fault_effect import effect
 from loadstone.analysis.iterations import iterations
 from loadstone.analysis.model import Trial
+from loadstone.analysis.stats import pauses_s
 from loadstone.diagnosis.finding import Finding
 from loadstone.engine import parquet
 from loadstone.engine.parquet import SampleFile
@@ -170,6 +171,7 @@ class Faults(TrialObserver):
         file = self._samples
         samples = parquet.read(file.path) if isinstance(file, SampleFile) else file
         rows = iterations(samples)
+        paused_s = pauses_s(samples, trial.actions, rows.number)
         logged = self.injector.logged_failures()
         if logged is not None:
             # Those of the whole load, which are not the failures of one fault of several.
@@ -183,6 +185,7 @@ class Faults(TrialObserver):
                     *(rows, _injection(record, trial.start_s)),
                     end_s=_next_s(record, records) - trial.start_s,
                     usual_until_s=records[0].began_s - trial.start_s,
+                    pauses_s=paused_s,
                 )
                 findings = self.injector.findings(record.fault, measured)
                 effects.append(replace(measured, logged_failures=logged, findings=findings))

@@ -10,6 +10,7 @@ from loadstone.analysis.fault import FaultEffect
 from loadstone.analysis.fault_effect import kinds
 from loadstone.analysis.iterations import Iterations, iterations
 from loadstone.analysis.model import Trial
+from loadstone.analysis.stats import pauses_s
 from loadstone.diagnosis.resources import Resources
 from loadstone.errors import EnvironmentUnusable
 from loadstone.report.chart import Chart, ChartSeries, MarkedSpan, Tone, Xy
@@ -38,21 +39,26 @@ def charts(measurement: Measurement, prefix: str, samples_of: SamplesOf) -> tupl
     drawn: list[Chart] = []
     for trial in [one for one in measurement.trials if one.faults][:MOST_REPEATS]:
         try:
-            rows = iterations(samples_of(trial))
+            samples = samples_of(trial)
         except EnvironmentUnusable:
             continue
+        rows = iterations(samples)
+        latency_s = (rows.done_ns - rows.due_ns) / 1e9
+        latency_s -= pauses_s(samples, trial.actions, rows.number)
         marked = tuple(span for one in trial.faults for span in spans(one))
         name = f"{prefix}-fault-{trial.number}"
-        drawn += [_latency(trial, rows, name, marked), _flow(trial, rows, name, marked)]
+        drawn += [_latency(trial, rows, latency_s, name, marked), _flow(trial, rows, name, marked)]
         if trial.resources is not None and trial.resources.timelines:
             drawn.append(_resources(trial, trial.resources, name, marked))
     return tuple(drawn)
 
 
-def _latency(trial: Trial, rows: Iterations, name: str, marked: tuple[MarkedSpan, ...]) -> Chart:
+def _latency(
+    trial: Trial, rows: Iterations, latency_s: Column, name: str, marked: tuple[MarkedSpan, ...]
+) -> Chart:
     """Draw each request; failed ones by kind of failure."""
     ended = np.flatnonzero(rows.has_ended)
-    due_s, latency_ms = rows.due_ns / 1e9, (rows.done_ns - rows.due_ns) / 1e6
+    due_s, latency_ms = rows.due_ns / 1e9, latency_s * 1e3
     kind = kinds(rows.outcome, rows.status)
     found = []
     for one in np.unique(kind[ended]).tolist():
