@@ -18,6 +18,7 @@ from loadstone.system.say import Say
 
 if TYPE_CHECKING:
     from keystoneauth1.exceptions import ClientException, HttpError
+    from keystoneauth1.identity.base import BaseIdentityPlugin
     from keystoneauth1.session import Session
     from requests import Response
 
@@ -41,13 +42,18 @@ class Access:
         """The URL that API paths are appended to, such as http://127.0.0.1:5000/v3."""
         return self.endpoint.url
 
+    @property
+    def login(self) -> "BaseIdentityPlugin | None":
+        """The plugin that logs in; None if its kind gives no token."""
+        from keystoneauth1.identity.base import BaseIdentityPlugin
+
+        return self.session.auth if isinstance(self.session.auth, BaseIdentityPlugin) else None
+
     def token(self, lasting_s: float = 120.0) -> str:
         """Return a token of the cloud's user, valid for this long if possible."""
         from keystoneauth1.exceptions import ClientException
-        from keystoneauth1.identity.base import BaseIdentityPlugin
 
-        auth = self.session.auth
-        if not isinstance(auth, BaseIdentityPlugin):
+        if (auth := self.login) is None:
             raise InvalidInput(f"{self.cloud.chosen}: its kind of authentication gives no token")
         try:
             if auth.get_access(self.session).will_expire_soon(math.ceil(lasting_s)):
@@ -62,10 +68,9 @@ class Access:
         For a load whose duration is not known.
         """
         from keystoneauth1.exceptions import ClientException
-        from keystoneauth1.identity.base import BaseIdentityPlugin
 
-        present, auth = self.token(), self.session.auth
-        if not isinstance(auth, BaseIdentityPlugin):
+        present, auth = self.token(), self.login
+        if auth is None:
             return present
         known = auth.get_access(self.session)
         if known.issued is None or known.expires is None:
@@ -82,31 +87,20 @@ class Access:
 
     def roles(self) -> tuple[str, ...]:
         """Return the names of the roles in the token that was returned last."""
-        from keystoneauth1.identity.base import BaseIdentityPlugin
-
         self.token()
-        auth = self.session.auth
-        if not isinstance(auth, BaseIdentityPlugin):
-            return ()
-        return tuple(auth.get_access(self.session).role_names or ())
+        auth = self.login
+        return () if auth is None else tuple(auth.get_access(self.session).role_names or ())
 
     def scope_domain_id(self) -> str | None:
         """Return the id of the domain that the token is for; None if it is for something else."""
-        from keystoneauth1.identity.base import BaseIdentityPlugin
-
         self.token()
-        auth = self.session.auth
-        if not isinstance(auth, BaseIdentityPlugin):
-            return None
-        return auth.get_access(self.session).domain_id
+        return None if self.login is None else self.login.get_access(self.session).domain_id
 
     def token_left_s(self) -> float:
         """Return how long the token that was returned last stays valid; inf if it says not."""
         from keystoneauth1.exceptions import ClientException
-        from keystoneauth1.identity.base import BaseIdentityPlugin
 
-        auth = self.session.auth
-        if not isinstance(auth, BaseIdentityPlugin):
+        if (auth := self.login) is None:
             return math.inf
         try:
             expires = auth.get_access(self.session).expires

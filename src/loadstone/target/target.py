@@ -55,10 +55,8 @@ class Target:
     @property
     def secrets(self) -> frozenset[str]:
         """The secret values of its login, and of the logins at its identity provider."""
-        from keystoneauth1.identity.base import BaseIdentityPlugin
-
-        auth = self.access.session.auth
-        known = auth.get_cache_id_elements() if isinstance(auth, BaseIdentityPlugin) else {}
+        auth = self.access.login
+        known = {} if auth is None else auth.get_cache_id_elements()
         own = frozenset(str(value) for name, value in known.items() if value and is_secret(name))
         return own | (self.federation.issuer.secrets if self.federation else frozenset())
 

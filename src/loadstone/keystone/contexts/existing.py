@@ -10,10 +10,7 @@ from loadstone.keystone.resources import ResourceKind, User
 
 def own_user(access: Access) -> User:
     """Return the target's own identity; it must have a password and a project."""
-    from keystoneauth1.identity.base import BaseIdentityPlugin
-
-    auth = access.session.auth
-    if not isinstance(auth, BaseIdentityPlugin):
+    if (auth := access.login) is None:
         raise InvalidInput(f"{access.cloud.chosen}: {access.cloud.who} cannot log in")
     granted = auth.get_access(access.session)
     known = auth.get_cache_id_elements()
