@@ -3,7 +3,6 @@
 import sys
 from enum import StrEnum
 from math import inf
-from types import TracebackType
 from typing import Self
 
 from rich.console import RenderableType
@@ -62,12 +61,7 @@ class Screen(Viewer):
             self._live.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._live.stop()
 
     def say(self, line: str) -> None:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
 from threading import Event
 from time import monotonic
-from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from loadstone.engine.histogram import Histogram
@@ -72,12 +71,7 @@ class MetricsEndpoint(Viewer, Routes):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         """Stop serving; after success, wait for a scrape of the last figures if there were some."""
         try:
             self._scraped.clear()

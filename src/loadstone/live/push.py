@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
 from threading import Event, Thread
-from types import TracebackType
 from typing import Any, Protocol, Self
 from urllib.parse import urlsplit
 
@@ -132,12 +131,7 @@ class MetricsPush(Viewer):
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         """Push the last figures; a receiver that does not take them in time is left alone."""
         is_hasty = kind is not None or bool(self._receiver.problem)
         self._over.set()
