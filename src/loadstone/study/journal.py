@@ -7,8 +7,7 @@ loaded in turns are numbered on after the last turn.
 
 import hashlib
 import secrets
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -142,17 +141,10 @@ class StudyJournal:
         """Append the result of a turn."""
         files.append_line(self.path, dumps(result))
 
-    @contextmanager
-    def locked(self) -> Iterator[None]:
+    def locked(self) -> AbstractContextManager[None]:
         """Lock the study against other processes; EnvironmentUnusable if it is running already."""
         busy = f"study {self.study_id} is being run by another loadstone"
-        lock = self.path.parent / "lock"
-        try:
-            lock.touch()
-        except OSError as problem:
-            raise EnvironmentUnusable(f"{lock} cannot be written: {problem.strerror}") from problem
-        with locks.held(lock, busy=busy):
-            yield
+        return locks.held(self.path.parent / "lock", busy=busy)
 
 
 def begin(

@@ -8,8 +8,7 @@ that it can be shown by a later version of Loadstone, whose search may decide ot
 
 import secrets
 from collections import deque
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -136,17 +135,10 @@ class TuningJournal:
         except ValueError as problem:
             raise InvalidInput(f"{self.path}: not the journal of a tuning: {problem}") from None
 
-    @contextmanager
-    def locked(self) -> Iterator[None]:
+    def locked(self) -> AbstractContextManager[None]:
         """Lock the tuning against other processes."""
         busy = f"tuning {self.tuning_id} is being run by another loadstone"
-        lock = self.path.parent / "lock"
-        try:
-            lock.touch()
-        except OSError as problem:
-            raise EnvironmentUnusable(f"{lock} cannot be written: {problem.strerror}") from problem
-        with locks.held(lock, busy=busy):
-            yield
+        return locks.held(self.path.parent / "lock", busy=busy)
 
 
 def begin(store: StoreLocation, begun: BegunTuning) -> TuningJournal:
