@@ -91,14 +91,21 @@ def _outputs(command: Any) -> Any:
     "--fail-on",
     type=click.Choice(["critical", "warning", "info"]),
     default="critical",
-    show_default=True,
     help="Minimum severity that gives exit code 1.",
 )
 @click.option(
     "--waivers", type=click.Path(path_type=Path), help="File with findings that you accept."
 )
-@click.option("--rate", type=Number(min=0), default=0.0, help="Planned load, requests/s.")
-@click.option("--logins-per-s", type=Number(min=0), default=0.0, help="Planned load, logins/s.")
+@click.option(
+    "--rate", type=Number(min=0), default=0.0, show_default=False, help="Planned load, requests/s."
+)
+@click.option(
+    "--logins-per-s",
+    type=Number(min=0),
+    default=0.0,
+    show_default=False,
+    help="Planned load, logins/s.",
+)
 @click.option("--result", metavar="RUN", help="Run whose service time is used with --rate.")
 @click.option(
     "--all", "all_states", is_flag=True, help="Also show rules that passed or do not apply."
@@ -157,7 +164,9 @@ def _show(found: "Audit", *, all_states: bool) -> None:
 @click.option(
     "--script", is_flag=True, help="Print the collector script, to run it by hand: sh FILE."
 )
-@click.option("-o", "--output", type=OutputFile(), default="-", help="File to write.")
+@click.option(
+    "-o", "--output", type=OutputFile(), default="-", show_default=False, help="File to write."
+)
 def collect(script: bool, output: TextIO, **options: Any) -> None:
     """Collect facts and print them as JSON, for `loadstone audit FACTS` on another machine."""
     from loadstone.audit import archive, transport

@@ -45,7 +45,6 @@ _OPTIONS = (
         "--via",
         type=click.Choice(["ssh", "ansible"]),
         default="ssh",
-        show_default=True,
         help="How hosts of --inventory are reached. ansible uses the inventory's own connections, "
         "become and vault (pip install ansible-core ansible-runner).",
     ),
@@ -54,7 +53,6 @@ _OPTIONS = (
         "timeout_s",
         type=Number(min=1, max=600),
         default=60.0,
-        show_default=True,
         help="Time limit for each host, seconds. A host that takes longer is reported as unknown.",
     ),
 )

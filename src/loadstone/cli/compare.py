@@ -150,7 +150,6 @@ def _add_load_options(
         "--method",
         type=click.Choice(["turns", "blocks"]),
         default="turns",
-        show_default=True,
         help="How the loads of A and B follow each other: in turns of one or several iterations, "
         "or in whole trials. With --rate and --fleet always in whole trials.",
     )(command)
@@ -169,7 +168,7 @@ def _add_load_options(
         help="Argument of the scenario; may be repeated.",
     )(command)
     for flag, name, kind, default, text in reversed(options):
-        add = click.option(flag, name, type=kind, default=default, show_default=True, help=text)
+        add = click.option(flag, name, type=kind, default=default, help=text)
         command = add(command)
     for flag, name, values, turns, blocks, text in reversed(of_method):
         add = click.option(

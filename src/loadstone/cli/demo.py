@@ -25,7 +25,6 @@ USERS = 8
     "budget_s",
     type=Duration(),
     default="75s",
-    show_default=True,
     help="Maximum load time of each of the two searches.",
 )
 @UNDONE_ANYWAY

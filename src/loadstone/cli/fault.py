@@ -108,7 +108,6 @@ class Options(TargetOptions, GeneratorOptions):
     "--users",
     type=click.IntRange(0, 10_000),
     default=10,
-    show_default=True,
     help="Users to create for the run and remove at its end. 0: use the given credentials.",
 )
 @click.option(
@@ -121,7 +120,6 @@ class Options(TargetOptions, GeneratorOptions):
     "--load",
     type=ShareParam(limit=10.0),
     default="60%",
-    show_default=True,
     help="Share of N to offer if --rate is not given.",
 )
 @click.option(
@@ -133,7 +131,6 @@ class Options(TargetOptions, GeneratorOptions):
     "--repeats",
     type=click.IntRange(1, 100),
     default=5,
-    show_default=True,
     help="Number of loads, each with the fault once.",
 )
 @click.option(
@@ -141,7 +138,6 @@ class Options(TargetOptions, GeneratorOptions):
     "baseline_s",
     type=Span(),
     default="10s",
-    show_default=True,
     help="Duration of load before the fault.",
 )
 @click.option(
@@ -156,7 +152,6 @@ class Options(TargetOptions, GeneratorOptions):
     "timeout_s",
     type=Span(is_positive=True),
     default="10s",
-    show_default=True,
     help="How long a client waits for a response.",
 )
 @fault_options

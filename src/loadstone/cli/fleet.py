@@ -25,20 +25,17 @@ def fleet() -> None:
     "--workers",
     type=click.IntRange(1, 64),
     default=1,
-    show_default=True,
     help="Workers to start on this machine. Each sends a part of the load.",
 )
 @click.option(
     "--host",
     default="127.0.0.1",
-    show_default=True,
     help="Address of the scheduler. All hosts must reach it.",
 )
 @click.option(
     "--port",
     type=click.IntRange(1, 65535),
     default=PORT,
-    show_default=True,
     help="Port of the scheduler.",
 )
 @click.option(
@@ -51,7 +48,6 @@ def fleet() -> None:
     "--role",
     type=click.Choice(list(ROLES)),
     default=LOAD,
-    show_default=True,
     help="What the workers do: send load, start Keystones for `lab up --on` and studies, or "
     "monitor their host.",
 )

@@ -105,7 +105,6 @@ TRACE_SHARE = click.option(
     "--trace-share",
     type=Number(0.0, 1.0),
     default=0.0,
-    show_default=True,
     metavar="SHARE",
     help="Share of the requests that carry a W3C traceparent with the flag `sampled`; the slowest "
     "of them are listed with their trace ids, to be found in the service's own tracing.",

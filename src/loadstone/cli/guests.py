@@ -36,14 +36,12 @@ MEGABYTES = re.compile(r"([^=]+)=(\d+(?:\.\d+)?)(?::(-?\d+(?:\.\d+)?))?")
     "--reserved-mb",
     type=Number(min=0),
     default=512.0,
-    show_default=True,
     help="Memory that a node reserves for itself. FACTS contain their own value.",
 )
 @click.option(
     "--overcommit",
     type=Number(min=0, min_open=True),
     default=1.0,
-    show_default=True,
     help="Ratio of guest memory to node memory (ram_allocation_ratio). Also for FACTS of nodes "
     "whose nova.conf sets none.",
 )

@@ -91,10 +91,9 @@ class HeaderParam(click.ParamType[tuple[str, str]]):
     "seconds",
     type=Span(is_positive=True),
     default="10s",
-    show_default=True,
     help="Duration of the load.",
 )
-@click.option("--method", default="GET", show_default=True, help="Method of the request.")
+@click.option("--method", default="GET", help="Method of the request.")
 @click.option(
     "--header",
     "headers",
@@ -112,7 +111,6 @@ class HeaderParam(click.ParamType[tuple[str, str]]):
     "status",
     type=click.IntRange(200, 599),
     default=200,
-    show_default=True,
     help="Expected status; any other is a failure.",
 )
 @click.option(
@@ -120,7 +118,6 @@ class HeaderParam(click.ParamType[tuple[str, str]]):
     "timeout_s",
     type=Span(is_positive=True),
     default="30s",
-    show_default=True,
     help="How long to wait for a response.",
 )
 @click.option("--insecure", is_flag=True, help="Do not verify the certificate.")
@@ -128,7 +125,6 @@ class HeaderParam(click.ParamType[tuple[str, str]]):
     "--max-connections",
     type=click.IntRange(1, 60_000),
     default=10_000,
-    show_default=True,
     help="Maximum number of open connections (with --http2: of requests in flight).",
 )
 @click.option(

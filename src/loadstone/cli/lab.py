@@ -284,7 +284,14 @@ def env(name: str, clouds_yaml: bool) -> None:
 @lab.command()
 @click.argument("name")
 @click.argument("part", required=False)
-@click.option("-n", "lines", type=click.IntRange(1), default=20, help="Lines to show of each log.")
+@click.option(
+    "-n",
+    "lines",
+    type=click.IntRange(1),
+    default=20,
+    show_default=False,
+    help="Lines to show of each log.",
+)
 def logs(name: str, part: str | None, lines: int) -> None:
     """Show the last lines of NAME's logs, of all parts or of one."""
     from loadstone.errors import InvalidInput

@@ -39,7 +39,6 @@ STDOUT = Path("-")
     "form",
     type=click.Choice(["html", "markdown", "junit", "openmetrics", "rally-json"]),
     default="html",
-    show_default=True,
     help="Format. markdown is for merge requests, junit for CI servers, openmetrics for "
     "Prometheus' textfile collector.",
 )

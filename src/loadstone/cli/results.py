@@ -147,6 +147,7 @@ def export(run: str, file: Path, location: "StoreLocation") -> None:
     "--output",
     type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
     default="-",
+    show_default=False,
     help="File to write. Default: stdout.",
 )
 @STORE

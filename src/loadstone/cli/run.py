@@ -101,20 +101,19 @@ def limit_options(command: Command) -> Command:
     """Add the options that limit a run and its load."""
     text = "Maximum number of iterations started per second. An rps runner may not ask for more."
     rate = RateRange(0.1, HIGHEST_RPS)
-    command = click.option(
-        "--max-rate", "max_rate_rps", type=rate, default=5000.0, show_default=True, help=text
-    )(command)
+    command = click.option("--max-rate", "max_rate_rps", type=rate, default=5000.0, help=text)(
+        command
+    )
     text = "Maximum load time, over all workloads."
-    command = click.option(
-        "--budget", "budget_s", type=Duration(), default="50m", show_default=True, help=text
-    )(command)
+    command = click.option("--budget", "budget_s", type=Duration(), default="50m", help=text)(
+        command
+    )
     text = "Time limit of each hook command."
     command = click.option(
         "--hook-timeout",
         "hook_timeout_s",
         type=Span(is_positive=True),
         default="10m",
-        show_default=True,
         help=text,
     )(command)
     text = "Pace an rps runner as Rally does, including its bursts and doubled ramps."
@@ -149,7 +148,6 @@ def output_options(command: Command) -> Command:
         "style",
         type=styles,
         default="loadstone",
-        show_default=True,
         help=text,
     )(command)
     text = "Also write Rally's report JSON, for rally task import and rally task report."

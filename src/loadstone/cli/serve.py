@@ -168,7 +168,7 @@ def serve_options(command: Command) -> Command:
         ("--counts", "counts", file, None, "Write request counts as JSON on exit."),
     )  # fmt: skip
     for flag, name, kind, default, text in reversed(options):
-        add = click.option(flag, name, type=kind, default=default, show_default=True, help=text)
+        add = click.option(flag, name, type=kind, default=default, help=text)
         command = add(command)
     text = (
         "Also serve OpenID Connect: one client, whose secret is generated unless "

@@ -59,7 +59,6 @@ class Rate(click.ParamType[float]):
     "--utilisation",
     type=click.IntRange(10, 95),
     default=60,
-    show_default=True,
     help="Maximum planned utilisation of each resource, percent.",
 )
 @STORE

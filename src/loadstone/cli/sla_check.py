@@ -22,7 +22,6 @@ MOST_CODE = 100  # exit codes above 125 have special meanings in shells
     "style",
     type=click.Choice(["loadstone", "rally"]),
     default="loadstone",
-    show_default=True,
     help="rally: the exit code is the number of rules that failed.",
 )
 @click.pass_context

@@ -47,6 +47,7 @@ STORE = click.option(
     "location",
     type=StorePlace(),
     default=_usual,
+    show_default=False,
     help="Where results are stored: a folder, or postgresql://USER@HOST/DATABASE[?files=FOLDER]. "
     "Default: LOADSTONE_STORE, else the platform's data folder.",
 )

@@ -36,7 +36,6 @@ SEED = click.option(
     "--seed",
     type=click.IntRange(0, 2**32 - 1),
     default=1,
-    show_default=True,
     help="Random seed of the order of cells.",
 )
 

@@ -84,7 +84,6 @@ class TuneOptions(TypedDict):
     "--space",
     metavar="NAME|FILE",
     default=BUILT_IN,
-    show_default=True,
     help="Settings to search, with their levels: a built-in space or a YAML file.",
 )
 @once("--cloud", metavar="NAME", instead_of="lab", help="Cloud whose settings --apply changes.")
@@ -116,7 +115,6 @@ class TuneOptions(TypedDict):
     "--objective",
     type=click.Choice(["N", "cpu", "p99"]),
     default="N",
-    show_default=True,
     help="What is to become better: throughput of a full service, which decides N; CPU per "
     "request; or p99 latency.",
 )
@@ -125,7 +123,6 @@ class TuneOptions(TypedDict):
     "budget_s",
     type=Span(),
     default="1h",
-    show_default=True,
     metavar="TIME",
     help="Time for everything, with starting deployments.",
 )
@@ -138,21 +135,18 @@ class TuneOptions(TypedDict):
     "--users",
     type=click.IntRange(0, 10_000),
     default=10,
-    show_default=True,
     help="Users to create on each deployment.",
 )
 @click.option(
     "--concurrency",
     type=click.IntRange(2, 10_000),
     default=8,
-    show_default=True,
     help="Iterations in flight.",
 )
 @click.option(
     "--seconds",
     type=Number(1.0, 600.0),
     default=3.0,
-    show_default=True,
     help="Duration of each pair of trials, longer if the service is slow. With --apply: of each "
     "trial, and of the warm-up before it.",
 )
@@ -160,7 +154,6 @@ class TuneOptions(TypedDict):
     "--seed",
     type=click.IntRange(0, 2**31 - 1),
     default=1,
-    show_default=True,
     help="Random seed of the search.",
 )
 @click.option("--resume", metavar="ID", help="Go on with a tuning, or show one that has ended.")
