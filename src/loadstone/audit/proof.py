@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from loadstone.audit.evaluate import RuleState
-from loadstone.audit.facts import MissingFact, Value
-from loadstone.audit.rule import Rule, every, filled
+from loadstone.audit.rule import Rule, every
 from loadstone.errors import MeasurementInvalid
 from loadstone.lab.keystone.settings import OF_ITS_OWN
 
@@ -37,15 +36,10 @@ def sides(rule: Rule, pairs: Sequence[Pair], state: RuleState | None, cpus: int)
     if proof is None:
         raise MeasurementInvalid(not_measured(rule))
 
-    def lookup(name: str) -> Value:
-        if name != "host.cpus":
-            raise MissingFact(name, "a proof knows the processors only")
-        return cpus
-
     own_pairs = [pair for pair in pairs if pair[0] not in OF_ITS_OWN]
     base = _with(own_pairs, proof.both)
     broken = _with(base, proof.fault)
-    fixed = _with(base, [filled(word, lookup) for word in proof.fix])
+    fixed = _with(base, proof.fix_for(cpus))
     match state:
         case RuleState.FAIL | RuleState.WARN:
             before, after, note = base, fixed, "The deployment breaks the rule; B has the fix"

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator
 
-from loadstone.audit.facts import MissingFact, Value
-from loadstone.audit.rule import every, filled
+from loadstone.audit.rule import every
 from loadstone.tune.space import Pairs, Space
 
 
@@ -21,15 +20,10 @@ def suggestions(space: Space, cpus: int) -> tuple[tuple[Pairs, str], ...]:
 
 
 def _advised(space: Space, cpus: int) -> Iterator[tuple[Pairs, str]]:
-    def lookup(name: str) -> Value:
-        if name != "host.cpus":
-            raise MissingFact(name, "a proof knows the processors only")
-        return cpus
-
     for rule in every():
         if rule.proof is None:
             continue
-        words = [filled(word, lookup).partition("=") for word in rule.proof.fix]
+        words = [word.partition("=") for word in rule.proof.fix_for(cpus)]
         changes = space.in_order(tuple((key, value) for key, _, value in words))
         if changes:
             yield changes, rule.id
