@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from loadstone.compare.answer import ComparisonAnswer, MetricComparison
 from loadstone.compare.metrics import CPU
 from loadstone.compare.pairs import leading
-from loadstone.compare.section import Compared
+from loadstone.compare.section import Compared, value_of
 from loadstone.compare.turns import NotFull
 from loadstone.monitor import machine
 from loadstone.report import figures
@@ -48,7 +48,7 @@ def _capital(text: str) -> str:
 
 
 def _effect(row: MetricComparison, found: Compared) -> str:
-    values = f"{_value(row, row.a)} before, {_value(row, row.b)} after"
+    values = f"{value_of(row, row.a)} before, {value_of(row, row.b)} after"
     within = f"95 % interval {row.low:.3f} to {row.high:.3f}"
     match row.answer:
         case ComparisonAnswer.FASTER | ComparisonAnswer.SLOWER:
@@ -66,7 +66,7 @@ def _costs(
     rows: Sequence[MetricComparison], memory: tuple[float | None, float | None]
 ) -> list[str]:
     costs = [
-        f"CPU per request {_value(row, row.a)} before, {_value(row, row.b)} after"
+        f"CPU per request {value_of(row, row.a)} before, {value_of(row, row.b)} after"
         for row in rows
         if row.metric == CPU
     ]
@@ -74,9 +74,3 @@ def _costs(
     if before is not None and after is not None:
         costs.append(f"memory {before:,.0f} MB before, {after:,.0f} MB after")
     return [f"Also: {'; '.join(costs)}."] if costs else []
-
-
-def _value(row: MetricComparison, value: float) -> str:
-    if row.metric.unit == "s":
-        return figures.milliseconds(value * 1e3)
-    return f"{figures.rate(value)}{row.metric.unit}"

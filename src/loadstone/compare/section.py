@@ -240,7 +240,7 @@ def _meaning(row: MetricComparison) -> str:
 def _facts(
     first: MetricComparison, rows: tuple[MetricComparison, ...], compared: Compared
 ) -> Iterator[Fact]:
-    a, b = (f"{_value(first, value)}" for value in (first.a, first.b))
+    a, b = (f"{value_of(first, value)}" for value in (first.a, first.b))
     answer = _sentence(first, compared).replace(f" (95 %: {_interval(first)} times)", "")
     yield Fact("answer", answer, rank=1)
     yield Fact("metric", first.metric.name, is_line=False, is_column=True)
@@ -277,7 +277,7 @@ def _metrics(rows: tuple[MetricComparison, ...]) -> Table:
 
 
 def _row(row: MetricComparison) -> Row:
-    values = (_value(row, row.a), _value(row, row.b), f"{row.ratio:.3f}", _interval(row))
+    values = (value_of(row, row.a), value_of(row, row.b), f"{row.ratio:.3f}", _interval(row))
     return Row((row.metric.name, *values, row.answer.value))
 
 
@@ -397,7 +397,8 @@ def _interval(row: MetricComparison) -> str:
     return f"{row.low:.3f} to {row.high:.3f}"
 
 
-def _value(row: MetricComparison, value: float) -> str:
+def value_of(row: MetricComparison, value: float) -> str:
+    """Return a value of a metric with its unit."""
     if row.metric.unit == "s":
         return figures.milliseconds(value * 1e3)
     return f"{figures.rate(value)}{row.metric.unit}"
