@@ -1,15 +1,12 @@
 """memcached, by its `stats` command."""
 
 import re
-import socket
 from collections.abc import Iterator
-from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from loadstone.monitor.metrics import Reading
 from loadstone.monitor.source import Unreadable
-from loadstone.monitor.sources.service_source import ServiceSource
-from loadstone.monitor.sources.sockets import MOST_BYTES, connect, number
+from loadstone.monitor.sources.sockets import MOST_BYTES, SocketSource, connect, number
 
 # Its name, ours, unit.
 VALUES = (
@@ -33,10 +30,8 @@ MOST_SHOWN = 100  # characters of an answer
 
 
 @dataclass(slots=True)
-class MemcachedSource(ServiceSource):
+class MemcachedSource(SocketSource):
     """One server, on a kept connection."""
-
-    _link: socket.socket | None = field(default=None, init=False)
 
     def read(self) -> Iterator[Reading]:
         """Read the statistics."""
@@ -49,13 +44,6 @@ class MemcachedSource(ServiceSource):
             value = number(values, theirs)
             if value is not None:
                 yield Reading(self.name, ours, value, unit)
-
-    def close(self) -> None:
-        """Close the connection."""
-        if self._link is not None:
-            with suppress(OSError):
-                self._link.close()
-        self._link = None
 
     def _stats(self) -> str:
         if self._link is None:

@@ -7,12 +7,11 @@ Python.
 import socket
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from loadstone.monitor.metrics import Reading
 from loadstone.monitor.source import Unreadable
-from loadstone.monitor.sources.service_source import ServiceSource
-from loadstone.monitor.sources.sockets import MOST_BYTES, connect
+from loadstone.monitor.sources.sockets import MOST_BYTES, SocketSource, connect
 
 BASE = "cn=Monitor"
 ATTRIBUTES = ("monitorCounter", "monitorOpCompleted", "monitoredInfo")
@@ -34,10 +33,8 @@ SIMPLE, PRESENT = 0x80, 0x87
 
 
 @dataclass(slots=True)
-class SlapdSource(ServiceSource):
+class SlapdSource(SocketSource):
     """One server, on a kept connection."""
-
-    _link: socket.socket | None = field(default=None, init=False)
 
     def read(self) -> Iterator[Reading]:
         """Read connections, operations and threads."""
@@ -51,13 +48,6 @@ class SlapdSource(ServiceSource):
             attribute, ours = ENTRIES.get(entry, ("", ""))
             with suppress(KeyError, ValueError):
                 yield Reading(self.name, ours, float(values[attribute]))
-
-    def close(self) -> None:
-        """Close the connection."""
-        if self._link is not None:
-            with suppress(OSError):
-                self._link.close()
-        self._link = None
 
     def _entries(self) -> Iterator[tuple[str, dict[str, str]]]:
         if self._link is None:

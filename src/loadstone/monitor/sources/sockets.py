@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from loadstone.monitor.source import Unreadable
 from loadstone.monitor.sources.address import TIMEOUT_S, MonitorAddress
+from loadstone.monitor.sources.service_source import ServiceSource
 
 MOST_BYTES = 16 * 2**20  # of one answer
 
@@ -37,6 +38,20 @@ def exchange(address: MonitorAddress, request: bytes) -> bytes:
             if len(answer) > MOST_BYTES:
                 raise Unreadable(f"its answer is longer than {MOST_BYTES} bytes")
         return bytes(answer)
+
+
+@dataclass(slots=True)
+class SocketSource(ServiceSource):
+    """A service that is read on a kept connection."""
+
+    _link: socket.socket | None = field(default=None, init=False)
+
+    def close(self) -> None:
+        """Close the connection."""
+        if self._link is not None:
+            with suppress(OSError):
+                self._link.close()
+        self._link = None
 
 
 class _UnixHttp(http.client.HTTPConnection):
