@@ -181,7 +181,7 @@ def _reading(what: str) -> Iterator[list[Path]]:
             warnings.simplefilter("ignore")
             yield listener.files
     except (SDKException, ClientException) as error:
-        raise InvalidInput(f"{what}: {_one_line(str(error))}") from error
+        raise InvalidInput(f"{what}: {' '.join(str(error).split())}") from error
     except OSError as error:  # the loader fetches a profile that is a URL
         url = getattr(getattr(error, "request", None), "url", None)
         raise EnvironmentUnusable(
@@ -230,10 +230,6 @@ class _Listener(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         if str(record.msg).startswith("Skipping config file") and isinstance(record.args, tuple):
             self.files.append(Path(str(record.args[0])))
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
 
 
 def _cloud(

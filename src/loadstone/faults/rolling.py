@@ -13,7 +13,6 @@ from loadstone.faults import balancer, parts
 from loadstone.faults.sentence import Fault, Verb
 from loadstone.lab import composition, processes, state, watcher
 from loadstone.lab.keystone import compose, conf, manage, settings
-from loadstone.lab.keystone.blueprint import Blueprint
 from loadstone.lab.keystone.database import data_folder, rename_data
 from loadstone.lab.keystone.settings import DatabaseBackend, LabSettings, Option
 from loadstone.lab.keystone.web import Web
@@ -65,7 +64,7 @@ def prepare(folder: Path, fault: Fault, say: Say) -> None:
         chosen = replace(chosen, release=fault.value)
     elif fault.verb is Verb.CONFIGURE:
         chosen = replace(chosen, conf=(*chosen.conf, (*option, fault.value)))
-    for part in compose.parts(_blueprint(folder, chosen)):
+    for part in compose.parts(replace(parts.blueprint(folder), settings=chosen)):
         if part.name in _BEFORE:
             part.prepare(say)
 
@@ -206,7 +205,3 @@ def _servers(folder: Path) -> tuple[Record, ...]:
 
 def _chosen(folder: Path) -> LabSettings:
     return settings.started(parts.read_state(folder))
-
-
-def _blueprint(folder: Path, chosen: LabSettings) -> Blueprint:
-    return replace(parts.blueprint(folder), settings=chosen)

@@ -134,7 +134,8 @@ class Hooks(TrialObserver):
         began_s = self.clock.unix_s()
         match self.hooks[number].action:
             case SysCall(command=command):
-                error, output = self._run_command(command)
+                with self._guard.guarded() as environment:
+                    error, output = self._run_command(command, environment)
             case FaultInjection() if self._has_ended:  # while it waited for another hook to end
                 why = f"not started before the load ended: {MOST_AT_ONCE} other hooks ran"
                 return _not_started(moment, self.clock, why)
@@ -156,11 +157,7 @@ class Hooks(TrialObserver):
         failed = (done.failure, done.failure) if done.failure else None
         return failed, json.dumps({"additive": [], "complete": [area]})
 
-    def _run_command(self, command: Sequence[str]) -> tuple[tuple[str, str] | None, str]:
-        with self._guard.guarded() as environment:
-            return self._run_guarded(command, environment)
-
-    def _run_guarded(
+    def _run_command(
         self, command: Sequence[str], environment: Mapping[str, str]
     ) -> tuple[tuple[str, str] | None, str]:
         try:

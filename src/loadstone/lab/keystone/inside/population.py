@@ -34,7 +34,7 @@ def write_population(role_id, users, projects, groups, roles_per_user, unique_pa
             return
         _remove(session)
         _write_projects(session, projects)
-        _write_groups(session, groups)
+        _insert(session, GROUP, (row | {"description": ""} for row in _named("group", groups)))
         _write_users(session, users, unique_passwords)
         _insert(session, MEMBERSHIP, _memberships(users, groups))
         _insert(session, ASSIGNMENT, _assignments(role_id, users, projects, roles_per_user))
@@ -113,10 +113,6 @@ def _write_projects(session, count):
     parent = CONF.identity.default_domain_id
     more = {"description": "", "enabled": True, "is_domain": False, "parent_id": parent}
     _insert(session, PROJECT, (row | more for row in _named("project", count)))
-
-
-def _write_groups(session, count):
-    _insert(session, GROUP, (row | {"description": ""} for row in _named("group", count)))
 
 
 def _write_users(session, count, unique_passwords):
