@@ -296,7 +296,9 @@ def scheduler_cost(workers: int, seconds: float) -> None:
         certificates.make(folder)
         port = reserve_port()
         daemons.start_scheduler(folder, "127.0.0.1", port)
-        [scheduler] = [one.process() for one in daemons.running(folder) if one.is_scheduler]
+        [scheduler] = [
+            one.process() for one in daemons.running(folder) if one.name == daemons.SCHEDULER
+        ]
         if scheduler is None:
             raise SystemExit("the scheduler ended")
         address = SchedulerAddress(f"tls://127.0.0.1:{port}", folder)

@@ -20,6 +20,7 @@ from loadstone.analysis.stats import ActionTimes, EndedIterations, action_times,
 from loadstone.engine.callables.model import ITERATION, IterationOutput
 from loadstone.engine.samples import Outcome, Samples
 from loadstone.errors import EnvironmentUnusable
+from loadstone.keystone.scenarios.atomics import OUTSIDE
 from loadstone.report.hooks import charts, hooks
 from loadstone.report.sections.charts import SamplesOf
 from loadstone.result.model import Measurement, Run
@@ -29,7 +30,6 @@ from loadstone.system.say import Say
 FORMAT, RALLY = "1.2", "5.1.1"  # the version whose format this is
 FIGURES = ("min", "median", "90%ile", "95%ile", "max", "avg")
 MOST_CAUSES = 3  # of an iteration whose cause is not known
-OUTSIDE = "keystoneauth."  # requests that Rally counts towards no action
 STATUS = {"finished": "finished", "running": "running", "interrupted": "aborted"}
 # A fixed namespace, so that every export of a run has the same task id.
 NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "loadstone:run")

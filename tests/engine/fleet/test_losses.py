@@ -155,7 +155,9 @@ def test_a_host_that_is_cut_off_between_two_loads_is_named(tmp_path: Path) -> No
 @pytest.mark.filterwarnings("ignore:unclosed <ssl.SSLSocket:ResourceWarning")
 def test_a_scheduler_that_is_killed_ends_the_load(tmp_path: Path) -> None:
     with known_service(8, 0.01) as known, separate_fleet(tmp_path / "fleet") as address:
-        [scheduler] = [one for one in daemons.running(tmp_path / "fleet") if one.is_scheduler]
+        [scheduler] = [
+            one for one in daemons.running(tmp_path / "fleet") if one.name == "scheduler"
+        ]
         with connect.opened(address) as fleet:
             watch = under_load(lambda: os.kill(scheduler.pid, signal.SIGKILL), 1.5)
             found = fleet.run(plan_of(known, 20.0), watch)

@@ -35,11 +35,6 @@ class Daemon:
     pid: int
     started_s: float
 
-    @property
-    def is_scheduler(self) -> bool:
-        """Whether it is the scheduler, and not a worker."""
-        return self.name == SCHEDULER
-
     def process(self) -> psutil.Process | None:
         """Return the process if it is still there."""
         try:

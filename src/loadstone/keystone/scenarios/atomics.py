@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-OUTSIDE = "keystoneauth."
+OUTSIDE = "keystoneauth."  # requests that Rally counts towards no action
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +26,6 @@ class Atomic:
     first: int  # index of its first step
     last: int
     children: tuple["Atomic", ...] = ()
-
-    @property
-    def is_outside(self) -> bool:
-        """Whether Rally counts it only towards the iteration, not as an action."""
-        return self.name.startswith(OUTSIDE)
 
 
 def atomics(actions: Sequence[str]) -> tuple[Atomic, ...]:
