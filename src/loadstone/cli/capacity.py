@@ -114,8 +114,7 @@ def search_options(command: Command) -> Command:
          "results. This also captures noise that is slower than one search."),
     )  # fmt: skip
     for flag, name, kind, default, text in reversed(options):
-        add = click.option(flag, name, type=kind, default=default, help=text)
-        command = add(command)
+        command = click.option(flag, name, type=kind, default=default, help=text)(command)
     command = TRACE_SHARE(generator_options(command))
     text = "Additional objective: 'p99<500ms', 'errors<0.1%'; may be repeated."
     return click.option("--objective", multiple=True, metavar="TEXT", help=text)(command)

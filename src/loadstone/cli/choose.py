@@ -97,6 +97,13 @@ def target_options(command: Command) -> Command:
     return lab(cloud(command))
 
 
+ARGUMENT = click.option(
+    "--arg",
+    "given",
+    metavar="NAME=VALUE",
+    multiple=True,
+    help="Argument of the scenario; may be repeated.",
+)
 FEDERATION = click.option(
     "--federation",
     "federation_file",

@@ -10,6 +10,7 @@ from click.core import ParameterSource
 
 from loadstone.cli.choose import (
     ANYWAY,
+    ARGUMENT,
     PERMISSION,
     TAG,
     Command,
@@ -160,16 +161,9 @@ def _add_load_options(
         help="At the end, profile the workers of both, in turns, and name the functions in which "
         "the difference lies. For labs; needs py-spy.",
     )(command)
-    command = click.option(
-        "--arg",
-        "given",
-        metavar="NAME=VALUE",
-        multiple=True,
-        help="Argument of the scenario; may be repeated.",
-    )(command)
+    command = ARGUMENT(command)
     for flag, name, kind, default, text in reversed(options):
-        add = click.option(flag, name, type=kind, default=default, help=text)
-        command = add(command)
+        command = click.option(flag, name, type=kind, default=default, help=text)(command)
     for flag, name, values, turns, blocks, text in reversed(of_method):
         add = click.option(
             flag, name, cls=MethodOption, type=values, turns=turns, blocks=blocks, help=text

@@ -7,6 +7,7 @@ import click
 
 from loadstone.cli.choose import (
     ANYWAY,
+    ARGUMENT,
     FEDERATION,
     PERMISSION,
     TAG,
@@ -97,13 +98,7 @@ class Options(TargetOptions, GeneratorOptions):
     default="issue",
     help=f"{', '.join(sorted(SCENARIOS))}; a mix; or a scenario of task files.{SCENARIOS_HELP}",
 )
-@click.option(
-    "--arg",
-    "given",
-    metavar="NAME=VALUE",
-    multiple=True,
-    help="Argument of the scenario; may be repeated.",
-)
+@ARGUMENT
 @click.option(
     "--users",
     type=click.IntRange(0, 10_000),

@@ -168,8 +168,7 @@ def serve_options(command: Command) -> Command:
         ("--counts", "counts", file, None, "Write request counts as JSON on exit."),
     )  # fmt: skip
     for flag, name, kind, default, text in reversed(options):
-        add = click.option(flag, name, type=kind, default=default, help=text)
-        command = add(command)
+        command = click.option(flag, name, type=kind, default=default, help=text)(command)
     text = (
         "Also serve OpenID Connect: one client, whose secret is generated unless "
         f"{CLIENT_SECRET} is set."
