@@ -187,6 +187,22 @@ def test_lasting_errors_are_no_recovery_because_some_failed_before(
     assert lasting >= 17
 
 
+@pytest.mark.parametrize(("before", "after"), [(0.01, 0.05), (0.05, 0.1)])
+def test_failures_end_only_if_what_follows_is_as_before(before: float, after: float) -> None:
+    due_s = np.arange(0, 60, 0.02)
+    recovered = {40.0: 0, 60.0: 0}
+    for seed in SEEDS:
+        chance = np.random.default_rng(seed).random(len(due_s))
+        for end_s in recovered:
+            is_faulty = (due_s >= 30) & (due_s < end_s)
+            fails = chance < np.where(is_faulty, after, before)
+            outcome = np.where(fails, Outcome.HTTP_STATUS, Outcome.OK)
+            one = effect(made(due_s, due_s + 0.005, outcome), Injection("kill", 30.0))
+            recovered[end_s] += one.has_recovered
+    assert recovered[60.0] <= 3
+    assert recovered[40.0] >= 17
+
+
 def test_a_slow_stretch_long_after_the_fault_is_not_its_effect() -> None:
     due_s = np.arange(0, 30, 0.02)
     slow = (due_s >= 20) & (due_s < 22)

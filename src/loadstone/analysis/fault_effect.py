@@ -51,6 +51,10 @@ BASELINE_FACTOR = 1.5  # minimum ratio of a period's score to the highest score 
 # Slope of the latency before a fault, in s per s, from which it hides any effect. In an open loop
 # it is the share by which the load exceeds N, which a load of N as measured does by a few percent.
 PLAIN_OVERLOAD = 0.2
+# Where some failed before, failures have ended if what follows their last period is this many times
+# likelier with the share before the fault than with that of a period.
+LEAST_ODDS = 20.0
+MOST_FAILING = 0.999  # share in such a period: a single failure after an outage is no other outage
 LEAST_DEGRADED_S = 0.3  # shorter periods are hiccups of the machine
 LEAST_HELD_S = 0.5  # shortest fault for which goodput is computed
 P99 = 0.99
@@ -114,7 +118,10 @@ def effect(
         )
     observed_until_s = float(rows.due_s[-1])
     clusters = _downtime(after, injection.at_s)
-    failing = _failing(before, after, injection.at_s) if len(usual) < len(before) else clusters
+    failing, has_ended = clusters, True
+    if len(usual) < len(before):
+        failing = _failing(before, after, injection.at_s)
+        has_ended = _has_ended(failing, before, after)
     stretches = _degraded(usual, after, injection, failing)
     good = after.picked(after.is_ok)
     slow = good.picked(_inside(good.due_s, stretches))
@@ -132,7 +139,7 @@ def effect(
         failed=int((~after.is_ok).sum()),
         downtime_s=math.fsum(end - begin for begin, end in clusters),
         unavailable_s=_unavailable_s(after, injection.at_s),
-        mttr_s=_mttr_s(failing, stretches, injection.at_s, after),
+        mttr_s=_mttr_s(failing, stretches, injection.at_s, after) if has_ended else None,
         plan_mttr_s=_plan_mttr_s(usual, good),
         absolute_s=mean_s - usual_s,
         relative=mean_s / usual_s if usual_s > 0 else 1.0,
@@ -238,8 +245,7 @@ def _failing(before: _Rows, after: _Rows, at_s: float) -> list[tuple[float, floa
     share: half, for a short outage, and the baseline's square root, for some errors over long; then
     lower ones, for errors to the end, which must be seen outside of the periods found so far.
     """
-    # One failure more than was seen: few do not say exactly how many are usual.
-    usual_share = (int((~before.is_ok).sum()) + 1) / (len(before) + 1)
+    usual_share = _usual_share(before)
     edges_s = after.edges_s(at_s)
     found: list[tuple[float, float]] = []
     is_explained = np.zeros(len(after), dtype=bool)  # by a period with a higher share
@@ -257,6 +263,24 @@ def _failing(before: _Rows, after: _Rows, at_s: float) -> list[tuple[float, floa
                 found.append((float(edges_s[first]), float(edges_s[last + 1])))
                 is_explained[first : last + 1] = True
     return found
+
+
+def _usual_share(before: _Rows) -> float:
+    """Return the share that failed before, with one failure more: few do not say it exactly."""
+    return (int((~before.is_ok).sum()) + 1) / (len(before) + 1)
+
+
+def _has_ended(failing: Sequence[tuple[float, float]], before: _Rows, after: _Rows) -> bool:
+    """Return whether what follows the last failing period is as before, not as in a period.
+
+    A period ends with a failure, after which some succeed by chance while more still fail.
+    """
+    if not failing:
+        return True
+    shares = [float((~after.is_ok[_inside(after.due_s, [one])]).mean()) for one in failing]
+    rest = ~after.is_ok[after.due_s >= max(end_s for _, end_s in failing)]
+    scores = _scores(rest, min(*shares, MOST_FAILING), _usual_share(before))
+    return float(scores.sum()) <= -math.log(LEAST_ODDS)
 
 
 def _covered_s(periods: Sequence[tuple[float, float]]) -> float:
