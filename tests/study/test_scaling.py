@@ -51,6 +51,12 @@ def test_intervals_hold_the_truth_in_95_percent() -> None:
     assert min(held.values()) / count >= 0.917
 
 
+@pytest.mark.parametrize("rates", [(100, 80, 72, 66), (100, 30, 14, 8)])
+def test_capacity_that_falls_from_the_first_on_is_highest_at_1(rates: tuple[int, ...]) -> None:
+    points = [(float(count), float(rate)) for count, rate in enumerate(rates, 1)] * 2
+    assert fit(points).peak == 1
+
+
 def test_linear_growth_has_no_peak() -> None:
     law = fit([(n, 10.0 * n) for n in (1, 2, 3, 4, 5)])
     assert law.at(10) == pytest.approx(100.0, rel=1e-3)

@@ -60,9 +60,11 @@ class ScalingLaw:
 
     @property
     def peak(self) -> float:
-        """The count at which capacity is highest; infinite without coherence cost."""
+        """The count at which capacity is highest; infinite if it falls with no count."""
         kappa, sigma = self.coherence.value, self.contention.value
-        return sqrt((1 - sigma) / kappa) if kappa > 0 and sigma < 1 else inf
+        if sigma > 1:
+            return 1.0
+        return max(1.0, sqrt((1 - sigma) / kappa)) if kappa > 0 else inf
 
 
 def sentences(lines: Iterable[TableRow]) -> Iterator[str]:
