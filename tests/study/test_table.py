@@ -229,6 +229,23 @@ def test_of_cells_that_show_no_difference_this_is_said_first(tmp_path):
     assert list(wording.overview(STUDY, rows(STUDY, incomplete))) == []
 
 
+def test_a_factor_whose_ratio_shows_a_difference_is_not_said_to_show_none(tmp_path):
+    """The machine drifts from repeat to repeat, so that the intervals of the cells overlap."""
+    times = {
+        ("apache", "1"): 1.0,
+        ("apache", "2"): 1.01,
+        ("nginx", "1"): 1.06,
+        ("nginx", "2"): 1.07,
+    }
+    found = measured({place: [x * one for x in (8.0, 8.3, 8.7)] for place, one in times.items()})
+    compared = differences(STUDY, found)
+    assert {one.answer for one in compared} == {ComparisonAnswer.FASTER}
+    (line,) = wording.overview(STUDY, rows(STUDY, found), compared)
+    assert line.startswith("Workers shows no difference here (each within 0.5 %)")
+    begun = journal.begin(tmp_path, StudySource("mine.yaml", TWO_BY_TWO), quick=False, seed=1)
+    assert line in [one.text for one in report_of(begun, found).statements]
+
+
 def test_ranges_with_one_middle_are_not_said_to_show_no_difference():
     cells = [(web, workers) for web in ("apache", "nginx") for workers in ("1", "2")]
     found = measured({cell: [10.0, None, None] for cell in cells})

@@ -102,7 +102,8 @@ def _statements(
 ) -> Iterator[Statement]:
     """Yield what shows no difference first, then what is missing, then what was wrong."""
     lines = rows(study, outcomes)
-    yield from (Statement(one) for one in overview(study, lines))
+    compared = differences(study, outcomes, in_turns)
+    yield from (Statement(one) for one in overview(study, lines, compared))
     yield from (Statement(one) for one in beside_reference(study, lines))
     resume = f"loadstone study run --resume {journal.study_id}{journal.store.option}"
     missing = sum(one.result is None for one in outcomes)

@@ -150,8 +150,13 @@ def _name(cell: Cell) -> str:
     return next((level for _, level in cell.levels), str(cell))
 
 
-def overview(study: Study, lines: Sequence[TableRow]) -> Iterator[str]:
-    """Say which factors show no difference: figures are close, and all intervals overlap."""
+def overview(
+    study: Study, lines: Sequence[TableRow], compared: Sequence[Difference] = ()
+) -> Iterator[str]:
+    """Say which factors show no difference: figures are close, and all intervals overlap.
+
+    The ratio of two levels may show a difference that the intervals of their cells do not.
+    """
     for step in study.steps:
         own = [row for row in lines if row.step == step and not row.cell.is_reference]
         # Times and rates that the load generator limited may be alike whatever the service.
@@ -159,7 +164,12 @@ def overview(study: Study, lines: Sequence[TableRow]) -> Iterator[str]:
         if len(own) < FEWEST_ALIKE or is_limited:
             continue
         names = [factor.name for factor in study.factors]
-        within = {name: _within(own, name) for name in names}
+        differ = {
+            one.comparison.factor
+            for one in compared
+            if one.step == step and one.answer in (ComparisonAnswer.FASTER, ComparisonAnswer.SLOWER)
+        }
+        within = {name: _within(own, name) for name in names if name not in differ}
         alike = {
             name: share
             for name, share in within.items()
