@@ -249,6 +249,14 @@ def test_a_mistake_in_steps_is_one_line_that_names_its_place(old, new, line):
     assert line in said(STEPS.replace(old, new))
 
 
+@pytest.mark.parametrize("figure", ["mean", "total"])
+def test_a_published_total_is_not_beside_the_fewer_iterations_of_the_quick_form(figure):
+    text = STEPS.replace("figure: rate", f"figure: {figure}")
+    whole, quick = (study(text, quick=form).published for form in (False, True))
+    assert whole
+    assert quick == (() if figure == "total" else whole)
+
+
 def test_a_quick_form_that_says_what_its_kind_has_not_is_refused():
     steps = STEPS.replace("iterations: 50\n", "budget_s: 50\n")
     assert said(steps, quick=True) == [

@@ -21,6 +21,7 @@ from loadstone.study.model import (
     Cell,
     Factor,
     FaultMeasurement,
+    Figure,
     Level,
     LevelComparison,
     Measurement,
@@ -356,12 +357,22 @@ class _StudyReader:
         self, all_factors: tuple[Factor, ...], measurement: Measurement
     ) -> Iterator[Published]:
         steps = [name for name in rows_of(measurement) if name is not None]
+        shortened = self._shortened(measurement)
         for i, published in enumerate(self.shape.published):
             levels = self._levels(all_factors, published.cell, ("published", i, "cell"))
             if (published.step not in steps) if steps else published.step is not None:
                 known = messages.suggestion(published.step, steps, "steps")
                 self._wrong(("published", i), f'there is no step "{published.step}"; {known}')
-            yield Published(levels, published.step, published.value, published.words)
+            if published.step not in shortened:
+                yield Published(levels, published.step, published.value, published.words)
+
+    def _shortened(self, measurement: Measurement) -> set[str]:
+        """Return the steps whose published time is of more iterations than the quick form makes."""
+        if not isinstance(measurement, StepsMeasurement) or measurement.figure is not Figure.TOTAL:
+            return set()
+        full = self.shape.measurement["steps"]
+        both = zip(measurement.steps, full, strict=True)
+        return {step.name for step, one in both if step.iterations < int(one["iterations"])}
 
 
 def _no_setting(key: object, value: object) -> str:
