@@ -1,10 +1,13 @@
 """Monitors never end a run, and name once what they cannot read."""
 
+import itertools
 import threading
 import time
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 
 from loadstone.errors import EnvironmentUnusable
+from loadstone.monitor import sampler
 from loadstone.monitor.metrics import Reading
 from loadstone.monitor.sampler import Monitor
 from loadstone.monitor.source import Unreadable
@@ -107,10 +110,27 @@ def test_what_another_machine_answers_late_is_of_the_time_of_its_answer():
 
     with Monitor([Late("late", [1], is_remote=True)], every_s=1000) as monitor:
         assert begun.wait(10)
-        answered_s = time.time()
+        before_answer = monitor.sample()
         release.set()
-    times, _ = monitor.metrics().of("late", "value")
-    assert times[0] >= answered_s
+    _, values = monitor.metrics(before_answer).of("late", "value")
+    assert values.tolist() == [1]
+
+
+def test_a_clock_that_is_set_back_does_not_make_a_counter_begin_anew(monkeypatch):
+    clock = SimpleNamespace(
+        time=itertools.count(1_000_000, -60).__next__,
+        monotonic=time.monotonic,
+        thread_time=time.thread_time,
+    )
+    monkeypatch.setattr(sampler, "time", clock)
+    counter = Script("counter", [100, 200, 300, 400])
+    with Monitor([], every_s=1000) as monitor, monitor.reading([counter]):
+        assert counter.has_read.wait(10)
+        for _ in range(3):
+            monitor.sample()
+    metrics = monitor.metrics()
+    assert metrics.of("counter", "value")[1].tolist() == [100, 200, 300, 400]
+    assert metrics.increase("counter", "value") == 300
 
 
 def test_the_monitors_own_cpu_is_among_the_readings():

@@ -105,7 +105,7 @@ def _watch(running: "Monitor", setup: "Setup", for_s: float | None) -> None:
             while (left_s := end_s - time.monotonic()) > 0:
                 time.sleep(min(left_s, 1.0))
                 if live is not None:
-                    observation = observe(running.metrics(time.time() - WINDOW_S), 0, setup)
+                    observation = observe(running.newest(WINDOW_S), 0, setup)
                     live.update(_table(observation))
         except KeyboardInterrupt:
             if for_s is not None:

@@ -47,9 +47,9 @@ class Watch:
         """Read all sources at the start of a trial."""
         return Watched(self, self.monitor.sample())
 
-    def busiest(self, since_s: float) -> tuple[ResourceUse, ...]:
-        """Return the resources that requests occupied since a Unix time, the busiest first."""
-        seen = observe(self.monitor.metrics(since_s), 0, self.setup)
+    def busiest(self, over_s: float) -> tuple[ResourceUse, ...]:
+        """Return the resources that requests occupied in the last seconds, the busiest first."""
+        seen = observe(self.monitor.newest(over_s), 0, self.setup)
         return tuple(filter(_is_of_the_service, seen.uses))
 
 
@@ -68,7 +68,7 @@ class Watched:
     """The readings of one trial."""
 
     watch: Watch
-    since_s: float  # Unix time
+    since_s: float  # as `Monitor.sample` returned it
     metrics: Metrics = EMPTY
 
     def stop(self) -> None:

@@ -162,7 +162,7 @@ class Feed(Display):
             return
         self._busy_read_s = now_s
         with suppress(Exception):  # a monitor never ends a run
-            uses = self._watch.busiest(self._clock.unix_s() - BUSY_OVER_S)[:MOST_BUSY]
+            uses = self._watch.busiest(BUSY_OVER_S)[:MOST_BUSY]
             busiest = tuple((one.name, one.utilisation) for one in uses)
             self.state = replace(self.state, busiest=busiest)
 

@@ -134,7 +134,7 @@ class Recorder:
             self._thin()
 
     def metrics(self, since_s: float = 0.0) -> Metrics:
-        """Return a copy of the readings since a Unix time, ordered by time."""
+        """Return a copy of the readings since an instant, ordered by time."""
         times = np.array(self._time_s, np.float64)
         # A slow source adds its readings later than sources whose read began after it.
         order = np.argsort(times, kind="stable")

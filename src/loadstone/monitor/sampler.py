@@ -4,7 +4,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 from loadstone.errors import LoadstoneError
@@ -99,17 +99,24 @@ class Monitor:
                     group.watched.clear()  # which ends its thread
 
     def sample(self) -> float:
-        """Read all local sources at this instant; return the Unix time of the reading."""
-        now_s = time.time()
+        """Read all local sources at this instant; return it for `metrics`."""
+        now_s = time.monotonic()
         for group in self._groups:
             if not any(one.source.is_remote for one in group.watched):
                 self._read(group)
         return now_s
 
     def metrics(self, since_s: float = 0.0) -> Metrics:
-        """Return the readings since a Unix time."""
+        """Return the readings since an instant that `sample` returned."""
         with self._lock:
-            return self._recorder.metrics(since_s)
+            metrics = self._recorder.metrics(since_s)
+        # Readings have monotonic times: a clock that is set back would put them out of order, and
+        # a counter that seems to fall is taken for one that began anew.
+        return replace(metrics, time_s=metrics.time_s + (time.time() - time.monotonic()))
+
+    def newest(self, over_s: float) -> Metrics:
+        """Return the readings of the last seconds."""
+        return self.metrics(time.monotonic() - over_s)
 
     def close(self) -> None:
         """End the threads and close the sources."""
@@ -137,12 +144,12 @@ class Monitor:
     def _read(self, group: _SourceGroup) -> None:
         with group.busy:
             began_s = time.thread_time()
-            now_s = time.time()
+            now_s = time.monotonic()
             readings: list[Reading] = []
             for one in tuple(group.watched):
                 readings += self._read_one(group, one)
                 if one.source.is_remote:  # it answers late, with what holds when it answers
-                    now_s = time.time()
+                    now_s = time.monotonic()
             with self._lock:
                 self._cpu_s += time.thread_time() - began_s
                 readings.append(Reading("monitor", "cpu_seconds_total", self._cpu_s, "s"))
