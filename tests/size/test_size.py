@@ -136,11 +136,15 @@ def over_ssh(watched: Run, shares: dict[str, float], cores: dict[str, int]) -> R
 
 
 def sized(
-    runs: Sequence[Run], logins: float, validations: float, cores_per_node: int | None = 8
+    runs: Sequence[Run],
+    logins: float,
+    validations: float,
+    cores_per_node: int | None = 8,
+    utilisation: float = 0.6,
 ) -> Sizing:
     found = demands((ISSUE, VALIDATE), sorted(runs, key=lambda one: one.started_at, reverse=True))
     loads = [ScenarioLoad(found[0], logins), ScenarioLoad(found[1], validations)]
-    return size(loads, cores_per_node=cores_per_node, utilisation=0.6)
+    return size(loads, cores_per_node=cores_per_node, utilisation=utilisation)
 
 
 def statements(found: Sizing) -> list[str]:
@@ -168,6 +172,17 @@ def test_exact_costs_give_the_cores_workers_nodes_and_connections_of_the_utilisa
     busy = 40 * 0.2442 + 2000 * 0.0071
     assert found.full is not None
     assert found.full.at.value == pytest.approx(2 / busy)
+
+
+def test_an_error_of_floating_point_adds_no_worker_and_no_connection() -> None:
+    # Exactly 21 workers, each with two connections to the database; 42 / 0.7 is a little above 60.
+    found = sized([run(1, 0.0, WITHOUT_NOISE)], logins=0, validations=1470, utilisation=0.7)
+    assert found.workers.value > 21
+    assert report_of(found).sections[0].answer.sentence.endswith("21 workers of Keystone")
+    assert found.database is not None
+    assert (found.database.held, found.database.limit) == (42, 60)
+    assert found.cache is not None
+    assert found.cache.held == 21 * 8
 
 
 @pytest.mark.parametrize("backend", ["dogpile.cache.pymemcache", "oslo_cache.memcache_pool"])

@@ -92,7 +92,7 @@ def size(
     each = cores_per_node or _measured_cores(loads)
     front = _sum(estimate for role, estimate in cores if role in (Role.KEYSTONE, Role.WEB))
     workers = _workers(loads, dict(cores)[Role.KEYSTONE], utilisation)
-    count = ceil(workers.high or workers.value)
+    count = _up(workers.high or workers.value)
     return Sizing(
         loads=tuple(loads),
         utilisation=utilisation,
@@ -130,12 +130,17 @@ def _measured_cores(loads: Sequence[ScenarioLoad]) -> int:
 
 def round_up(estimate: DemandEstimate) -> tuple[int, int | None, int | None]:
     """Round an estimate and its interval up to integers of at least one."""
-
-    def up(value: float) -> int:
-        return max(1, ceil(value - 1e-9))
-
     low, high = estimate.low, estimate.high
-    return up(estimate.value), None if low is None else up(low), None if high is None else up(high)
+    return (
+        _up(estimate.value),
+        None if low is None else _up(low),
+        None if high is None else _up(high),
+    )
+
+
+def _up(value: float) -> int:
+    """Round up to an integer of at least one, but not for an error of floating point."""
+    return max(1, ceil(value - 1e-9))
 
 
 def _total(loads: Sequence[ScenarioLoad], role: Role) -> DemandEstimate | None:
@@ -179,7 +184,7 @@ def _database(
     # SQLAlchemy's pool has no limit with a size of 0 or a negative overflow.
     held = workers * (2 if size == 0 or overflow < 0 else min(2, size + overflow))
     busy = _rate([(load.rate_rps, load.demand.connection_s) for load in loads])
-    return ConnectionsNeeded(held, ceil(held / utilisation), busy)
+    return ConnectionsNeeded(held, _up(held / utilisation), busy)
 
 
 def _cache(facts: Mapping[str, str], workers: int, utilisation: float) -> ConnectionsNeeded | None:
@@ -187,7 +192,7 @@ def _cache(facts: Mapping[str, str], workers: int, utilisation: float) -> Connec
         return None
     # As in the audit: a thread opens one connection per region, also with a pool of connections.
     held = workers * CACHE_REGIONS
-    return ConnectionsNeeded(held, ceil(held / utilisation), None)
+    return ConnectionsNeeded(held, _up(held / utilisation), None)
 
 
 def _whole(facts: Mapping[str, str], name: str, otherwise: int) -> int:
