@@ -121,6 +121,28 @@ def test_the_memory_of_a_worker_is_that_of_keystones_own_daemons():
     assert facts.values["web.live_processes"] == 1
 
 
+def test_the_groups_of_both_endpoints_count():
+    public = (DAEMON + "WSGIProcessGroup keystone\n").replace("keystone", "keystone-public")
+    admin = "WSGIDaemonProcess keystone-admin processes=2 threads=4\n"
+    alias = SCRIPT.strip().replace("public", "admin") + " process-group=keystone-admin\n"
+    host = apache_with(mpm=EVENT, keystone=public + SCRIPT + admin + alias + HORIZON)
+    assert host.facts.values["web.processes"] == 4 + 2
+    assert host.facts.values["web.threads"] == 4
+    assert host.facts.values["web.max_requests"] == 100
+    alone = apache_with(mpm=EVENT, keystone=public + SCRIPT + alias)
+    assert not alone.facts.knows("web.processes")
+    assert alone.facts.missing["web."] == "no WSGIDaemonProcess keystone-admin was found"
+
+
+def test_processes_of_a_group_that_a_variable_sets_make_the_sum_unknown():
+    public = "WSGIDaemonProcess keystone-public processes=4\nWSGIProcessGroup keystone-public\n"
+    admin = "WSGIDaemonProcess keystone-admin processes=${N}\nWSGIProcessGroup keystone-admin\n"
+    for text in (public + admin, admin + public):
+        facts = apache_with(mpm=EVENT, keystone=text + SCRIPT).facts
+        assert "processes=${N}" in facts.missing["web.processes"]
+        assert facts.values["web.threads"] == 15
+
+
 def test_blocks_of_an_mpm_that_is_not_loaded_do_not_count():
     host = apache_with(mpm=EVENT, limits=BLOCKS, keystone=SCRIPT)
     assert host.facts.values["apache.max_connections_per_child"] == 0

@@ -26,7 +26,7 @@ UWSGI: dict[str, Value] = {
     "stats": "",
 }
 PROCESSES = ("processes", "workers")  # two names of one option
-# Facts of several instances of uWSGI (a node each, or one for each endpoint).
+# Facts of several instances of uWSGI, or groups of daemons (a node each, or one for each endpoint).
 SUMS = ("web.processes", "web.live_processes")
 NEVER_IF_0 = ("uwsgi.max_requests", "web.max_requests")
 WORSE_IF_MORE = ("uwsgi.processes", "web.threads", "web.worker_mb")
@@ -125,7 +125,7 @@ def _worst(each: list[Facts]) -> Facts:
         values[name] = worst.values[name]
         if name in worst.origins:
             origins[name] = worst.origins[name]
-    for name in SUMS:
+    for name in (one for one in SUMS if one in values):
         values[name] = sum(sections.number(str(one.values[name])) or 0 for one in each)
     missing = {name: reason for one in reversed(each) for name, reason in one.missing.items()}
     return Facts(values, missing, origins, each[0].roles)
@@ -358,15 +358,18 @@ def _apache(seen: tuple[SeenProcess, ...], files: tuple[File, ...]) -> Facts | N
     mpm = _mpm([line for file in files for line in _lines(file)])
     lines = [line for file in files for line in _loaded(_lines(file), mpm)]
     own = [line for line in lines if line.file in serving]
-    group = _process_group(own)
-    mode = _mode(own, group)
+    groups = _process_groups(own)
+    mode = _mode(own, groups)
     values: dict[str, Value] = {"web.server": "apache", "apache.mpm": mpm, "apache.mode": mode}
     missing = {"uwsgi.": "Keystone runs under Apache", "apache.": "Apache's files do not set it"}
     origins: dict[str, SettingOrigin] = {}
     per_child = _limit(lines, "maxconnectionsperchild", "maxrequestsperchild") or 0
     values["apache.max_connections_per_child"] = per_child
     if mode == "daemon":
-        origins = _put_daemon(values, missing, lines, own, group)
+        daemons = _daemon_settings(lines, own, groups)
+        values |= daemons.values
+        missing |= daemons.missing
+        origins = dict(daemons.origins)
     elif mode == "embedded":
         values["web.max_requests"] = per_child
         why = "Keystone runs in Apache's own processes"
@@ -377,17 +380,17 @@ def _apache(seen: tuple[SeenProcess, ...], files: tuple[File, ...]) -> Facts | N
     if most is not None:
         values["apache.max_request_workers"] = most
     leader = processes.leaders(servers)[0]
-    values |= _footprint((leader, *(_daemons(seen, group) or servers)))
+    values |= _footprint((leader, *(_daemons(seen, groups) or servers)))
     return Facts(values, missing, origins, frozenset({"keystone"}))
 
 
-def _daemons(seen: tuple[SeenProcess, ...], group: str | None) -> list[SeenProcess]:
-    """Return the daemons of a process group; those of all groups if their titles tell none."""
+def _daemons(seen: tuple[SeenProcess, ...], groups: tuple[str, ...]) -> list[SeenProcess]:
+    """Return the daemons of process groups; those of all groups if their titles tell none."""
     titles = ((p, DAEMON_TITLE.search(" ".join((p.name, *p.arguments[:1])))) for p in seen)
     daemons = [(p, title[1]) for p, title in titles if title is not None]
     # A title is cut off where the memory for it ends.
-    of_group = [p for p, name in daemons if name and (group or "").startswith(name)]
-    return of_group or [p for p, _ in daemons]
+    of_groups = [p for p, name in daemons if name and any(one.startswith(name) for one in groups)]
+    return of_groups or [p for p, _ in daemons]
 
 
 @dataclass(frozen=True, slots=True)
@@ -436,39 +439,41 @@ def _limit(lines: list[_Line], *names: str) -> int | float | None:
     return next((sections.number(line.words[0]) for line in found), None)
 
 
-def _process_group(own: list[_Line]) -> str | None:
-    """Return the daemons that Keystone's files name; %{GLOBAL} is Apache itself."""
-    option = "process-group="
+def _process_groups(own: list[_Line]) -> tuple[str, ...]:
+    """Return the groups of daemons that Keystone's files name; %{GLOBAL} is Apache itself.
+
+    Each endpoint may have one, and a file may name those of other applications, too.
+    """
+    option, found = "process-group=", dict[str, None]()
     for line in own:
         match line.directive:
             case "wsgiprocessgroup":
-                names = line.words[:1]
+                found |= dict.fromkeys(line.words[:1])
             case "wsgiscriptalias":
-                found = (word for word in line.words if word.startswith(option))
-                names = tuple(word.removeprefix(option) for word in found)
-            case _:
-                continue
-        for name in names:
-            if name != "%{GLOBAL}":
-                return name
-    return None
+                given = (word for word in line.words if word.startswith(option))
+                found |= dict.fromkeys(word.removeprefix(option) for word in given)
+    groups = tuple(name for name in found if name != "%{GLOBAL}")
+    return tuple(name for name in groups if "keystone" in name) or groups[:1]
 
 
-def _put_daemon(
-    values: dict[str, Value],
-    missing: dict[str, str],
-    lines: list[_Line],
-    own: list[_Line],
-    group: str | None,
-) -> dict[str, SettingOrigin]:
-    """Add the options of Keystone's daemons; return where they are written."""
+def _daemon_settings(lines: list[_Line], own: list[_Line], groups: tuple[str, ...]) -> Facts:
+    """Return the settings of Keystone's daemons, of all groups as one."""
     daemons = [line for line in lines if line.directive == "wsgidaemonprocess"]
-    named = [line for line in daemons if line.words[:1] == (group,)]
     # The name of a group may be a variable.
-    found = next(iter(named or [line for line in own if line in daemons]), None)
-    if found is None:
-        missing["web."] = f"no WSGIDaemonProcess {group} was found"
-        return {}
+    unnamed = [line for line in own if line in daemons] if len(groups) == 1 else []
+    each = []
+    for group in groups:
+        named = [line for line in daemons if line.words[:1] == (group,)]
+        found = next(iter(named or unnamed), None)
+        if found is None:
+            return Facts(missing={"web.": f"no WSGIDaemonProcess {group} was found"})
+        each.append(_group_settings(found))
+    return _worst(each)
+
+
+def _group_settings(found: _Line) -> Facts:
+    values: dict[str, Value] = {}
+    missing: dict[str, str] = {}
     options = dict(word.partition("=")[::2] for word in found.words[1:])
     for fact, option, default in DAEMON:
         limit = sections.number(options.get(option, default))
@@ -476,9 +481,8 @@ def _put_daemon(
             missing[fact] = f"{found.file.path} says {option}={options[option]}"
         else:
             values[fact] = limit
-    return dict.fromkeys(
-        (fact for fact, _, _ in DAEMON), SettingOrigin(found.file.path, found.number)
-    )
+    origin = SettingOrigin(found.file.path, found.number)
+    return Facts(values, missing, {fact: origin for fact, _, _ in DAEMON})
 
 
 def _serves_keystone(file: File) -> bool:
@@ -494,8 +498,8 @@ def _mpm(lines: list[_Line]) -> str:
     return "prefork" if any(line.directive == "maxclients" for line in lines) else "event"
 
 
-def _mode(own: list[_Line], group: str | None) -> str:
-    if group is not None:
+def _mode(own: list[_Line], groups: tuple[str, ...]) -> str:
+    if groups:
         return "daemon"
     proxied = any(
         line.directive == "proxypass" and "uwsgi:" in " ".join(line.words) for line in own
