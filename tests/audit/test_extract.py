@@ -150,6 +150,19 @@ def test_sections_have_any_case_but_default():
     assert facts.values["conf.DEFAULT.debug"] is False
 
 
+def test_older_names_of_options_count_where_the_newer_are_not_set():
+    older = "[assignment]\nlist_limit = 500\ncaching = false\n[profiler]\nprofiler_enabled = true\n"
+    facts = extract("a", document({"keystone": {"/etc/k.conf": older}}), CONTEXT).facts
+    assert facts.values["conf.resource.list_limit"] == 500
+    assert facts.origins["conf.resource.list_limit"].line == 2
+    assert facts.values["conf.caching_off"] == ("resource", "assignment")
+    assert facts.values["conf.profiler.enabled"] is True
+    both = f"{older}[resource]\nlist_limit = 100\ncaching = true\n"
+    facts = extract("a", document({"keystone": {"/etc/k.conf": both}}), CONTEXT).facts
+    assert facts.values["conf.resource.list_limit"] == 100
+    assert facts.values["conf.caching_off"] == ("assignment",)
+
+
 def test_each_line_of_notification_opt_out_counts():
     conf = "[DEFAULT]\nnotification_opt_out = a\nnotification_opt_out = b\n"
     facts = extract("a", document({"keystone": {"/etc/k.conf": conf}}), CONTEXT).facts.values

@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Mapping
 from itertools import pairwise
+from typing import TypeVar
 
 from loadstone.audit.document import Document
 from loadstone.audit.facts import Facts, SettingOrigin, Value
@@ -64,6 +65,12 @@ CACHING = (
     *("application_credential", "credential", "domain_config", "federation"),
     *("receipt", "unified_limit"),
 )
+# Older names of options (oslo.config, deprecated_opts), which count where the newer is not set.
+OLDER_NAMES = {
+    ("resource", "list_limit"): ("assignment", "list_limit"),
+    ("resource", "caching"): ("assignment", "caching"),
+    ("profiler", "enabled"): ("profiler", "profiler_enabled"),
+}
 # Options that may be set several times.
 DRIVER = ("oslo_messaging_notifications", "driver")
 LISTS = (("DEFAULT", "notification_opt_out"), ("cache", "backend_argument"), DRIVER)
@@ -98,13 +105,14 @@ def read(document: Document) -> Facts:
 
 
 Part = tuple[dict[str, Value], dict[str, str]]
+T = TypeVar("T")
 
 
 def _settings(found: tuple[sections.File, ...]) -> Part:
     problem = sections.problem(found)
     if problem is not None:
         return {}, {"conf.": problem}
-    known = sections.settings(found, LISTS).values
+    known = _newer_names(sections.settings(found, LISTS).values)
     values: dict[str, Value] = {}
     for name, default in DEFAULTS.items():
         section, _, option = name.partition(".")
@@ -131,6 +139,10 @@ def _settings(found: tuple[sections.File, ...]) -> Part:
         values["conf.cache.enabled"] and "memcache" in str(values["conf.cache.backend"])
     )
     return values, {}
+
+
+def _newer_names(known: Mapping[tuple[str, str], T]) -> dict[tuple[str, str], T]:
+    return {new: known[old] for new, old in OLDER_NAMES.items() if old in known} | dict(known)
 
 
 def _domains(
@@ -215,7 +227,7 @@ def _ldap_origins(directories: tuple[sections.IniSettings, ...]) -> dict[str, Se
 
 
 def _origins(found: tuple[sections.File, ...]) -> dict[str, SettingOrigin]:
-    known = sections.settings(found).origins
+    known = _newer_names(sections.settings(found).origins)
     origins = {f"conf.{section}.{option}": origin for (section, option), origin in known.items()}
     for section in CACHING:
         if (section, "caching") in known:
