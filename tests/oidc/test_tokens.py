@@ -10,7 +10,7 @@ from loadstone.errors import EnvironmentUnusable
 from loadstone.oidc.client import Client
 from loadstone.oidc.http import Http, HttpAnswer
 from loadstone.oidc.metadata import Metadata
-from loadstone.oidc.prepare import PreparedOidc
+from loadstone.oidc.prepare import PreparedOidc, prepare
 from loadstone.oidc.provider import Provider, Tokens
 from loadstone.oidc.scenarios import ProviderWay, named
 from loadstone.oidc.users import OidcUser
@@ -73,3 +73,38 @@ def test_there_are_as_many_sessions_as_the_load_may_use(
     prepared = PreparedOidc(named("oidc-refresh"), provider, steps, mix, {}, lambda _: None)
     plan = prepared.plan(OpenLoad(10.0, 5.0), Limits(in_flight), Placement())
     assert len(plan.chains["refresh_token"]) == len(http.logins) == sessions
+
+
+class KeysHttp:
+    """An HTTP client of a provider that answers a request for its keys."""
+
+    def __init__(self, answer: HttpAnswer) -> None:
+        self.answer = answer
+
+    def get(self, _path: str, _headers: object = None) -> HttpAnswer:
+        return self.answer
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (HttpAnswer(404, "<html>no such page</html>"), "HTTP 404"),
+        (HttpAnswer(200, "<html>log in</html>"), "has no keys"),
+        (HttpAnswer(200, '{"keys": []}'), "has no keys"),
+    ],
+)
+@pytest.mark.parametrize("name", ["oidc-discover", "mix:oidc-discover=1,oidc-userinfo=1"])
+def test_keys_that_a_provider_does_not_give_are_said_before_the_load(
+    answer: HttpAnswer, why: str, name: str
+) -> None:
+    metadata = Metadata("http://127.0.0.1:9", "/", userinfo="/me", jwks="/keys?all=1")
+    provider = Provider(
+        Endpoint.parse("http://127.0.0.1:9"),
+        metadata,
+        Client("load"),
+        (OidcUser("u", "pw"),),
+        cast("Http", KeysHttp(answer)),
+        Tls(),
+    )
+    with pytest.raises(EnvironmentUnusable, match=rf"^http://127.0.0.1:9: jwks_uri /keys: {why};"):
+        prepare(named(name), provider, lambda _: None)

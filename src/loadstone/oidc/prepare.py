@@ -111,6 +111,21 @@ def prepare(scenario: OidcScenario, provider: Provider, say: Say) -> PreparedOid
     return PreparedOidc(scenario, provider, steps, mix, _columns(provider), say)
 
 
+def _try_discover(provider: Provider, way: ProviderWay) -> ProviderWay:
+    path = provider.metadata.jwks
+    if path is None:
+        return way
+    answer = provider.http.get(path)
+    keys = answer.json.get("keys")
+    if answer.status != HTTP_OK or not isinstance(keys, list) or not keys:
+        why = answer.error if answer.status != HTTP_OK else "has no keys"
+        raise EnvironmentUnusable(
+            f"{provider.url}: jwks_uri {urlsplit(path).path}: {why}; the metadata name it for the "
+            "keys with which tokens are verified"
+        )
+    return way
+
+
 def _try_login(provider: Provider, way: ProviderWay) -> ProviderWay:
     return replace(way, login=log_in(provider, provider.users[0]).way)
 
@@ -196,6 +211,7 @@ def _try_userinfo(provider: Provider, way: ProviderWay) -> ProviderWay:
 
 
 _TRIALS: Mapping[str, Callable[[Provider, ProviderWay], ProviderWay]] = {
+    "oidc-discover": _try_discover,
     "oidc-client-credentials": _try_client_credentials,
     "oidc-password": _try_password,
     "oidc-login": _try_login,
