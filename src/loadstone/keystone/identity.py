@@ -122,10 +122,7 @@ class Identity:
                 alike = self.find(ResourceKind.ROLE, name=name)
                 roles |= {role.name: str(role.id) for role in alike if role.name == name}
             if name not in roles:
-                available = ", ".join(sorted(roles))
-                raise EnvironmentUnusable(
-                    f"{self.access.identity_url}: has no role {name!r}; it has {available}"
-                )
+                raise self._lacks("role", name, roles)
         return tuple(roles[name] for name in unique)
 
     def role_id(self, name: str) -> str:
@@ -153,10 +150,12 @@ class Identity:
         for service in services:
             if service.name == name:
                 return str(service.id)
-        available = ", ".join(sorted(service.name for service in services))
-        raise EnvironmentUnusable(
-            f"{self.access.identity_url}: has no service {name!r}; it has {available}"
-        )
+        raise self._lacks("service", name, (service.name for service in services))
+
+    def _lacks(self, kind: str, name: str, names: Iterable[str]) -> EnvironmentUnusable:
+        available = ", ".join(sorted(filter(None, names))) or f"no {kind} with a name"
+        where = self.access.identity_url
+        return EnvironmentUnusable(f"{where}: has no {kind} {name!r}; it has {available}")
 
     def grant(self, role_id: str, user_id: str, project_id: str) -> None:
         """Assign a role on a project to a user."""
