@@ -18,6 +18,7 @@ ACTION = "requests.check_request"
 _DRAWS = 1024  # number of iterations after which the random choice repeats
 _KNOWN = ("url", "method", "headers", "json", "data", "params", "auth", "verify")
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, section 5.6.2
+_NOT_OF_VALUE = re.compile(r"[\0-\x08\n-\x1f\x7f]")  # RFC 9110, section 5.5
 _OWN_HEADERS = ("content-length", "transfer-encoding")
 LEAST_STATUS, MOST_STATUS = 200, 999  # of a final response; 999 is the highest of three digits
 _BARE_PERCENT = re.compile("%(?![0-9A-Fa-f]{2})")  # begins no escape
@@ -151,9 +152,11 @@ def _headers(arguments: Mapping[str, Json], content_type: str) -> dict[str, str]
             raise InvalidInput(f"{ACTION}: auth: must be a list of user and password")
         pair = base64.b64encode(":".join(map(str, auth)).encode())
         headers["authorization"] = ("Authorization", f"Basic {pair.decode()}")
-    for name, _ in headers.values():
+    for name, value in headers.values():
         if why := unsendable(name):
             raise InvalidInput(f"{ACTION}: headers: {name!r} {why}")
+        if _NOT_OF_VALUE.search(value):  # not repeated: it may be a secret
+            raise InvalidInput(f"{ACTION}: headers: the value of {name!r} must be one line of text")
     return dict(headers.values())
 
 
