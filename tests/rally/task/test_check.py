@@ -12,6 +12,21 @@ def with_workload(text, args="{}"):
     )
 
 
+@pytest.mark.parametrize("value", ["a b", "caf\u00e9", "a/b", "a?b"])
+def test_an_id_that_no_path_can_hold_names_its_argument(wrongs, value):
+    workload = with_workload("runner: {serial: {}}").replace("Dummy.openstack: {}", "NAME: ARGS")
+    arguments = f'{{project_id: "{value}"}}'
+    text = workload.replace("NAME", "KeystoneBasic.create_user").replace("ARGS", arguments)
+    assert wrongs(text) == [
+        'task.yaml:5: scenario KeystoneBasic.create_user: "project_id" must be an id, as the '
+        f'openstack command prints it, not "{value}"'
+    ]
+    arguments = f'{{list_role_kwargs: {{user_id: "{value}"}}}}'
+    text = workload.replace("NAME", "KeystoneBasic.create_and_list_roles")
+    [line] = wrongs(text.replace("ARGS", arguments))
+    assert '"list_role_kwargs.user_id" must be an id' in line
+
+
 def test_all_errors_of_a_file_are_listed(wrongs):
     assert wrongs(
         """\
@@ -70,6 +85,8 @@ subtasks:
         ("runner: {rps: {times: 1, rps: 0}}", '"rps" must be more than 0, not 0'),
         ("runner: {rps: {times: 1, rps: {start: 3, end: 2, step: 1}}}", "not be less than start"),
         ("runner: {rps: {times: 1, rps: {start: 1, end: 2}}}", 'needs "rps.step"'),
+        ("runner: {rps: {times: 2.5, rps: 1}}", '"times" must be a whole number, not 2.5'),
+        ("runner: {constant: {times: 2.0}}", '"times" must be a whole number, not 2.0'),
         ("runner: {serial: {times: 0}}", "must be at least 1"),
         ("runner: {constant: {times: 5000000000}}", '"times" must be at most 4,294,967,295, not 5'),
         (

@@ -1,5 +1,6 @@
 """The form of a scenario's arguments in a file."""
 
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any
 from urllib.parse import urlsplit
@@ -8,6 +9,8 @@ from pydantic import AfterValidator, Field, create_model
 
 from loadstone.rally.task.catalogue.form import RULES, Form, Reference
 from loadstone.rally.task.catalogue.scenario import ArgType, Argument, CatalogueEntry
+
+_NOT_OF_ID = re.compile(r"[^!-~]|[/?#%]")
 
 
 def _url(value: str) -> str:
@@ -19,6 +22,12 @@ def _url(value: str) -> str:
     # The wrong value may contain a password: do not repeat it.
     if not is_good or parts.username is not None:
         raise ValueError("must be http(s)://HOST[:PORT]/PATH without credentials")
+    return value
+
+
+def _id(value: str) -> str:
+    if _NOT_OF_ID.search(value):  # it is a part of a URL's path
+        raise ValueError(f'must be an id, as the openstack command prints it, not "{value}"')
     return value
 
 
@@ -35,6 +44,7 @@ TYPES: Mapping[ArgType, Any] = {
     ArgType.WHOLE: int,
     ArgType.NUMBER: float,
     ArgType.TEXT: str,
+    ArgType.ID: Annotated[str, AfterValidator(_id)],
     ArgType.URL: Annotated[str, AfterValidator(_url)],
     ArgType.CHOSEN_NAME: Annotated[str, AfterValidator(_chosen_name)],
     ArgType.FLAG: bool,

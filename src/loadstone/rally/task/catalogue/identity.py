@@ -9,7 +9,7 @@ USERNAME = Argument(
     "username", ArgType.CHOSEN_NAME, "Must be left out: each user has a random name."
 )
 PASSWORD = Argument("password", ArgType.TEXT, "Password; without it the user has none.")
-PROJECT = Argument("project_id", ArgType.TEXT, "Default project, in which the role is given.")
+PROJECT = Argument("project_id", ArgType.ID, "Default project, in which the role is given.")
 DOMAIN = Argument("domain_name", ArgType.TEXT, "Name or id of the domain.", "Default")
 ENABLED = Argument("enabled", ArgType.FLAG, "Whether the user may log in.", True)
 ROLE = Argument("default_role", ArgType.TEXT, "Role in the project.", "member")
@@ -29,8 +29,8 @@ CREATE_ROLE = (
     Argument("domain_name", ArgType.TEXT, "Name or id of the domain; else a global role."),
 )
 LIST_ROLES = (
-    Argument("user_id", ArgType.TEXT, "Roles of this user."),
-    Argument("project_id", ArgType.TEXT, "Roles in this project."),
+    Argument("user_id", ArgType.ID, "Roles of this user."),
+    Argument("project_id", ArgType.ID, "Roles in this project."),
     Argument("domain_name", ArgType.TEXT, "Roles in this domain."),
 )
 CREATE_SERVICE = (

@@ -12,6 +12,7 @@ class ArgType(Enum):
     WHOLE = "a whole number"
     NUMBER = "a number"
     TEXT = "text"
+    ID = "an id"
     URL = "http(s)://HOST[:PORT]/PATH"
     CHOSEN_NAME = "a name that the scenario chooses itself"
     FLAG = "true or false"
