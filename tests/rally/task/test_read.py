@@ -281,6 +281,18 @@ subtasks:
     assert smoke[0].contexts == (contexts.Users(may_be_existing=True),)
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_a_problem_is_at_its_line_whatever_ends_the_lines(tmp_path, end):
+    task = tmp_path / "task.yaml"
+    lines = ("version: 2", "title: T", "subtasks:", "- title: S", "  scenario: {Dumy.dummy: {}}")
+    task.write_bytes(end.join(lines).encode())
+    with pytest.raises(TaskInvalid, match=r"task\.yaml:5: "):
+        read(str(task))
+    task.write_bytes(end.join((*lines, "")).encode() + b"\xff")
+    with pytest.raises(TaskInvalid, match=r"task\.yaml:6: is not UTF-8"):
+        read(str(task))
+
+
 def test_an_empty_name_of_a_file_is_said(tmp_path):
     task = tmp_path / "task.yaml"
     task.write_text("{}")

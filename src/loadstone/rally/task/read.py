@@ -1,6 +1,7 @@
 """Reads a task file and returns a checked task."""
 
 import pathlib
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +17,8 @@ from loadstone.rally.task.problem import Problem, TaskInvalid
 from loadstone.rally.task.tree import NOT_TEXT, Path, Tree, Value, parse
 from loadstone.system.paths import expanded
 from loadstone.system.redaction import Redaction, secrets_in
+
+_LINE_END = re.compile(rb"\r\n?")
 
 
 def read(file: str, raw_arguments: str | None = None, arguments_file: str | None = None) -> Checked:
@@ -96,7 +99,8 @@ def text_of(file: str, name: str | None = None) -> str:
         message = f"the file is larger than {MAX_BYTES // 1_000_000} MB, which no task needs"
         raise TaskInvalid([Problem(name, None, message)])
     try:
-        return data.decode("utf-8-sig")
+        # As Python opens a text file: a line may also end with CR, or CR and LF.
+        return _LINE_END.sub(b"\n", data).decode("utf-8-sig")
     except UnicodeDecodeError as wrong:
-        line = data.count(b"\n", 0, wrong.start) + 1
+        line = wrong.object.count(b"\n", 0, wrong.start) + 1
         raise TaskInvalid([Problem(name, line, NOT_TEXT)]) from None
