@@ -293,6 +293,14 @@ def test_a_problem_is_at_its_line_whatever_ends_the_lines(tmp_path, end):
         read(str(task))
 
 
+def test_whole_floats_are_counts_of_the_rps_runner_as_in_rally(good):
+    counts = "times: 20.0, max_concurrency: 3.0, max_cpu_count: 4.0"
+    checked = good(f"Dummy.dummy: [{{runner: {{type: rps, rps: 5, {counts}}}}}]")
+    [workload] = checked.task.subtasks[0].workloads
+    assert workload.runner == model.Rps(20, 5, None, 3, 4)
+    assert isinstance(workload.runner.times, int)
+
+
 def test_an_empty_name_of_a_file_is_said(tmp_path):
     task = tmp_path / "task.yaml"
     task.write_text("{}")

@@ -3,6 +3,7 @@
 from typing import Annotated, Any
 
 from pydantic import (
+    BeforeValidator,
     ConfigDict,
     Discriminator,
     Field,
@@ -98,17 +99,27 @@ def _form_of_rate(value: Any) -> str:
     return "ramp" if isinstance(value, dict | RampForm) else "number"
 
 
+def _whole(value: Any) -> Any:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+# Rally's rps runner also takes 2.0 for 2 (JSON Schema 7); its other runners do not (Schema 4).
+Whole = BeforeValidator(_whole)
+
+
 class RpsForm(Form):
     """A fixed number of iterations per second, regardless of response times."""
 
-    times: Times = Field(description="Total number of iterations.")
+    times: Annotated[Times, Whole] = Field(description="Total number of iterations.")
     rps: Annotated[
         Annotated[Annotated[float, Field(gt=0)], Tag("number")] | Annotated[RampForm, Tag("ramp")],
         Discriminator(_form_of_rate),
     ] = Field(description="Iterations per second, or a ramp.")
     timeout: Timeout = 0
-    max_concurrency: Count = Field(0, description="Maximum in flight; by default no limit.")
-    max_cpu_count: Cpus = 1
+    max_concurrency: Annotated[Count, Whole] = Field(
+        0, description="Maximum in flight; by default no limit."
+    )
+    max_cpu_count: Annotated[Cpus, Whole] = 1
 
     @model_validator(mode="after")
     def _ends_within_a_year(self) -> "RpsForm":
