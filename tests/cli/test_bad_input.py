@@ -8,6 +8,7 @@ import click
 import pytest
 
 from loadstone.cli import loadstone as program
+from loadstone.cli.doctor import build_programs
 from loadstone.cli.duration import Number
 
 
@@ -205,6 +206,13 @@ def test_doctor_looks_for_what_verify_compares_with(at_once, tmp_path, monkeypat
     (line,) = [line for line in found if " wrk2 " in line]
     assert line.startswith("ok")
     assert line.endswith(str(wrk2))
+
+
+def test_doctor_of_a_wheel_looks_for_no_build_tools(tmp_path):
+    package = tmp_path / "site-packages/loadstone"
+    assert [*build_programs(package)] == []
+    (tmp_path / "pyproject.toml").touch()
+    assert [one.name for one in build_programs(tmp_path / "src/loadstone")][:2] == ["cargo", "cc"]
 
 
 def test_a_method_that_heeds_no_latency_refuses_objectives(at_once):

@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, Unpack
 
 import click
@@ -12,6 +13,7 @@ import click
 from loadstone.cli.choose import target_options
 from loadstone.cli.oidc import OIDC, TargetOptions, oidc_options, provider_of
 from loadstone.cli.stored import JSON, write_json
+from loadstone.cli.version import PACKAGE
 from loadstone.errors import EnvironmentUnusable
 
 if TYPE_CHECKING:
@@ -22,9 +24,10 @@ if TYPE_CHECKING:
 DISK_NEEDED_GIB = 1.0
 # One descriptor per connection, and some for the rest of the process.
 DESCRIPTORS_NEEDED = 1024
-PROGRAMS = (
-    ("cargo", "builds the engine of a checkout", "install Rust 1.88 or newer with rustup"),
-    ("cc", "links the engine of a checkout", "apt-get install gcc libc6-dev"),
+# Of a checkout: what builds it, and what its `make verify` and its tests use.
+OF_CHECKOUT = (
+    ("cargo", "builds the engine", "install Rust 1.88 or newer with rustup"),
+    ("cc", "links the engine", "apt-get install gcc libc6-dev"),
     ("wrk", "`make verify` compares with it", "apt-get install wrk"),
     ("h2load", "`make verify` compares with it", "apt-get install nghttp2-client"),
     ("wrk2", "`make verify` compares with it", "build https://github.com/giltene/wrk2; set WRK2"),
@@ -129,11 +132,18 @@ def requirements() -> Iterator[Requirement]:
     yield disk()
     yield descriptors()
     yield installer()
-    for name, use, hint in PROGRAMS:
-        path = shutil.which(os.environ.get("WRK2", name) if name == "wrk2" else name)
-        yield Requirement(name, path is not None, False, path or f"not on the PATH ({use})", hint)
+    yield from build_programs()
     yield from servers()
     yield from provider_programs()
+
+
+def build_programs(package: Path = PACKAGE) -> Iterator[Requirement]:
+    """Check for what a checkout builds and tests with; nothing where a wheel is installed."""
+    if not (package.parents[1] / "pyproject.toml").exists():
+        return
+    for name, use, hint in OF_CHECKOUT:
+        path = shutil.which(os.environ.get("WRK2", name) if name == "wrk2" else name)
+        yield Requirement(name, path is not None, False, path or f"not on the PATH ({use})", hint)
 
 
 def servers() -> Iterator[Requirement]:
