@@ -90,6 +90,19 @@ def test_a_burst_that_drains_again_is_sustained_and_mentioned() -> None:
     assert "burst of noise" in found.reasons[1]
 
 
+def test_a_backlog_that_drained_and_ends_as_high_again_is_not_steady() -> None:
+    rise, fall = slope(12, 0.22, 0.5), slope(16, -0.09, 3.1)
+    hill = np.concatenate([rise, fall, slope(6, 0.35, 1.7)])
+    spec = TrialSpec(1, "test", RATE, 34.0, alarm_s=5.0, rise_s=1.3)
+    ticks = counts(hill)
+    found = judge(spec, stats(ticks), ticks, HEALTHY, Goal())
+    assert found.state is TrialState.UNDECIDED
+    assert "above its least: not steady" in found.reasons[0]
+    ticks = counts(np.concatenate([rise, fall, level(6, 1.7)]))  # no second rise: noise
+    found = judge(spec, stats(ticks), ticks, HEALTHY, Goal())
+    assert found.state is TrialState.SUSTAINED
+
+
 def test_errors_beyond_the_allowed_share_degrade() -> None:
     found = verdict(counts(level(30), failed=30))
     assert (found.state, found.cause) == (TrialState.DEGRADED, Cause.ERRORS)

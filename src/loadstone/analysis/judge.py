@@ -87,6 +87,7 @@ def judge(spec: TrialSpec, stats: Stats, counts: Ticks, health: Health, goal: Go
         or _missed(stats, goal)
         or _insensitive(paced)
         or _fell_behind(paced)
+        or _ended_high(paced)
         or Verdict(TrialState.SUSTAINED, _steady(paced))
     )
 
@@ -193,6 +194,20 @@ def _fell_behind(trial: _Paced) -> Verdict | None:
         f"{(1 - behind) * trial.rate_rps:.4g}/s of the offered {trial.rate_rps:.4g}/s were "
         f"completed in {trial.seconds:.1f} s, which are too short to show growth"
     )
+
+
+def _ended_high(trial: _Paced) -> Verdict | None:
+    """Return undecided if the backlog ended far above its least: it may have begun to grow again.
+
+    The medians of two parts of the trial do not show that where it also was high in between.
+    """
+    levels = trial.levels
+    if not len(levels):
+        return None
+    gained_s = float(levels[-1] - levels.min())
+    if gained_s < max(trial.limit_s, MOST_BEHIND * JUDGED_SHARE * len(levels) * TICK_S):
+        return None
+    return _undecided(f"backlog ended {gained_s:.2f} s of work above its least: not steady")
 
 
 def _clearly_missed(stats: Stats, goal: Goal) -> Verdict | None:
