@@ -88,6 +88,7 @@ def up(
         address.require_own(host, f"--host {host}")
         if not (folder / address.KEY).exists():
             pem.make(folder)
+        address.usable(folder)
         url = daemons.start_scheduler(folder, host, port)
     daemons.start_workers(address.SchedulerAddress(url, folder), workers, role=role)
     uses = "lab up NAME --on HOST" if role == LAB else "capacity"

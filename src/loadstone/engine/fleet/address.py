@@ -4,6 +4,7 @@ import os
 import re
 import socket
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -87,7 +88,7 @@ def read(text: str, folder: Path | None = None, *, without_tls: bool = False) ->
             "hosts (fleet.yaml)"
         )
     if scheme == "tls":
-        return SchedulerAddress(text, _complete(folder or certificates()))
+        return SchedulerAddress(text, usable(folder or certificates()))
     if not without_tls and not is_loopback(host, port):
         raise InvalidInput(
             f"--fleet {text}: whoever reaches a scheduler without TLS can run programs on all of "
@@ -96,14 +97,34 @@ def read(text: str, folder: Path | None = None, *, without_tls: bool = False) ->
     return SchedulerAddress(text, None)
 
 
-def _complete(folder: Path) -> Path:
+def usable(folder: Path) -> Path:
+    """Return a folder of certificates; InvalidInput if one of them is missing or has expired."""
     for name in (CA, CERTIFICATE, KEY):
         if not os.path.isfile(folder / name):  # answers for a folder that may not be entered, too
             raise InvalidInput(
                 f"{folder / name} is missing; `loadstone fleet up` makes it, and "
                 "--fleet-certificates names another folder"
             )
+    for name in (CA, CERTIFICATE):
+        _require_valid(folder / name)
     return folder
+
+
+def _require_valid(path: Path) -> None:
+    try:
+        from cryptography.x509 import load_pem_x509_certificate
+    except ImportError:
+        raise EnvironmentUnusable(MISSING) from None
+    try:
+        ends = load_pem_x509_certificate(path.read_bytes()).not_valid_after_utc
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or "it is not a certificate in PEM form"
+        raise InvalidInput(f"{path} cannot be used: {why}") from None
+    if ends < datetime.now(UTC):
+        raise InvalidInput(
+            f"{path} expired on {ends:%Y-%m-%d}; end the fleet on all hosts (`loadstone fleet "
+            f"down`), delete {path.parent}, and `loadstone fleet up` makes new certificates"
+        )
 
 
 def require_own(address: str, where: str) -> None:
