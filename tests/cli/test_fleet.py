@@ -97,6 +97,15 @@ def test_a_fleet_is_started_shown_loaded_from_and_ended(home: Path) -> None:
     assert f"no Dask scheduler answers at {url}" in gone.stderr
 
 
+def test_a_fleet_that_does_not_come_up_leaves_no_process(home: Path) -> None:
+    (home / "fleet").mkdir(mode=0o700)
+    (home / "fleet" / "spill").touch()  # where the worker wants a folder
+    failed = loadstone(home, "fleet", "up", f"--port={reserve_port()}")
+    assert failed.returncode == 3
+    assert "a worker ended at once" in failed.stderr
+    assert "ended 0 processes" in loadstone(home, "fleet", "down").stdout
+
+
 def test_a_fleet_listens_at_an_ipv6_address(home: Path) -> None:
     url = f"tls://[::1]:{(port := reserve_port())}"
     begun = loadstone(home, "fleet", "up", "--host=::1", "--workers=1", f"--port={port}")

@@ -82,15 +82,18 @@ def up(
             f"down{_option(certificates)}` ends them"
         )
     if join is not None:
-        url = join
-        address.read(url, folder)
+        address.read(join, folder)
     else:
         address.require_own(host, f"--host {host}")
         if not (folder / address.KEY).exists():
             pem.make(folder)
         address.usable(folder)
-        url = daemons.start_scheduler(folder, host, port)
-    daemons.start_workers(address.SchedulerAddress(url, folder), workers, role=role)
+    try:
+        url = join or daemons.start_scheduler(folder, host, port)
+        daemons.start_workers(address.SchedulerAddress(url, folder), workers, role=role)
+    except BaseException:
+        daemons.end(folder)  # none ran before
+        raise
     uses = "lab up NAME --on HOST" if role == LAB else "capacity"
     click.echo(f"loadstone {uses} --fleet {url}")
     if join is None:
