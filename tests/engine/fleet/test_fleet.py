@@ -11,9 +11,10 @@ from measured import searched
 
 from loadstone.engine import local
 from loadstone.engine.fleet import connect
+from loadstone.engine.fleet import fleet as fleets
 from loadstone.engine.fleet.address import LocalFleet
 from loadstone.engine.fleet.clock import ClockReading, SkewedClock
-from loadstone.engine.fleet.fleet import Fleet
+from loadstone.engine.fleet.fleet import Fleet, lead_ns
 from loadstone.errors import InvalidInput
 from loadstone.plan.load import BandLoad, ClosedLoad, Load, OpenLoad, Stage, StagedLoad
 from loadstone.plan.model import Limits, Origin, Plan
@@ -169,6 +170,11 @@ def test_a_jump_is_told_from_drift_and_from_the_errors_of_two_readings() -> None
     assert before.jump_ns(ClockReading(10**9, 1_500_000, 400_000)) == 0
     assert before.jump_ns(ClockReading(an_hour_ns, 1_000_000 + 50_000 * 3600, 400_000)) == 0
     assert before.jump_ns(ClockReading(10**9, 5_001_000_000, 400_000)) == 5_000_000_000
+
+
+def test_the_start_leaves_time_to_reach_the_farthest_host() -> None:
+    near, far = ClockReading(0, 0, 400_000), ClockReading(0, 0, 200_000_000)
+    assert lead_ns([near, far]) == round(fleets.LEAD_S * 1e9) + 400_000_000
 
 
 def test_loopback_of_another_machine_is_refused(fleet: Fleet) -> None:

@@ -36,7 +36,7 @@ TICK_S = 0.2  # interval of polling the parts
 ANSWER_S = LEASE_S  # a host that does not answer within this time counts as lost
 PREPARE_S = 60.0
 SCHEDULER_S = 0.5  # within which the loss of a scheduler is noticed
-LEAD_S = 0.15  # from the call of `start` to the start of the load
+LEAD_S = 0.15  # from the call of `start` to the start of the load, besides the way to the hosts
 ROUNDS = 5  # round trips per clock reading
 CLOCKS_AT_ONCE = 8  # more waiting threads make the readings worse
 
@@ -207,7 +207,7 @@ class Fleet:
         return [_SentPart(number, host, clocks[number]) for number, host in enumerate(hosts)]
 
     def _start(self, parts: Sequence[_SentPart]) -> None:
-        at_ns = time.time_ns() + round(LEAD_S * 1e9)
+        at_ns = time.time_ns() + lead_ns([part.before for part in parts])
         answers = [part.host.call("start", at_ns + part.before.offset_ns) for part in parts]
         for part, answer in zip(parts, answers, strict=True):
             self._get(part.host, answer, ANSWER_S)
@@ -337,6 +337,14 @@ class Fleet:
         except Exception as error:
             host.lost = f"was lost: {self._reason(error)}"
             raise EnvironmentUnusable(f"{host.name} of the fleet {host.lost}") from error
+
+
+def lead_ns(clocks: Sequence[ClockReading]) -> int:
+    """Return the time from the call of `start` to the start, of hosts with these clocks.
+
+    The error of a reading is half a round trip; the lead holds a whole one to the farthest host.
+    """
+    return round(LEAD_S * 1e9) + 2 * max(one.error_ns for one in clocks)
 
 
 def _cores(hosts: Sequence[MemberFacts], pinned: int) -> int:
