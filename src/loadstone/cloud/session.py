@@ -116,11 +116,15 @@ class _KeystoneAdapter(BoundedAdapter):
     def send(
         self, request: requests.PreparedRequest, *args: Any, **kwargs: Any
     ) -> requests.Response:
+        url = str(request.url).partition("?")[0]
         try:
             answer = super().send(request, *args, **kwargs)
         except BodyTooLong as too_long:
-            url = str(request.url).partition("?")[0]
             raise EnvironmentUnusable(f"{url}: {too_long}; is this Keystone's own URL?") from None
+        except requests.RequestException:
+            raise
+        except OSError as problem:  # a file of TLS is gone, as with a lab that was purged
+            raise EnvironmentUnusable(f"{url}: {problem}") from None
         _refuse_other_server(request, answer)
         return answer
 
