@@ -15,7 +15,10 @@ from loadstone.diagnosis.demand import Setup
 from loadstone.keystone.journal import JOURNAL
 from loadstone.lab import remote_lab
 from loadstone.lab.lab_host import RemoteDeployment
+from loadstone.run.exit_code import leftovers
+from loadstone.run.temporary import gone_with_target
 from loadstone.store.store import Store
+from loadstone.target.choice import NamedTarget
 
 
 @pytest.fixture
@@ -155,3 +158,18 @@ def test_clean_reaches_a_lab_on_another_host(at_once, left_behind, tmp_path, mon
         ended = at_once("results", "clean", left_behind)
     assert ended.returncode == 0, ended.stderr
     assert fake.names("domains") == []
+
+
+def test_what_a_run_left_in_a_lab_that_another_command_purged_is_not_left(
+    left_behind, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("LOADSTONE_HOME", str(tmp_path))
+    (tmp_path / "lab/deployments/mine").mkdir(parents=True)
+    state = tmp_path / "lab/deployments/mine/state.json"
+    with Store.open(tmp_path / "results") as store:
+        for is_purged in (False, True):
+            state.write_text("{}")
+            with gone_with_target(NamedTarget(lab="mine"), left_behind, store, lambda _: None):
+                if is_purged:
+                    state.unlink()
+            assert bool(leftovers(store, left_behind)) is not is_purged

@@ -13,6 +13,7 @@ from typing import Any
 from xml.etree import ElementTree as Xml
 
 import pytest
+import requests
 from binomial import most_failures
 from documents import only
 from simulator.families import draw
@@ -379,6 +380,22 @@ def test_a_target_that_dies_ends_the_search_and_keeps_its_trials(
     kept = json.loads(loadstone("results", "show", "latest", "--json=-").stdout)
     assert kept["status"] == "failed"
     assert len(only(kept)["trials"]) == len(ended.engine.plans) > 1
+
+
+def test_a_lab_that_was_ended_during_the_preparation_is_the_reason(
+    loadstone: VirtualCommandLine,
+) -> None:
+    def disturb(method: str, path: str) -> None:
+        if (method, path) == ("POST", "/v3/users"):
+            raise requests.exceptions.ConnectionError(ConnectionRefusedError(111, "refused"))
+
+    loadstone.fake.disturb = disturb
+    ended = loadstone(
+        "capacity", "--users=2", failure=lambda _: "lab mine was ended by another command"
+    )
+    assert ended.code == 3
+    assert ended.stderr.splitlines()[-1] == "loadstone: lab mine was ended by another command"
+    assert "connection refused" not in ended.stdout
 
 
 def test_a_service_that_is_restarted_in_mid_search_is_measured_and_the_restart_said(

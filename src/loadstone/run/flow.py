@@ -167,14 +167,17 @@ class _Flow:
                     self._measure(self._begin(later), actors)
             if group.is_repeated and others:
                 self._combine(group)
-        except LoadstoneError as error:
+        except LoadstoneError as problem:
+            error = self._explained(problem)
             self._keep(status="failed", failure=str(error), failure_code=error.exit_code)
             # The next measurement may not need what this one lacks.
             is_its_own = isinstance(error, EnvironmentUnusable | InvalidInput) and not isinstance(
                 error, Unreachable
             )
             if not self.config.goes_on_after_failure or not is_its_own:
-                raise
+                if error is problem:
+                    raise
+                raise error from problem
             self.display.say(f"  failed: {error}")
         except BaseException:
             if not self.present.has_ended:  # else only the removal was interrupted
@@ -185,6 +188,11 @@ class _Flow:
             raise
         if not others:
             self._keep(wall_s=self._now_s() - began_s)  # with set-up and clean-up
+
+    def _explained(self, error: LoadstoneError) -> LoadstoneError:
+        """Return an error that says why a target that was not reached is no longer there."""
+        why = self.target.failure() if isinstance(error, Unreachable) else None
+        return error if why is None else Unreachable(why)
 
     @contextmanager
     def _resources(self, group: MeasurementGroup) -> Iterator[Actors | None]:
