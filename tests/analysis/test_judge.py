@@ -109,6 +109,11 @@ def test_errors_beyond_the_allowed_share_degrade() -> None:
     assert found.reasons[0].startswith("30 of 1500 failed (2.00%, allowed 0.10%)")
 
 
+def test_a_small_share_that_is_allowed_is_not_printed_as_zero() -> None:
+    found = verdict(counts(level(30), failed=30), goal=Goal(error_share=0.00001))
+    assert found.reasons[0].startswith("30 of 1500 failed (2.00%, allowed 0.001%)")
+
+
 @pytest.mark.parametrize("seconds", [1.0, 4.0])
 def test_a_trial_without_any_success_is_no_overload(seconds: float) -> None:
     due = np.full(int(seconds / TICK_S), int(RATE * TICK_S))

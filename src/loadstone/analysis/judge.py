@@ -30,6 +30,7 @@ MOST_UNNOTICED = 0.3  # overload that a trial must be able to show before it can
 MOST_BEHIND = 0.1
 MOST_AFTERWARDS = 0.05  # share of answers after the load's end above which they are mentioned
 MOST_KINDS = 3  # kinds of errors in a message
+LEAST_SHARE = 0.0001  # with two decimals, a smaller percentage would be 0.00%
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,14 +101,19 @@ def _errors(stats: Stats, goal: Goal) -> Verdict | None:
     failed = stats.failed
     if not failed or chance_of(failed, stats.due * goal.error_share) >= ERROR_CHANCE:
         return None
-    allowed = f"allowed {goal.error_share:.2%}"
+    allowed = f"allowed {percent(goal.error_share)}"
     kinds = ", ".join(stats.error_texts[:MOST_KINDS])
     share = failed / stats.due
     return Verdict(
         TrialState.DEGRADED,
-        (f"{failed} of {stats.due} failed ({share:.2%}, {allowed}): {kinds}",),
+        (f"{failed} of {stats.due} failed ({percent(share)}, {allowed}): {kinds}",),
         Cause.ERRORS,
     )
+
+
+def percent(share: float) -> str:
+    """Return a share as a percentage with two decimals, or more where those would be zeros."""
+    return f"{share:.2%}" if not share or share >= LEAST_SHARE else f"{100 * share:.2g}%"
 
 
 def _growth(trial: _Paced) -> Verdict | None:

@@ -7,6 +7,7 @@ from math import inf
 from statistics import NormalDist
 
 from loadstone.analysis.interval import CONFIDENCE
+from loadstone.analysis.judge import percent
 from loadstone.analysis.model import Cause, Trial, TrialState
 from loadstone.plan.load import OpenLoad
 from loadstone.search.blocks import blocks
@@ -107,15 +108,17 @@ class ConstantErrors:
         if high <= self.allowed:
             return ""
         return (
-            f"{self.every.share:.2%} of requests failed ({low:.2%} to {high:.2%}), about as many "
-            f"at any rate, and {self.allowed:.2%} are allowed: if it is more, there is no N"
+            f"{percent(self.every.share)} of requests failed ({percent(low)} to {percent(high)}), "
+            f"about as many at any rate, and {percent(self.allowed)} are allowed: if it is more, "
+            "there is no N"
         )
 
     def __str__(self) -> str:
         low, high = self.every.interval
         what = "do not depend on the load" if self.is_seen else "may not depend on the load"
         return (
-            f"errors that {what}: {self.every.share:.2%} of requests ({low:.2%} to {high:.2%}), "
+            f"errors that {what}: {percent(self.every.share)} of requests ({percent(low)} to "
+            f"{percent(high)}), "
             f"{self.calm.failed} of {self.calm.requests:,} where up to {self.calm_rps:.4g}/s "
             f"completed, {self.busy.failed} of {self.busy.requests:,} where more did; "
             f"{self._conclusion}"
@@ -124,10 +127,10 @@ class ConstantErrors:
     @property
     def _conclusion(self) -> str:
         if self.is_too_much:
-            return f"no N exists for the allowed share of {self.allowed:.2%}"
+            return f"no N exists for the allowed share of {percent(self.allowed)}"
         return (
             f"these are too few to tell whether an N exists for the allowed share of "
-            f"{self.allowed:.2%}; a longer --budget tells more"
+            f"{percent(self.allowed)}; a longer --budget tells more"
         )
 
 
