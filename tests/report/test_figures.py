@@ -17,6 +17,17 @@ def test_a_rate_has_three_digits(value_rps: float, text: str) -> None:
     assert figures.rate(value_rps) == text
 
 
+@pytest.mark.parametrize(
+    ("value_s", "text"),
+    [
+        (12.3456, "12.346"), (0.0995, "0.100"), (0.0994, "0.0994"), (0.0001, "0.0001"),
+        (0.0000261, "0.000026"), (0.0, "0.0000"),
+    ],
+)  # fmt: skip
+def test_a_time_in_seconds_has_rallys_digits_unless_they_are_zeros(value_s, text):
+    assert figures.plain_s(value_s) == text
+
+
 def test_n_of_a_slow_service_keeps_its_digits() -> None:
     assert figures.n(Capacity(0.0042, 0.0039, 0.0046, 0.95)) == "0.0042"
 

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
 
 MISSING = "–"  # noqa: RUF001 (a dash, for an unknown figure)
 NOT_FOUND = "not found"
+LEAST_S = 0.0001  # a shorter time would have at most one of Rally's digits
 MOST_DIGITS = 5  # of a rate: one request a day is 0.00001/s
 
 
@@ -64,6 +65,8 @@ def plain_s(value_s: float) -> str:
     """Return a time in seconds for a column whose head names the unit, in Rally's digits."""
     if not math.isfinite(value_s):
         return MISSING
+    if 0.0 < value_s < LEAST_S:
+        return f"{value_s:.6f}"
     return f"{value_s:.{4 if value_s < 0.0995 else 3}f}"
 
 
