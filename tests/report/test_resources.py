@@ -11,6 +11,7 @@ from loadstone.analysis.model import NOT_JUDGED
 from loadstone.diagnosis.bottleneck import Case, name_bottleneck
 from loadstone.diagnosis.cpu_profile import CpuProfile, flame, parts, read_folded
 from loadstone.diagnosis.demand import MACHINE, BottleneckKind, Observation, ResourceUse, Setup
+from loadstone.diagnosis.limit import named_limit
 from loadstone.diagnosis.resources import Resources, Timeline
 from loadstone.monitor.roles import Role
 from loadstone.report import schema, trial_figures
@@ -55,6 +56,16 @@ def test_json_names_the_bottleneck_ranks_resources_and_gives_findings():
     assert data["findings"][0]["id"] == "keystone-cpu"
     assert data["findings"][0]["evidence"]["demand_ms"] == "272"
     assert data["not_watched"] == ["mariadb is not watched: Access denied"]
+
+
+def test_a_limit_that_is_a_sentence_goes_on_after_limited_by():
+    seen = Observation(
+        30.0, 216, (ResourceUse("generator", BottleneckKind.CPU, Role.GENERATOR, 1.9, 2, "cores"),)
+    )
+    verdict = name_bottleneck(Case(seen, Setup(), is_generator_valid=False))
+    limited = Resources(seen, verdict.bottleneck, verdict.findings, ())
+    assert verdict.bottleneck.sentence.startswith("The load generator was the limit")
+    assert named_limit(limited).startswith("the load generator was the limit")
 
 
 def test_without_a_monitor_they_are_null():

@@ -65,7 +65,9 @@ def named_limit(resources: Resources | None) -> str | None:
     is_workers = first.id == service.finding(WORKERS)
     by_cpu = (*(service.finding(one) for one in OF_THE_SERVICE), *OF_OTHERS)
     if use is None or first.id not in by_cpu:
-        return found.sentence.rstrip(".")
+        sentence = found.sentence.rstrip(".")
+        # It follows "limited by"; names such as MariaDB keep their capital.
+        return f"the {sentence.removeprefix('The ')}" if sentence.startswith("The ") else sentence
     workers = resources.observation.figure("workers")
     name = use.name
     if is_workers and workers:
