@@ -22,6 +22,12 @@ def test_a_title_makes_no_picture_no_link_and_no_line_of_its_own() -> None:
     assert "!\\[t\\](http://evil.example/t.png) # head \\`code\\` \\*bold\\*" in text
 
 
+def test_a_title_that_begins_the_sentence_is_written_once() -> None:
+    assert "\n**keystone_v3.fetch_token**: the service sustains N" in titled(
+        "keystone_v3.fetch_token"
+    )
+
+
 def test_a_control_character_breaks_no_format() -> None:
     findings = (replace(RESULT.measurements[0], title="a\x1b[31m"),)
     report = report_of(replace(RESULT, measurements=findings))

@@ -34,7 +34,11 @@ def _blocks(report: Report) -> Iterator[str]:
 
 
 def _section(section: Section) -> Iterator[str]:
-    yield f"**{_text(section.title)}**: {_text(section.answer.sentence)}"
+    # Most sentences begin with the title, with a capital.
+    title, sentence = section.title, section.answer.sentence
+    is_named = sentence[: len(title) + 1].lower() == f"{title}:".lower()
+    said = sentence[len(title) + 1 :].lstrip() if is_named else sentence
+    yield f"**{_text(title)}**: {_text(said)}"
     if section.certainty.line:
         yield f"**{_text(section.certainty.line)}**"
     yield from _list([f"{one.label}: {one.text}" for one in section.facts if one.is_line])
