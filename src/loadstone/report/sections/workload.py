@@ -36,11 +36,11 @@ def _throughput(measurement: Measurement) -> Answer:
     if stats is None:
         return Answer("throughput", figures.NOT_FOUND, "", f"{subject}: {nothing(measurement)}.")
     rate = figures.rate(stats.throughput_rps)
-    said = (
-        f"{subject}: {stats.ok:,} of {stats.total.count:,} succeeded, {rate} a second, "
-        f"{figures.milliseconds(1000 * stats.total.mean_s)} each on average."
-    )
-    return Answer("throughput", rate, "per second", said, stats.throughput_rps)
+    said = f"{subject}: {stats.ok:,} of {stats.total.count:,} succeeded"
+    if stats.ok:
+        mean = figures.milliseconds(1000 * stats.total.mean_s)
+        said += f", {rate} a second, {mean} each on average"
+    return Answer("throughput", rate, "per second", f"{said}.", stats.throughput_rps)
 
 
 def nothing(measurement: Measurement) -> str:
@@ -105,8 +105,9 @@ def _load(measurement: Measurement) -> Iterator[Fact]:
     percentiles = (("p50", total.median_s), ("p95", total.p95_s), ("p99", total.p99_s))
     shown = ", ".join(f"{name} {figures.plain_s(time_s)}" for name, time_s in percentiles)
     p95 = f"{figures.plain_s(total.p95_s)} s"
-    yield Fact("times", f"{shown} s", rank=2)
-    yield Fact("p95", p95, is_line=False, is_column=True)
+    if total.ok:
+        yield Fact("times", f"{shown} s", rank=2)
+        yield Fact("p95", p95, is_line=False, is_column=True)
     if hooks := _hooks(measurement):
         yield Fact("hooks", hooks, rank=4)
     for line in identity.lines(measurement.trial):
@@ -219,7 +220,9 @@ def load_in_words(measurement: Measurement) -> str:
     if measurement.policy == "turns":
         return "in turns with another target, whose turns count as waiting"
     rate_rps = measurement.trial.rate_rps if measurement.trial else None
-    return "fixed load" if rate_rps is None else f"{figures.rate(rate_rps)} per s"
+    if rate_rps is None:  # a closed loop
+        return known.get("load", "fixed load")
+    return f"{figures.rate(rate_rps)} per s"
 
 
 def listing(workload: TaskWorkload) -> Transcript:

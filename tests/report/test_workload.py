@@ -1,0 +1,31 @@
+"""What a report says of a load without a search."""
+
+from dataclasses import replace
+
+from made_runs import runs
+from made_stats import nothing_ended
+
+from loadstone.report.sections import workload
+from loadstone.result.model import Measurement
+
+SEARCHED = runs()["search"].measurements[0]
+TRIAL = SEARCHED.trials[0]
+
+
+def of(**changes) -> Measurement:
+    loaded = replace(SEARCHED, policy="fixed", capacity=None, trials=(TRIAL,))
+    return replace(loaded, **changes)
+
+
+def test_times_are_left_out_where_nothing_succeeded():
+    failed = of(trials=(replace(TRIAL, stats=nothing_ended(TRIAL.stats)),))
+    assert workload.answer(failed).sentence == "Token issue: 0 of 76 succeeded."
+    assert [one.label for one in workload.facts(failed)] == ["load"]
+
+
+def test_the_load_of_a_closed_loop_is_what_was_in_flight():
+    closed = of(
+        trials=(replace(TRIAL, rate_rps=None),), parameters=(("load", "8 at once for 10 s"),)
+    )
+    [load] = [one.text for one in workload.facts(closed) if one.label == "load"]
+    assert load == "8 at once for 10 s"
