@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from made_runs import runs
+from made_runs import runs, samples_of
 
 from loadstone.engine.callables.causes import IterationEnd
 from loadstone.engine.callables.model import ITERATION, WAIT
@@ -74,3 +74,11 @@ def test_where_several_causes_are_possible_all_are_named() -> None:
 def test_the_name_of_a_functions_action_is_kept_whole() -> None:
     [first] = iterations(("boot #1", IterationEnd(Outcome.OK, 0, "")))
     assert [action["name"] for action in first["atomic_actions"]] == ["boot #1"]
+
+
+def test_steps_of_a_workload_are_of_one_subtask():
+    run = runs()["steps"]
+    [measurement] = run.measurements
+    run = replace(run, measurements=(replace(measurement, begins_subtask=True),) * 2)
+    [task] = as_rally(run, samples_of)["tasks"]
+    assert [len(one["workloads"]) for one in task["subtasks"]] == [len(measurement.each)] * 2

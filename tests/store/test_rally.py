@@ -195,6 +195,20 @@ def test_hooks_of_the_old_form_are_those_of_a_task_file(store, tmp_path):
     assert [(one.value, one.status) for one in measurement.hook_runs] == [(2, "success")]
 
 
+def test_subtasks_of_one_title_stay_apart(store, tmp_path):
+    given = json.loads(REPORT.read_text())
+    [task, *_] = given["tasks"]
+    first, second = task["subtasks"][:2]
+    both = {**first, "workloads": [*first["workloads"], *second["workloads"]]}
+    task["subtasks"] = [both, {**second, "title": first["title"]}, second]
+    given["tasks"] = [task]
+    (tmp_path / "alike.json").write_text(json.dumps(given))
+    (run,) = import_file(store, tmp_path / "alike.json")
+    back = as_rally(store.get(run), lambda one: store.samples(run, one))["tasks"][0]["subtasks"]
+    found = [(one["title"], len(one["workloads"])) for one in back]
+    assert found == [(first["title"], 2), (first["title"], 1), (second["title"], 1)]
+
+
 @pytest.mark.parametrize(("file", "created_at"), [(REPORT, "06:31:55"), (OLD, "06:32:53")])
 def test_a_task_without_an_iteration_is_of_the_time_at_which_it_was_created(
     store, tmp_path, file, created_at

@@ -68,8 +68,10 @@ def _id(name: str) -> str:
 
 
 def _subtasks(run: Run, workloads: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    titles = [measurement.subtask for measurement in run.workloads]
-    edges = [0, *(i for i in range(1, len(titles)) if titles[i] != titles[i - 1]), len(titles)]
+    found = run.workloads
+    titles = [measurement.subtask for measurement in found]
+    begun = (i for i in range(1, len(found)) if _begins_subtask(found[i - 1], found[i]))
+    edges = [0, *begun, len(found)]
     for number, (first, last) in enumerate(pairwise(edges)):
         yield {
             "uuid": _id(f"{run.run_id}/{number}"),
@@ -84,6 +86,10 @@ def _subtasks(run: Run, workloads: Sequence[dict[str, Any]]) -> Iterator[dict[st
                 for position, workload in enumerate(workloads[first:last])
             ],
         }
+
+
+def _begins_subtask(before: Measurement, measurement: Measurement) -> bool:
+    return measurement.begins_subtask or measurement.subtask != before.subtask
 
 
 def _workload(

@@ -45,7 +45,8 @@ class _Task:
     status: str
     env: str
     rally: str
-    workloads: tuple[tuple[str, Mapping[str, Any]], ...]  # subtask's title, workload
+    # Subtask's title, whether the workload is its first one, workload.
+    workloads: tuple[tuple[str, bool, Mapping[str, Any]], ...]
     created_at: str = ""  # UTC without saying so
 
 
@@ -181,9 +182,9 @@ def _task(task: Mapping[str, Any], digest: str, rally: str) -> _Task:
         env=str(task.get("env_name", "")),
         rally=rally,
         workloads=tuple(
-            (str(subtask.get("title", "")), workload)
+            (str(subtask.get("title", "")), place == 0, workload)
             for subtask in task["subtasks"]
-            for workload in subtask["workloads"]
+            for place, workload in enumerate(subtask["workloads"])
         ),
         created_at=str(task.get("created_at") or ""),
     )
@@ -200,7 +201,7 @@ def _old_dates(texts: Sequence[str]) -> Sequence[str]:
         return texts
 
 
-def _of_old(entry: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+def _of_old(entry: Mapping[str, Any]) -> tuple[str, bool, Mapping[str, Any]]:
     """Return a workload of `rally task results` in the form of the report JSON."""
     key, kw = entry["key"], entry["key"]["kw"]
     runner = dict(kw.get("runner") or {"type": "serial"})
@@ -216,11 +217,11 @@ def _of_old(entry: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
         "load_duration": entry["load_duration"],
         "data": entry["result"],
     }
-    return key["name"], workload
+    return key["name"], False, workload
 
 
 def _run(task: _Task, path: Path) -> tuple[Run, tuple[Samples, ...]]:
-    results = [_measurement(title, workload) for title, workload in task.workloads]
+    results = [_measurement(*workload) for workload in task.workloads]
     ends = [(one.trials[0].start_s, one.wall_s) for one, _ in results]
     began_s = min((start_s for start_s, _ in ends if start_s is not None), default=None)
     if began_s is None:  # no workload had an iteration
@@ -251,7 +252,9 @@ def _created_s(task: _Task) -> float:
     return moment_s(created_at.timestamp(), "created_at")
 
 
-def _measurement(subtask: str, workload: Mapping[str, Any]) -> tuple[Measurement, Samples]:
+def _measurement(
+    subtask: str, begins_subtask: bool, workload: Mapping[str, Any]
+) -> tuple[Measurement, Samples]:
     given = _given(workload)
     data = workload["data"]
     table = SampleTable.of(data)
@@ -283,6 +286,7 @@ def _measurement(subtask: str, workload: Mapping[str, Any]) -> tuple[Measurement
         trials=(trial,),
         wall_s=duration_s(workload["full_duration"], "full_duration"),
         subtask=subtask,
+        begins_subtask=begins_subtask,
         description=str(workload.get("description", "")),
         workload=given,
     )
@@ -305,7 +309,7 @@ def _secrets(tasks: Iterable[_Task]) -> frozenset[str]:
         [list(_named(workload, key).values()) for key in ("scenario", "contexts")]
         + [result_hooks.configs(workload)]
         for task in tasks
-        for _, workload in task.workloads
+        for *_, workload in task.workloads
     ]
     return secrets_in(parts)
 

@@ -51,6 +51,7 @@ class Measurement:
     notes: tuple[str, ...] = ()  # sentences about the figures
     parameters: tuple[tuple[str, str], ...] = ()  # users, budget, method, formatted for display
     subtask: str = ""  # of a task
+    begins_subtask: bool = False  # the subtask before may have the same title
     description: str = ""
     workload: TaskWorkload | None = None  # None: not of a task
     reduced: tuple[Reduction, ...] = ()  # settings of the file that were reduced
@@ -185,13 +186,16 @@ class Measurement:
             return (*steps[:-1], replace(steps[-1], failure=self.failure))
         if steps and self.status in ("finished", "aborted"):
             return steps
-        return (*steps, replace(self, trials=()))  # the step that ended before its load
+        # The step that ended before its load.
+        is_first = self.begins_subtask and not steps
+        return (*steps, replace(self, trials=(), begins_subtask=is_first))
 
     def step(self, trial: Trial) -> "Measurement":
         """Return one step of a workload as a measurement with only that trial."""
         return replace(
             self,
             trials=(trial,),
+            begins_subtask=self.begins_subtask and trial is self.trials[0],
             workload=(self.workload or TaskWorkload()).at(trial.runner or {}),
             status=trial.status,
             wall_s=trial.wall_s,

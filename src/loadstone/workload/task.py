@@ -20,7 +20,7 @@ from loadstone.rally.runner import Pacing, pacing
 from loadstone.rally.scenarios import has_requests_of_rally, is_data, scenario
 from loadstone.rally.steps import MOST_STEPS, RisingLoad
 from loadstone.rally.task.catalogue.own import OIDC_PLATFORM, entry_of
-from loadstone.rally.task.model import Rps, Runner, Task, Workload
+from loadstone.rally.task.model import Rps, Runner, Subtask, Task, Workload
 from loadstone.rally.task.spec import runner_text
 from loadstone.result.model import Measurement
 from loadstone.search.model import TrialRequest
@@ -58,20 +58,18 @@ def task_groups(
 
     `provider` is the target, if it is an OpenID provider and not a cloud.
     """
-    workloads = [
-        (subtask.title, workload) for subtask in task.subtasks for workload in subtask.workloads
-    ]
+    workloads = [(subtask, workload) for subtask in task.subtasks for workload in subtask.workloads]
     return tuple(
         MeasurementGroup(
-            (_measurement(terms, title, workload, f"{number} of {len(workloads)}", provider),),
+            (_measurement(terms, subtask, workload, f"{number} of {len(workloads)}", provider),),
             contexts=workload.contexts,
         )
-        for number, (title, workload) in enumerate(workloads, 1)
+        for number, (subtask, workload) in enumerate(workloads, 1)
     )
 
 
 def _measurement(
-    terms: TaskTerms, title: str, workload: Workload, number: str, provider: OidcIssuer | None
+    terms: TaskTerms, subtask: Subtask, workload: Workload, number: str, provider: OidcIssuer | None
 ) -> MeasurementConfig:
     place = f"{workload.file}:{workload.line}: "
     _require_service(workload.scenario.name, provider, place)
@@ -90,10 +88,11 @@ def _measurement(
     return MeasurementConfig(
         record=Measurement(
             scenario=workload.scenario.name,
-            title=title,
+            title=subtask.title,
             policy="fixed" if rising is None else "steps",
             parameters=terms.parameters,
-            subtask=title,
+            subtask=subtask.title,
+            begins_subtask=workload is subtask.workloads[0],
             description=workload.description,
             workload=workload.spec,
             reduced=workload.reduced,
