@@ -119,14 +119,6 @@ def test_refreshes_in_flight_have_refresh_tokens_of_their_own(service):
         assert not set(plan(prepared).chains["refresh_token"]) & set(chains)
 
 
-def test_a_plan_that_is_stored_holds_no_secret(service):
-    with service.connected() as provider:
-        for name in SCENARIOS:
-            stored = plan(prepare(named(name), provider, lambda _: None)).without_secrets()
-            for secret in (SECRET, "her%26pw", "his%20pw", "the%20secret"):
-                assert secret not in stored.to_json()
-
-
 @pytest.mark.parametrize(
     ("name", "client", "words"),
     [

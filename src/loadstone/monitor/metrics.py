@@ -73,23 +73,10 @@ class Metrics:
             return float(np.maximum(steps, 0.0).sum())
         return float(np.where(steps >= 0, steps, values[1:]).sum())
 
-    def mean(self, source: str, metric: str) -> float | None:
-        """Return the mean of a gauge over time, or None if it was not read."""
-        times, values = self.of(source, metric)
-        return mean_over_time(times, values) if len(values) else None
-
     def last(self, source: str, metric: str) -> float | None:
         """Return the last value, or None if it was not read."""
         _, values = self.of(source, metric)
         return float(values[-1]) if len(values) else None
-
-    def rate(self, source: str, metric: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return a counter's increase per second, each at the end of its interval."""
-        times, values = self.of(source, metric)
-        if len(values) < 2:
-            return times[:0], values[:0]
-        steps, waits = np.diff(values), np.maximum(np.diff(times), 1e-9)
-        return times[1:], np.where(steps >= 0, steps, values[1:]) / waits
 
     def sources(self) -> tuple[str, ...]:
         """Return the names of all sources, sorted."""

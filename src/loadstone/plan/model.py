@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from loadstone.plan.load import Load
@@ -138,11 +138,3 @@ class Plan:
     def to_json(self) -> str:
         """Return the JSON for the Rust engine; it contains secrets (columns, chains)."""
         return json.dumps(asdict(self))
-
-    def without_secrets(self) -> "Plan":
-        """Return the plan for storage, with only the length of each column and chain."""
-        return replace(self, columns=_lengths(self.columns), chains=_lengths(self.chains))
-
-
-def _lengths(values: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-    return {name: (f"{len(rows)} values",) for name, rows in values.items()}

@@ -233,11 +233,6 @@ class Environment:
         """All pairs, for comparing results."""
         return (*self.target, *self.machine, *self.facts)
 
-    @property
-    def tags(self) -> dict[str, str]:
-        """What the user named the run by (--tag)."""
-        return tags_of(self.target)
-
 
 @dataclass(frozen=True, slots=True)
 class Run:
