@@ -37,7 +37,6 @@ class ChangePoint:
     ratio: float  # of the level after to the level before
     low: float  # 95 % interval of the ratio (Welch), assuming that `index` is right
     high: float
-    p: float  # share of permutations that can be split as well
 
 
 def change_points(values: Sequence[float]) -> tuple[ChangePoint, ...]:
@@ -51,25 +50,23 @@ def change_points(values: Sequence[float]) -> tuple[ChangePoint, ...]:
     logs = np.array([log(value) for value in values[skipped:]])
     random = np.random.default_rng(SEED)
     found = sorted(_splits(logs, 0, random))
-    ends = [0, *(index for index, _ in found), len(logs)]
+    ends = [0, *found, len(logs)]
     stretches = [logs[start:end] for start, end in pairwise(ends)]
     return tuple(
-        _change(skipped + index, p, before, after)
-        for (index, p), (before, after) in zip(found, pairwise(stretches), strict=True)
+        _change(skipped + index, before, after)
+        for index, (before, after) in zip(found, pairwise(stretches), strict=True)
     )
 
 
-def _splits(logs: Floats, offset: int, random: np.random.Generator) -> Iterator[tuple[int, float]]:
-    """Yield the positions at which a segment is split, with the p-value of the split."""
+def _splits(logs: Floats, offset: int, random: np.random.Generator) -> Iterator[int]:
+    """Yield the positions at which a segment is split."""
     if len(logs) < FEWEST_VALUES or np.ptp(logs) == 0:
         return
     best, places = _best_split(logs)
     as_good = sum(_best_split(random.permutation(logs))[0] >= best for _ in range(PERMUTATIONS))
-    p = (1 + as_good) / (1 + PERMUTATIONS)
-    if p > ALPHA:
+    if (1 + as_good) / (1 + PERMUTATIONS) > ALPHA:
         return
-    for place in places:
-        yield offset + place, p
+    yield from (offset + place for place in places)
     for start, end in pairwise((0, *places, len(logs))):
         yield from _splits(logs[start:end], offset + start, random)
 
@@ -109,14 +106,14 @@ def _bounded(length: int, *places: Ints) -> Ints:
     return np.stack([start, *places, np.full_like(start, length)])
 
 
-def _change(index: int, p: float, before: Floats, after: Floats) -> ChangePoint:
+def _change(index: int, before: Floats, after: Floats) -> ChangePoint:
     difference = float(after.mean() - before.mean())
     if np.ptp(before) == 0 and np.ptp(after) == 0:
         ratio = exp(difference)
-        return ChangePoint(index, ratio, ratio, ratio, p)
+        return ChangePoint(index, ratio, ratio, ratio)
     half = _welch(before, after)
     low, high = exp(difference - half), exp(difference + half)
-    return ChangePoint(index, exp(difference), low, high, p)
+    return ChangePoint(index, exp(difference), low, high)
 
 
 def _welch(before: Floats, after: Floats) -> float:

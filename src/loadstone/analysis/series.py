@@ -32,7 +32,6 @@ class Bins:
 
     middle_s: Floats
     p50_ms: Floats
-    width_s: float
 
 
 def points(samples: Samples, actions: Sequence[str]) -> Points:
@@ -62,7 +61,7 @@ def bins(every: Points, most: int) -> Bins:
     due_s, latency_ms = every.due_s[ok], every.latency_ms[ok]
     if not len(due_s):
         nothing = np.empty(0)
-        return Bins(nothing, nothing, NICE_S[0])
+        return Bins(nothing, nothing)
     span_s = max(float(due_s[-1] - due_s[0]), NICE_S[0])
     wanted_s = max(span_s / most, LEAST_PER_BIN * span_s / len(due_s))
     width_s = next((nice for nice in NICE_S if nice >= wanted_s), wanted_s)
@@ -73,7 +72,6 @@ def bins(every: Points, most: int) -> Bins:
     return Bins(
         middle_s=starts[full] + width_s / 2,
         p50_ms=np.array([np.percentile(groups[i], 50) for i in full]),
-        width_s=width_s,
     )
 
 

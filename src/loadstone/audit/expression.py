@@ -58,7 +58,6 @@ KNOWN = "known"  # known(fact): whether the fact was read
 class Expression:
     """A checked expression, and the facts that it names."""
 
-    text: str
     tree: ast.expr
     names: frozenset[str]
 
@@ -78,7 +77,7 @@ def parse(text: str) -> Expression:
         raise InvalidInput(f"not an expression: {text!r}: {wrong}") from None
     names: set[str] = set()
     _check(tree, names, frozenset())
-    return Expression(text, tree, frozenset(names))
+    return Expression(tree, frozenset(names))
 
 
 def _check(node: ast.AST, names: set[str], bound: frozenset[str]) -> None:

@@ -34,12 +34,10 @@ _POWER = 0.8  # chance to find a difference with the number of pairs of `pairs_n
 
 @dataclass(frozen=True, slots=True)
 class RepeatedInterval:
-    """Trimmed mean of the differences and its repeated confidence interval."""
+    """Repeated confidence interval of the trimmed mean of the differences."""
 
-    mean: float
     low: float
     high: float
-    count: int  # pairs
 
 
 def interval(
@@ -52,9 +50,9 @@ def interval(
     value.
     """
     if count < FEWEST_PAIRS:
-        return RepeatedInterval(mean, -inf, inf, count)
+        return RepeatedInterval(-inf, inf)
     half = critical_value(count, most_pairs, alpha) * deviation / sqrt(count)
-    return RepeatedInterval(mean, mean - half, mean + half, count)
+    return RepeatedInterval(mean - half, mean + half)
 
 
 def critical_value(count: int, most_pairs: int, alpha: float) -> float:

@@ -43,7 +43,6 @@ class ScalingLaw:
     rate_rps: Parameter  # lambda: of one
     contention: Parameter
     coherence: Parameter
-    residual: float  # standard deviation of the logarithm of the rates around the law
 
     def at(self, count: float) -> float:
         """Return the capacity that the law gives for `count` workers or nodes."""
@@ -156,7 +155,7 @@ def fit(points: Sequence[tuple[float, float]]) -> ScalingLaw:
         Parameter(float(value), float(value - reach), float(value + reach))
         for value, reach in zip(values, half, strict=True)
     )
-    return ScalingLaw(rate, contention, coherence, residual)
+    return ScalingLaw(rate, contention, coherence)
 
 
 def _least_squares(counts: Vector, rates: Vector) -> Vector:

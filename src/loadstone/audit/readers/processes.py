@@ -12,7 +12,6 @@ class SeenProcess:
     pid: int
     parent: int
     resident_kb: int
-    threads: int
     open_files: int  # soft limit; 0: unknown or unlimited
     name: str
     arguments: tuple[str, ...]
@@ -35,10 +34,10 @@ def read(document: Document) -> tuple[SeenProcess, ...]:
         fields = line.split("\t")
         if len(fields) < 6 or not all(field.isdigit() for field in fields[:4]):
             continue
-        pid, parent, resident, threads = (int(field) for field in fields[:4])
+        pid, parent, resident, _ = (int(field) for field in fields[:4])
         limit = int(fields[4]) if fields[4].isdigit() else 0
         arguments = tuple(argument for argument in fields[6:] if argument)
-        found.append(SeenProcess(pid, parent, resident, threads, limit, fields[5], arguments))
+        found.append(SeenProcess(pid, parent, resident, limit, fields[5], arguments))
     return tuple(found)
 
 
