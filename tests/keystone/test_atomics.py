@@ -3,18 +3,10 @@ from loadstone.keystone.scenarios.atomics import Atomic, atomics
 USER = "keystone_v3.create_user"
 
 
-def test_actions_nest_as_their_paths_say():
+def test_nested_actions_are_part_of_the_outer_one():
     assert atomics(["a", "b/c", "b/c/d", "b/c/e", "b/c#2", "b/c#2/d", "f"]) == (
         Atomic("a", 0, 0),
-        Atomic(
-            "b",
-            1,
-            5,
-            (
-                Atomic("c", 1, 3, (Atomic("d", 2, 2), Atomic("e", 3, 3))),
-                Atomic("c", 4, 5, (Atomic("d", 5, 5),)),
-            ),
-        ),
+        Atomic("b", 1, 5),
         Atomic("f", 6, 6),
     )
 

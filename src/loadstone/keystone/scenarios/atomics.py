@@ -1,4 +1,4 @@
-"""Rally's nested atomic actions, derived from the names of an iteration's steps.
+"""Rally's atomic actions, derived from the names of an iteration's steps.
 
 A step's action is a path: "keystone_v3.create_users/keystone_v3.create_user#2/keystone_v3.add_role"
 is the request add_role in the second create_user in create_users. Adjacent steps with the same path
@@ -20,24 +20,17 @@ OUTSIDE = "keystoneauth."  # requests that Rally counts towards no action
 
 @dataclass(frozen=True, slots=True)
 class Atomic:
-    """An action and its nested actions."""
+    """An action that is in no other one, with its nested actions."""
 
     name: str
     first: int  # index of its first step
     last: int
-    children: tuple["Atomic", ...] = ()
 
 
 def atomics(actions: Sequence[str]) -> tuple[Atomic, ...]:
-    """Return the tree of actions of an iteration with these steps."""
-    return _level([(index, action.split("/")) for index, action in enumerate(actions)])
-
-
-def _level(steps: list[tuple[int, list[str]]]) -> tuple[Atomic, ...]:
+    """Return the outer actions of an iteration with these steps."""
     found = []
-    for marked, group in groupby(steps, key=lambda step: step[1][0]):
-        members = list(group)
-        inner = [(index, path[1:]) for index, path in members if len(path) > 1]
-        name = marked.partition("#")[0]
-        found.append(Atomic(name, members[0][0], members[-1][0], _level(inner)))
+    for marked, group in groupby(enumerate(actions), key=lambda step: step[1].split("/")[0]):
+        numbers = [number for number, _ in group]
+        found.append(Atomic(marked.partition("#")[0], numbers[0], numbers[-1]))
     return tuple(found)
