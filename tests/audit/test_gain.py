@@ -108,7 +108,7 @@ def test_what_was_not_measured_says_so_and_what_would_measure_it(audited):
     row = audited()
     assert row["gain"] is None
     assert row["effect"].startswith("not measured (`loadstone audit prove WEB-01` or ")
-    assert audited(*proven("p1", RATES, rule="KS-01"))["gain"] is None
+    assert audited(*proven("p1", RATES, rule="KS-12"))["gain"] is None
 
 
 def test_work_of_others_during_a_comparison_is_told():

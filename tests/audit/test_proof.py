@@ -37,6 +37,14 @@ def test_one_that_could_not_be_judged_is_made_both_ways_with_the_processors_of_t
     assert (dict(found.before)["workers"], dict(found.after)["workers"]) == ("1", "8")
 
 
+def test_a_rule_that_something_else_than_its_setting_breaks_or_keeps_is_not_measured():
+    """Two deployments with the same settings would show that the fix brings nothing."""
+    with pytest.raises(MeasurementInvalid, match=r"breaks the rule although .*revocation-events=0"):
+        proof.sides(rules.find("KS-18"), LAB, RuleState.FAIL, cpus=2)
+    with pytest.raises(MeasurementInvalid, match=r"keeps the rule although .*cache=local"):
+        proof.sides(rules.find("KS-01"), LAB, RuleState.PASS, cpus=2)
+
+
 def test_a_rule_whose_fix_is_no_setting_of_the_lab_is_not_measured():
     with pytest.raises(MeasurementInvalid, match=r"HOST-01: not measured.*WEB-01") as refused:
         proof.sides(rules.find("HOST-01"), LAB, None, cpus=4)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from loadstone.audit.evaluate import RuleState
 from loadstone.audit.rule import Rule, every
 from loadstone.errors import MeasurementInvalid
-from loadstone.lab.keystone.settings import OF_ITS_OWN
+from loadstone.lab.keystone import settings
 
 Pair = tuple[str, str]  # of `lab up --with`
 DEFAULT = "its default"
@@ -30,13 +30,14 @@ def sides(rule: Rule, pairs: Sequence[Pair], state: RuleState | None, cpus: int)
 
     A deployment that breaks the rule is compared with a fixed one; one that keeps it, with one that
     breaks it. If the rule could not be evaluated (None), both sides are derived from its proof.
-    Raises MeasurementInvalid for a rule whose fix is not a setting of the lab.
+    Raises MeasurementInvalid for a rule whose fix is not a setting of the lab, and where something
+    else than the setting breaks the rule or keeps it.
     """
     proof = rule.proof
     if proof is None:
         raise MeasurementInvalid(not_measured(rule))
 
-    own_pairs = [pair for pair in pairs if pair[0] not in OF_ITS_OWN]
+    own_pairs = [pair for pair in pairs if pair[0] not in settings.OF_ITS_OWN]
     base = _with(own_pairs, proof.both)
     broken = _with(base, proof.fault)
     fixed = _with(base, proof.fix_for(cpus))
@@ -49,6 +50,13 @@ def sides(rule: Rule, pairs: Sequence[Pair], state: RuleState | None, cpus: int)
         case _:
             before, after = broken, fixed
             note = "A breaks the rule on purpose; B keeps it"
+    if settings.read(before) == settings.read(after):
+        is_kept = state is RuleState.PASS
+        own = ", ".join(proof.fault if is_kept else fix)
+        raise MeasurementInvalid(
+            f"{rule.id}: not measured: the deployment {'keeps' if is_kept else 'breaks'} the rule "
+            f"although its settings have {own}: both sides would be the same"
+        )
     return ProofSides(tuple(before), tuple(after), _changes(before, after), note)
 
 
@@ -71,9 +79,9 @@ def not_measured(rule: Rule) -> str:
     )
 
 
-def _with(pairs: Sequence[Pair], settings: Sequence[str]) -> list[Pair]:
+def _with(pairs: Sequence[Pair], words: Sequence[str]) -> list[Pair]:
     changed = dict(pairs)
-    for word in settings:
+    for word in words:
         key, _, value = word.partition("=")
         changed[key] = value
     return list(changed.items())
