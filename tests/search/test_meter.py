@@ -488,6 +488,14 @@ def test_the_last_change_of_a_service_is_not_missed_while_there_is_time(index: i
         assert capacity.rate_rps == pytest.approx(service.capacity_rps, rel=0.03)
 
 
+def test_a_rate_sustained_above_the_level_after_a_change_leaves_a_lower_bound() -> None:
+    capacity, trials = found(draw("step-back", 1_500_093), 240.0, seed=1_500_093)
+    assert (capacity.rate_rps, capacity.high_rps, capacity.causes) == (None, None, ())
+    assert "after the change 31.13/s was sustained" in capacity.words[0]
+    held = [one.rate_rps for one in trials if one.verdict.state is TrialState.SUSTAINED]
+    assert any(rate == pytest.approx(31.13, abs=0.01) for rate in held)
+
+
 def test_of_a_change_of_which_little_was_seen_the_interval_is_wide() -> None:
     service = draw("step-back", 40032)
     simulator = Simulator(service, 40032)

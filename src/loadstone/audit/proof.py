@@ -40,7 +40,8 @@ def sides(rule: Rule, pairs: Sequence[Pair], state: RuleState | None, cpus: int)
     own_pairs = [pair for pair in pairs if pair[0] not in settings.OF_ITS_OWN]
     base = _with(own_pairs, proof.both)
     broken = _with(base, proof.fault)
-    fixed = _with(base, proof.fix_for(cpus))
+    fix = proof.fix_for(cpus)
+    fixed = _with(base, fix)
     match state:
         case RuleState.FAIL | RuleState.WARN:
             before, after, note = base, fixed, "The deployment breaks the rule; B has the fix"

@@ -72,11 +72,13 @@ def state(depths: Depths, bracket: Bracket, likely: Posterior | None = None) -> 
         why = f"it changed {len(steps)} times, and may change again"
         notes = (*notes, TOO_LITTLE if len(steps) < RESTLESS else why)
         return Capacity(None, max(0.0, low), high, 0.0, notes, causes=(Cause.DRIFT,))
+    if steps and bracket.passed is not None and bracket.high is None:
+        # It may have become faster again.
+        low, passed = max(0.0, low), bracket.passed
+        held = f"at least {low:.4g}/s: after the change {passed:.4g}/s was sustained"
+        return Capacity(None, low, None, 0.0, (held, *notes))
     notes = (*notes, *_more_time(rate, low, high))
-    # After a change, a rate above the new level was sustained: it may have become faster again.
-    is_open = bool(steps) and bracket.passed is not None and bracket.high is None
-    most = None if is_open else high
-    return Capacity(rate, max(0.0, low), most, CONFIDENCE, notes, CapacityKind.SATURATION)
+    return Capacity(rate, max(0.0, low), high, CONFIDENCE, notes, CapacityKind.SATURATION)
 
 
 def _agreed(likely: Posterior, found: ThroughputEstimate) -> Posterior:
