@@ -81,6 +81,29 @@ fn a_closed_loop_ends_at_the_last_iteration_number() {
 }
 
 #[test]
+fn each_part_of_a_closed_loop_has_iterations_for_its_workers() {
+    let load = closed(3, None, Some(100), 0.0);
+    let parts: Vec<_> = (0..2)
+        .map(|part| {
+            let part = Partition { index: part, count: 2 };
+            let mut pacer = Pacer::new(&load, &limits(None, None), part, part, Arc::default());
+            let mut numbers = Vec::new();
+            while let Some(arrival) = pacer.take(i64::MAX - 1) {
+                numbers.push(arrival.iteration);
+                pacer.iteration_ended(0, 0);
+            }
+            numbers
+        })
+        .collect();
+    // Two workers begin two thirds of the iterations, one begins the rest.
+    assert_eq!(parts.iter().map(Vec::len).collect::<Vec<_>>(), [67, 33]);
+    assert_eq!((&parts[0][..5], &parts[1][..3]), (&[0, 2, 3, 5, 6][..], &[1, 4, 7][..]));
+    let mut numbers = parts.concat();
+    numbers.sort_unstable();
+    assert!(numbers.into_iter().eq(0..100));
+}
+
+#[test]
 fn the_parts_of_a_closed_loop_number_its_iterations_together() {
     let load = closed(7, None, Some(100), 0.0);
     let mut workers = 0;

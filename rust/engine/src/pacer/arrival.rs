@@ -30,4 +30,19 @@ impl Partition {
         let (count, index) = (u32::from(self.count), u32::from(self.index));
         total / count + u32::from(index < total % count)
     }
+
+    /// Returns this part's share of the iterations of a closed loop. Iteration i is that of worker
+    /// i mod `workers`, so parts with unequal numbers of workers end together.
+    pub(crate) fn closed_share_of(self, iterations: u32, workers: u32) -> u64 {
+        let rounds = u64::from(iterations / workers);
+        let rest = self.share_of(iterations % workers);
+        rounds * u64::from(self.share_of(workers)) + u64::from(rest)
+    }
+
+    /// Returns the number of this part's nth iteration of a closed loop, from 0.
+    pub(crate) fn closed_number(self, nth: u64, workers: u32) -> u64 {
+        let own = u64::from(self.share_of(workers));
+        let worker = nth % own * u64::from(self.count) + u64::from(self.index);
+        nth / own * u64::from(workers) + worker
+    }
 }
