@@ -67,6 +67,16 @@ def test_a_request_without_an_open_file_is_a_limit() -> None:
     assert limit.startswith("3 requests found no file left to open on this machine")
 
 
+def test_a_part_that_had_nothing_to_send_does_not_make_the_load_invalid() -> None:
+    load, begun = OpenLoad(1, 1), Histogram.of([1_000])
+    idle = judged(replace(GOOD, cpu_s=0.0004, wall_s=0.0005), load)
+    sent = judged(replace(idle, lag=begun), load)
+    good = replace(GOOD, lag=begun)
+    assert merged([good, idle], load).limits == ()
+    (limit,) = merged([good, sent], load).limits
+    assert limit.startswith("part 1: the load generator used 80% of its core")
+
+
 def test_the_counts_of_engines_that_sent_one_load_are_added() -> None:
     first = replace(GOOD, retries=1, connections=10, waited=100, without_port=3, throttled=5)
     second = replace(

@@ -97,7 +97,10 @@ def merged(
     judged_whole = judged(whole, load, max_rate_rps)
     named = names or [f"part {number}" for number in range(len(parts))]
     of_parts = (
-        f"{name}: {limit}" for name, part in zip(named, parts, strict=True) for limit in part.limits
+        f"{name}: {limit}"
+        for name, part in zip(named, parts, strict=True)
+        if part.lag.total  # one that had nothing to send ended at once, and its start took all CPU
+        for limit in part.limits
     )
     return replace(judged_whole, limits=(*judged_whole.limits, *of_parts))
 
