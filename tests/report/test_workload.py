@@ -6,6 +6,7 @@ from made_runs import runs
 from made_stats import nothing_ended
 
 from loadstone.report.sections import workload
+from loadstone.report.sections.run import report_of
 from loadstone.result.model import Measurement
 
 SEARCHED = runs()["search"].measurements[0]
@@ -29,3 +30,16 @@ def test_the_load_of_a_closed_loop_is_what_was_in_flight():
     )
     [load] = [one.text for one in workload.facts(closed) if one.label == "load"]
     assert load == "8 at once for 10 s"
+
+
+def test_workloads_of_one_scenario_are_told_apart_in_the_overview():
+    one = runs()["task"].measurements[0]
+    alike = [replace(one, subtask=subtask) for subtask in ("small", "large", "large")]
+    run = replace(runs()["task"], measurements=tuple(alike))
+    rows = report_of(run).overview.rows
+    scenario = one.scenario
+    assert [row.cells[0] for row in rows] == [
+        f"{scenario}: small",
+        f"{scenario}: large",
+        f"{scenario}: large (2)",
+    ]

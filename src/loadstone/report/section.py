@@ -61,6 +61,7 @@ class Certainty:
         return f"{self.kind} (exit {self.exit_code}): {self.reason}{more}"
 
 
+SEPARATOR = " · "  # between the parts of a subtitle
 VALID = Certainty("sustained", "valid")
 
 
@@ -194,7 +195,7 @@ class Section:
     title: str
     answer: Answer
     certainty: Certainty
-    subtitle: str = ""
+    subtitle: str = ""  # of a task's workload: its subtask and description
     name: str = ""  # where it stands alone: "Issue tokens, concurrency 2"; empty: the title
     scenario: str = ""
     request: str = ""  # "POST /v3/auth/tokens"

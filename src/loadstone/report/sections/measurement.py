@@ -13,6 +13,7 @@ from loadstone.report import figures, names, profile
 from loadstone.report.chart import Chart, Tone
 from loadstone.report.generator import generator_of
 from loadstone.report.section import (
+    SEPARATOR,
     VALID,
     Answer,
     Certainty,
@@ -228,7 +229,7 @@ def _subtitle(measurement: Measurement) -> str:
 
 
 def _joined(*parts: str) -> str:
-    return " · ".join(dict.fromkeys(part for part in parts if part))
+    return SEPARATOR.join(dict.fromkeys(part for part in parts if part))
 
 
 def _shared_facts(measurement: Measurement, limit: str) -> Iterator[Fact]:

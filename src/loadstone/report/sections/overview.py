@@ -1,9 +1,19 @@
 """The overview of a report: a row for each section, with its answer, its interval and its facts."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 
-from loadstone.report import figures
-from loadstone.report.section import Cell, IntervalCell, Row, Section, Table, TableColumn, ToneCell
+from loadstone.report import figures, names
+from loadstone.report.section import (
+    SEPARATOR,
+    Cell,
+    IntervalCell,
+    Row,
+    Section,
+    Table,
+    TableColumn,
+    ToneCell,
+)
 
 
 def overview(sections: Sequence[Section]) -> Table:
@@ -23,19 +33,32 @@ def overview(sections: Sequence[Section]) -> Table:
     )
     rows = tuple(
         Row(
-            tuple(_cells(one, tuple(labels), is_shared=is_shared, has_interval=has_interval)),
+            (
+                name,
+                *_cells(one, tuple(labels), is_shared=is_shared, has_interval=has_interval),
+            ),
             target=one.id,
         )
-        for one in sections
+        for one, name in zip(sections, _names(sections), strict=True)
     )
     return Table("Overview", columns, rows)
+
+
+def _names(sections: Sequence[Section]) -> Iterator[str]:
+    """Yield the title of each section; equal ones with their subtasks, or else with numbers."""
+    titles = Counter(one.title for one in sections)
+    subtasks = (one.subtitle.partition(SEPARATOR)[0] for one in sections)
+    return names.unique(
+        ("", f"{one.title}: {subtask}" if subtask and titles[one.title] > 1 else one.title)
+        for one, subtask in zip(sections, subtasks, strict=True)
+    )
 
 
 def _cells(
     section: Section, labels: Sequence[str], *, is_shared: bool, has_interval: bool
 ) -> list[Cell]:
     answer = section.answer
-    cells: list[Cell] = [section.title, answer.text if is_shared else answer.line]
+    cells: list[Cell] = [answer.text if is_shared else answer.line]
     if has_interval:
         text = answer.interval or figures.MISSING
         cells.append(IntervalCell(text, answer.low, answer.value, answer.high))
