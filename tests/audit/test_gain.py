@@ -89,6 +89,16 @@ def test_the_newest_proof_counts_and_a_half_of_one_does_not(audited):
     assert audited(*older, *newer, half)["gain"]["measured_on"] == "2026-11-22"
 
 
+def test_a_proof_that_was_broken_off_gives_way_to_an_older_one(audited):
+    failed = "the service went away"
+    broken_off = [
+        replace(run, measurements=(replace(run.measurements[0], failure=failed),))
+        for run in proven("new", RATES, "2026-11-22T09:31:07Z")
+    ]
+    row = audited(*proven("old", RATES), *broken_off)
+    assert row["gain"]["measured_on"] == "2026-11-21"
+
+
 def test_a_proof_whose_samples_are_deleted_gives_way_to_an_older_one(audited):
     in_turns = (
         replace(run, measurements=(replace(run.measurements[0], policy="turns"),))

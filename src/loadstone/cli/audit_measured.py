@@ -80,9 +80,12 @@ def _gain(store: "Store", before: "Run", after: "Run") -> "Gain | None":
     from loadstone.errors import InvalidInput
 
     try:
-        [(title, rows)] = compare_runs(before, after, Criteria(), store.samples).metrics
+        found = compare_runs(before, after, Criteria(), store.samples)
     except InvalidInput:
         return None  # without usable trials
+    if found.broken_off:
+        return None
+    [(title, rows)] = found.metrics
     row, parameters = deciding(rows), dict(before.measurements[0].parameters)
     return Gain(
         metric=row.metric.name,
