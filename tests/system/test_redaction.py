@@ -236,3 +236,6 @@ def test_an_option_of_keystone_is_secret_by_its_name_and_not_by_its_section():
     secret = ["--set", "conf.ldap.password=sesame-12", "--set", "conf.DEFAULT.admin_token=abc-123"]
     hidden = ["--set", "conf.ldap.password=***", "--set", "conf.DEFAULT.admin_token=***"]
     assert masked_command(["prove", *secret]) == ["prove", *hidden]
+    sentence = "rolling restart of keystone with token.caching=true"
+    assert masked_command(["fault", "--do", sentence]) == ["fault", "--do", sentence]
+    assert masked("token.value=abc-123") == "token.value=***"

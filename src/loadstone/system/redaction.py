@@ -42,7 +42,10 @@ _SETTING = re.compile(
     r"(?:length|count|size|lifetime|ttl|timeout|expiration|rounds|methods|type|file|path|url|name)$",
     re.IGNORECASE,
 )
-_KEYSTONE_OPTION = re.compile(r"conf\.\w+\.(\w+)", re.IGNORECASE)  # conf.SECTION.OPTION of a lab
+# conf.SECTION.OPTION of a lab, and token.OPTION in the sentence of a rolling restart.
+_KEYSTONE_OPTION = re.compile(
+    r"(?:conf\.\w+\.|token\.(?=provider|caching|cache_|allow_|revoke_))(\w+)", re.IGNORECASE
+)
 # Names that are not secret within {"password": {"user": {"name": ..., "password": ...}}}.
 _NAME_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _OURS = ("OS_", "LOADSTONE_")  # environment variables
