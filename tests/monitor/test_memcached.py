@@ -6,7 +6,28 @@ import threading
 import pytest
 
 from loadstone.monitor.source import Unreadable
+from loadstone.monitor.sources import memcached
 from loadstone.monitor.sources.open import open_source
+
+
+class Silent:
+    """A connection to a server that waits for a request in another protocol."""
+
+    def sendall(self, _request):
+        pass
+
+    def recv(self, _most):
+        raise TimeoutError("timed out")
+
+    def close(self):
+        pass
+
+
+def test_a_server_of_another_protocol_is_told_from_one_that_is_away(monkeypatch):
+    monkeypatch.setattr(memcached, "connect", lambda _address: Silent())
+    source = open_source("memcached://127.0.0.1:11211")
+    with pytest.raises(Unreadable, match="no answer to `stats` in time; with SASL"):
+        list(source.read())
 
 
 @pytest.mark.processes

@@ -59,6 +59,12 @@ class MemcachedSource(SocketSource):
                     raise Unreadable(f"it does not answer `stats`: {line[:MOST_SHOWN]!r}")
                 if len(answer) > MOST_BYTES:
                     raise Unreadable(f"its answer is longer than {MOST_BYTES} bytes")
+        except TimeoutError:
+            self.close()
+            raise Unreadable(
+                "no answer to `stats` in time; with SASL (-S) it speaks the binary protocol only, "
+                "which is not read"
+            ) from None
         except (OSError, Unreadable):
             self.close()
             raise
