@@ -838,6 +838,19 @@ backend_argument = distributed_lock:True
 
 
 @pytest.mark.processes
+@pytest.mark.parametrize("name", ["$state/pa$$s.db", r"${DEFAULT.state}/pa\$s.db"])
+def test_the_collector_fills_in_names_of_options_as_oslo_config_does(tmp_path, name):
+    with contextlib.closing(sqlite3.connect(tmp_path / "pa$s.db")) as database, database:
+        database.execute("CREATE TABLE user (id INTEGER)")
+    with_conf(
+        tmp_path, f"[DEFAULT]\nstate = {tmp_path}\n[database]\nconnection = sqlite:///{name}\n"
+    )
+    _, printed = collected(tmp_path, AUDIT_QUICK="1")
+    service = json.loads(json.loads(printed)["sections"]["service"])
+    assert service["database"]["kind"] == "sqlite"
+
+
+@pytest.mark.processes
 def test_files_of_domains_are_read_from_the_folder_that_keystone_reads(tmp_path):
     folder = tmp_path / "domains"
     folder.mkdir()

@@ -163,6 +163,21 @@ def test_older_names_of_options_count_where_the_newer_are_not_set():
     assert facts.values["conf.caching_off"] == ("assignment",)
 
 
+def test_names_of_other_options_are_replaced_by_their_values():
+    conf = (
+        "[DEFAULT]\ndebug = ${wsgi.debug_middleware}\nmost = 7\n"
+        "[database]\nmax_pool_size = $most\nmax_overflow = $max_pool_size\n"
+        "[cache]\nexpiration_time = $token.expiration\n"
+        r"memcache_servers = a$$b,a\$b,$unknown" + "\n"
+        "[wsgi]\ndebug_middleware = true\n"
+    )
+    facts = extract("a", document({"keystone": {"/etc/k.conf": conf}}), CONTEXT).facts.values
+    assert facts["conf.DEFAULT.debug"] is True
+    assert facts["conf.database.max_pool_size"] == 7
+    assert facts["conf.cache.expiration_time"] == 3600  # the default of [token] expiration
+    assert facts["conf.cache.memcache_servers"] == ("a$b", "a$b", "$unknown")
+
+
 def test_each_line_of_notification_opt_out_counts():
     conf = "[DEFAULT]\nnotification_opt_out = a\nnotification_opt_out = b\n"
     facts = extract("a", document({"keystone": {"/etc/k.conf": conf}}), CONTEXT).facts.values

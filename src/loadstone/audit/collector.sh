@@ -632,7 +632,7 @@ service() {
         while read -r path; do inside "$balancer" "$path"; done)
     AUDIT_CONF=$conf AUDIT_KEYSTONES=$keystones AUDIT_SOCKETS=$sockets AUDIT_QUICK=${AUDIT_QUICK:-} limited "${AUDIT_SERVICE_S:-45}" \
         "$interpreter" -W ignore - <<'PYTHON'
-import calendar, json, os, re, socket, subprocess, sys, time
+import calendar, json, os, re, socket, string, subprocess, sys, time
 
 CONF = [line for line in os.environ.get("AUDIT_CONF", "").split("\n") if line]
 DRIVER = ("oslo_messaging_notifications", "driver")
@@ -642,7 +642,7 @@ BEGAN = time.time()
 
 def options():
     """Settings as oslo.config reads them: "=" or ":", quotes, values over several lines; then those
-    of the environment."""
+    of the environment; last, $name and ${group.name} become the values of these options."""
     found = {}
     for path in CONF:
         section, key = "DEFAULT", None
@@ -684,7 +684,18 @@ def options():
             if parts:
                 section = parts.group(1) if parts.group(1) == "DEFAULT" else parts.group(1).lower()
                 found[section, parts.group(2).lower()] = value
-    return found
+    return dict((key, substituted(key[0], value, found)) for key, value in found.items())
+
+
+class Template(string.Template):
+    idpattern = r"[_a-z][\._a-z0-9]*"
+
+
+def substituted(section, value, found):
+    names = dict((option, text) for (group, option), text in found.items() if group == "DEFAULT")
+    names.update((option, text) for (group, option), text in found.items() if group == section)
+    names.update(("%s.%s" % key, text) for key, text in found.items())
+    return Template(value.replace("\\$", "$$")).safe_substitute(names)
 
 
 CHOSEN = options()

@@ -2,6 +2,7 @@
 
 import math
 import re
+import string
 from collections.abc import Mapping
 from itertools import pairwise
 from typing import TypeVar
@@ -112,7 +113,7 @@ def _settings(found: tuple[sections.File, ...]) -> Part:
     problem = sections.problem(found)
     if problem is not None:
         return {}, {"conf.": problem}
-    known = _newer_names(sections.settings(found, LISTS).values)
+    known = _substituted(_newer_names(sections.settings(found, LISTS).values))
     values: dict[str, Value] = {}
     for name, default in DEFAULTS.items():
         section, _, option = name.partition(".")
@@ -143,6 +144,31 @@ def _settings(found: tuple[sections.File, ...]) -> Part:
 
 def _newer_names(known: Mapping[tuple[str, str], T]) -> dict[tuple[str, str], T]:
     return {new: known[old] for new, old in OLDER_NAMES.items() if old in known} | dict(known)
+
+
+class _Template(string.Template):
+    """Text of a setting, with names of other settings."""
+
+    idpattern = r"[_a-z][\._a-z0-9]*"  # oslo_config.cfg.ConfigOpts.Template
+
+
+def _substituted(known: Mapping[tuple[str, str], str]) -> dict[tuple[str, str], str]:
+    """Replace $name and ${group.name} by the values of these options, as oslo.config does."""
+    defaults = {
+        name: str(default) for name, default in DEFAULTS.items() if not isinstance(default, tuple)
+    }
+    by_name = defaults | {f"{section}.{option}": text for (section, option), text in known.items()}
+
+    def filled(section: str, text: str) -> str:
+        own = {
+            name.removeprefix(f"{group}."): value
+            for group in ("DEFAULT", section)
+            for name, value in by_name.items()
+            if name.startswith(f"{group}.")
+        }
+        return _Template(text.replace(r"\$", "$$")).safe_substitute(own | by_name)
+
+    return {key: filled(key[0], text) if "$" in text else text for key, text in known.items()}
 
 
 def _domains(
