@@ -6,6 +6,7 @@ from fake_server import handled, serving
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.oidc.client import Client
 from loadstone.oidc.target import OidcIssuer, connected
+from loadstone.system.redaction import Redaction
 
 
 def test_authorities_that_cannot_be_read_are_refused_before_any_request(monkeypatch, tmp_path):
@@ -21,6 +22,17 @@ def test_authorities_that_can_be_read_are_those_of_the_provider(monkeypatch, tmp
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
     cloud = OidcIssuer("https://127.0.0.1:8443/realms/x", Client("load")).cloud
     assert cloud.tls.ca_file == str(tmp_path / "ca.pem")
+
+
+def test_a_clients_secret_is_hidden_in_the_form_of_http_basic_too():
+    client = Client("a client", "s3cr3t/+", in_body=True)
+    choice = OidcIssuer("http://127.0.0.1:8080", client)
+    basic = Client("a client", "s3cr3t/+").header
+    said = f"invalid_client: bad header Authorization: {basic}"
+    assert Redaction(choice.secrets).text(said) == (
+        "invalid_client: bad header Authorization: Basic ***"
+    )
+    assert OidcIssuer("http://127.0.0.1:8080", Client("public")).secrets == frozenset()
 
 
 def test_a_provider_that_drips_is_not_waited_for_without_end(monkeypatch):

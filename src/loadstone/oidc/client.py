@@ -29,6 +29,15 @@ class Client:
         return f"Basic {b64encode(pair.encode()).decode()}"
 
     @property
+    def secrets(self) -> frozenset[str]:
+        """The secret, and the form in which HTTP Basic has it; empty for a public client."""
+        if self.secret is None:
+            return frozenset()
+        # Whether it is sent so is known once the provider has said what it offers.
+        header = Client(self.id, self.secret).header or ""
+        return frozenset({self.secret, header.removeprefix("Basic ")})
+
+    @property
     def body(self) -> str:
         """What is added to the form of a request; empty with HTTP Basic."""
         if self.secret is None:

@@ -58,9 +58,9 @@ class OidcIssuer:
 
     @property
     def secrets(self) -> frozenset[str]:
-        """The client's secret and the users' passwords."""
-        own = {self.client.secret} if self.client.secret else set()
-        return frozenset(own | {user.password for user in self.users})
+        """The client's secret, also as it is sent by HTTP Basic, and the users' passwords."""
+        passwords = frozenset(user.password for user in self.users)
+        return self.client.secrets | passwords
 
 
 @contextmanager
