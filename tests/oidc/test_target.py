@@ -4,7 +4,9 @@ import pytest
 from fake_server import handled, serving
 
 from loadstone.errors import EnvironmentUnusable, InvalidInput
-from loadstone.oidc.client import Client
+from loadstone.monitor.sources.address import read_address
+from loadstone.monitor.sources.prometheus import Credentials
+from loadstone.oidc.client import Client, read_secret
 from loadstone.oidc.target import OidcIssuer, connected
 from loadstone.system.redaction import Redaction
 
@@ -33,6 +35,15 @@ def test_a_clients_secret_is_hidden_in_the_form_of_http_basic_too():
         "invalid_client: bad header Authorization: Basic ***"
     )
     assert OidcIssuer("http://127.0.0.1:8080", Client("public")).secrets == frozenset()
+
+
+def test_a_file_of_an_editor_that_writes_a_byte_order_mark_has_the_secret_alone(tmp_path):
+    file = tmp_path / "secret"
+    file.write_bytes(b"\xef\xbb\xbfs\xc3\xa9cret\r\n")
+    assert read_secret(file) == "s\u00e9cret"
+    url = f"mariadb://u@127.0.0.1:1?password-file={file}"
+    assert read_address(url, ("mariadb",)).password == "s\u00e9cret"
+    assert Credentials(file).header() == "Bearer s\u00e9cret"
 
 
 def test_a_provider_that_drips_is_not_waited_for_without_end(monkeypatch):

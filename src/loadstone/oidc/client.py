@@ -51,7 +51,7 @@ class Client:
 def read_secret(path: Path, option: str = "--client-secret-file") -> str:
     """Read the secret of a client, the first line of a file."""
     try:
-        with path.open() as file:
+        with path.open(encoding="utf-8-sig") as file:
             secret = file.readline(4096).strip()
     except OSError as problem:
         raise InvalidInput(f"{option} {path}: {problem.strerror}") from None

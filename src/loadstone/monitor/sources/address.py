@@ -27,7 +27,9 @@ class MonitorAddress:
     @property
     def password(self) -> str:
         """Read the password; empty where none is needed."""
-        return Path(self.password_file).read_text().strip() if self.password_file else ""
+        if not self.password_file:
+            return ""
+        return Path(self.password_file).read_text(encoding="utf-8-sig").strip()
 
 
 def read_address(url: str, kinds: tuple[str, ...]) -> MonitorAddress:

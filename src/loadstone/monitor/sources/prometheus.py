@@ -48,7 +48,7 @@ class Credentials:
     def header(self) -> str:
         """Return the header Authorization; Unreadable if the file cannot be read."""
         try:
-            secret = self.file.read_text(encoding="utf-8").strip()
+            secret = self.file.read_text(encoding="utf-8-sig").strip()
         except (OSError, UnicodeDecodeError) as problem:
             raise Unreadable(f"{self.file}: {getattr(problem, 'strerror', 'not UTF-8')}") from None
         if not self.user:
