@@ -1,5 +1,6 @@
 import json
 import math
+from collections.abc import Mapping
 from time import time
 from typing import cast
 
@@ -9,6 +10,7 @@ from loadstone.cloud.cloud import Endpoint
 from loadstone.errors import EnvironmentUnusable
 from loadstone.oidc.client import Client
 from loadstone.oidc.http import Http, HttpAnswer
+from loadstone.oidc.login import log_in
 from loadstone.oidc.metadata import Metadata
 from loadstone.oidc.prepare import PreparedOidc, prepare
 from loadstone.oidc.provider import Provider, Tokens
@@ -108,3 +110,48 @@ def test_keys_that_a_provider_does_not_give_are_said_before_the_load(
     )
     with pytest.raises(EnvironmentUnusable, match=rf"^http://127.0.0.1:9: jwks_uri /keys: {why};"):
         prepare(named(name), provider, lambda _: None)
+
+
+class CookieHttp:
+    """An HTTP client of a provider that sets cookies with its login page."""
+
+    def __init__(self, *set_cookies: str) -> None:
+        self.set_cookies = set_cookies
+        self.sent = ""
+
+    def get(self, _path: str, _headers: object = None) -> HttpAnswer:
+        form = '<form action="/login"><input name="user"><input name="pw" type="password"></form>'
+        return HttpAnswer(200, form, set_cookies=self.set_cookies)
+
+    def post(self, path: str, _body: str, headers: Mapping[str, str]) -> HttpAnswer:
+        if path == "/login":
+            self.sent = headers.get("Cookie", "")
+            return HttpAnswer(302, "", "http://127.0.0.1/callback?code=1")
+        return HttpAnswer(200, '{"access_token": "a"}')
+
+
+@pytest.mark.parametrize(
+    ("set_cookies", "sent"),
+    [
+        (("a=1", "a=; Max-Age=0"), ""),
+        (("a=1", "a=; Max-Age=-1"), ""),
+        (("a=1", "a=; Expires=Mon, 01 Jan 1990 00:00:00 GMT"), ""),
+        (("a=1; Max-Age=60; Expires=Thu, 01 Jan 1970 00:00:00 GMT",), "a=1"),
+        (("a=1; Path=login",), "a=1"),
+    ],
+)
+def test_the_login_that_is_tried_keeps_the_cookies_that_the_load_keeps(
+    set_cookies: tuple[str, ...], sent: str
+) -> None:
+    """The cases are those of rust/engine/src/cookies.rs."""
+    http = CookieHttp(*set_cookies)
+    provider = Provider(
+        Endpoint.parse("http://127.0.0.1:9"),
+        Metadata("http://127.0.0.1:9", "/", authorization="/auth", token="/token"),
+        Client("load"),
+        (),
+        cast("Http", http),
+        Tls(),
+    )
+    log_in(provider, OidcUser("u", "pw"))
+    assert http.sent == sent

@@ -1,5 +1,6 @@
 """One login with the authorization code flow, step by step, and the way that it took."""
 
+import re
 from dataclasses import dataclass, field
 from urllib.parse import parse_qs, urlencode, urljoin, urlsplit
 
@@ -197,10 +198,10 @@ class _Browser:
             if not equals:
                 continue
             parsed = _attributes(attributes)
-            key = (name.strip(), parsed.get("path") or "/")
+            path = parsed.get("path", "")
+            key = (name.strip(), path if path.startswith("/") else "/")
             self.cookies.pop(key, None)
-            is_gone = parsed.get("max-age") == "0" or "1970" in parsed.get("expires", "")
-            if not is_gone:
+            if not _is_expired(parsed):
                 self.cookies[key] = value.strip()
 
     def _cookies(self, path: str) -> dict[str, str]:
@@ -214,6 +215,13 @@ class _Browser:
 
     def _impossible(self, why: str) -> EnvironmentUnusable:
         return EnvironmentUnusable(f"{self.provider.url}: login of user {self.user.name}: {why}")
+
+
+def _is_expired(cookie: dict[str, str]) -> bool:
+    """As the engine does it (rust/engine/src/cookies.rs): Max-Age counts more than Expires."""
+    if "max-age" in cookie:
+        return cookie["max-age"] == "0" or cookie["max-age"].startswith("-")
+    return re.search("19[0-9][0-9]", cookie.get("expires", "")) is not None
 
 
 def _attributes(text: str) -> dict[str, str]:
