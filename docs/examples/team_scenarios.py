@@ -7,7 +7,7 @@ from loadstone.rally.functions.plugin import scenario
 
 @scenario("Team.list_servers")
 def list_servers(context, times: int = 1, detailed: bool = True):
-    """List the user's servers, so many times."""
+    """List the user's servers several times."""
     from loadstone.rally.functions.cloud import connect
 
     cloud = connect(context)

@@ -53,7 +53,7 @@ def test_the_example_makes_a_function_and_a_data_scenario_known():
     assert scenarios.is_data("Team.list_own_domains")
     arguments = {one.name: one.default for one in SCENARIOS["Team.list_servers"].arguments}
     assert arguments == {"times": 1, "detailed": True}
-    assert SCENARIOS["Team.list_servers"].about == "List the user's servers, so many times."
+    assert SCENARIOS["Team.list_servers"].about == "List the user's servers several times."
 
 
 def test_a_data_scenario_of_a_plugin_is_the_same_with_the_requests_of_rally(tmp_path):
