@@ -34,16 +34,16 @@ def prove(ctx: click.Context, rule_id: str, **options: Unpack[ProofOptions]) -> 
     """Measure before and after the fix of a rule, in pairs, and state the gain.
 
     Creates two deployments with the settings of --lab NAME: A breaks the rule, B follows it. They
-    are removed at the end; NAME itself is not touched. Afterwards `loadstone audit` shows the gain
-    beside the rule's findings.
+    are removed at the end; NAME itself is not touched. Afterwards `loadstone audit` shows the
+    gain next to the rule's findings.
 
     \b
     loadstone audit prove WEB-01 --lab demo
     loadstone audit prove KS-01 --lab demo
 
-    Exit code 0 if the answer is known, whatever it is; 1 if it is and something that a run created
-    could not be removed; 4 if it is not known, or if no setting of the lab can show the rule's
-    effect ("not measured"); 70 after an internal error.
+    Exit code 0 if there is an answer: faster, slower or the same; 1 if there is one, but something
+    that a run created could not be removed; 4 if there is none, or no setting of the lab can show
+    the rule's effect ("not measured"); 70 after an internal error.
     """
     from loadstone.audit import proof, rule
     from loadstone.lab import deployment

@@ -223,13 +223,13 @@ PROFILE = click.option(
 ANYWAY = click.option(
     "--anyway",
     is_flag=True,
-    help="Measure a target although another measurement is using it, which the results say, or "
-    "although a fault is still in force.",
+    help="Measure the target even if another measurement is using it (the results say so), or if "
+    "a fault is still in force.",
 )
 
 
 UNDONE_ANYWAY = click.option(
-    "--anyway", is_flag=True, help="Go on although a fault is still in force."
+    "--anyway", is_flag=True, help="Continue even if a fault is still in force."
 )
 
 

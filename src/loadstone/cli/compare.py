@@ -136,7 +136,7 @@ def _add_load_options(
         ("--users", "users", click.IntRange(0, 10_000), 10, "Users to create on each target "
          "and remove at the end. 0: create nothing and use the given credentials."),
         ("--concurrency", "concurrency", click.IntRange(1, 10_000), 8, "Iterations in flight, in "
-         "a closed loop. Throughput is compared. In turns, also the time of single requests."),
+         "a closed loop. Throughput is compared; in turns, the time of single requests, too."),
         ("--same-within", "same_within", ShareParam(), "3%", "Ratios this close to 1 "
          "count as the same."),
     )  # fmt: skip
@@ -228,8 +228,9 @@ def _add_load_options(
     "--keep-running",
     "is_kept",
     is_flag=True,
-    help="Leave the processes of the --lab deployments as they are. By default Keystone is started "
-    "anew on both sides between pairs of trials, because two starts of one deployment differ.",
+    help="Leave the processes of the --lab deployments as they are. By default Keystone is "
+    "restarted on both sides between pairs of trials, because two starts of one deployment "
+    "differ.",
 )
 @load_options()
 @MARKDOWN
@@ -256,9 +257,9 @@ def compare(ctx: click.Context, **options: Unpack[CompareOptions]) -> None:
 
     \b
     Exit codes:
-      0  the answer is known, whatever it is
-      1  it is known, and something that a run created could not be removed
-      4  the answer is not known
+      0  there is an answer: faster, slower or the same
+      1  there is one, but something that a run created could not be removed
+      4  there is no answer
     With --fail-if-slower SHARE:
       0  B is not slower by more than SHARE
       1  B is slower by more than SHARE

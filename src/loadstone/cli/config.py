@@ -26,8 +26,8 @@ def config(ctx: click.Context, to: TextIO | None) -> None:
     """Show the defaults that configuration files and the environment set, and where they are.
 
     In rising order: the user's file, loadstone.toml in the working directory, LOADSTONE_* of the
-    environment, options. LOADSTONE_CONFIG names another file, which alone is read; with
-    LOADSTONE_CONFIG=- none is.
+    environment, options. LOADSTONE_CONFIG=FILE reads only this file; LOADSTONE_CONFIG=- reads
+    none.
     """
     from loadstone.cli.output import show_rows
 

@@ -46,7 +46,7 @@ def demo(
 
     Installs Keystone 30.0.0 into an environment of its own, serves it on loopback with one worker
     per core, measures it and stops it. Prints the path of the HTML report last. A range of N
-    in place of a number is an answer here, too.
+    counts as an answer here.
     """
     from loadstone.lab.keystone.settings import LabSettings
     from loadstone.report import html

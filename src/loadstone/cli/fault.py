@@ -177,7 +177,7 @@ def fault(ctx: click.Context, **options: Unpack[Options]) -> None:
     loadstone fault --undo
 
     Exit code 0 if the service recovered each time, 1 if it did not, 4 if there are no figures. With
-    --undo: 0 if no fault is left in force, 3 if one is; it prints what undoes it by hand. 70 after
+    --undo: 0 if no fault is left in force, 3 if one is; it prints how to undo it by hand. 70 after
     an internal error.
     """
     if options["undoes"] == bool(options["sentences"]):

@@ -99,7 +99,7 @@ class HeaderParam(click.ParamType[tuple[str, str]]):
     "headers",
     type=HeaderParam(),
     multiple=True,
-    help="Header of the request; may be repeated. A value that may be secret is in no result.",
+    help="Header of the request; may be repeated. Values that may be secret are not stored.",
 )
 @click.option(
     "--body",
@@ -149,7 +149,7 @@ def hit(ctx: click.Context, **options: Unpack[HitOptions]) -> None:
     """Send requests to URL at a rate: no cloud, no users, one result.
 
     Latency counts from when a request was due, so that a slow service cannot hide it. Redirects are
-    not followed. The result is stored and shown as any other: loadstone report latest.
+    not followed. The result is stored like any other: loadstone report latest.
 
     \b
     loadstone hit http://127.0.0.1:8080/health --rate 50 --for 10s

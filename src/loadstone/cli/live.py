@@ -28,8 +28,7 @@ def live(run: str, location: "StoreLocation") -> None:
     """Serve a page with the results of RUN (an id, the beginning of one, or "latest").
 
     The page shows each trial as soon as it is stored. When the run is over, it shows the report,
-    and this command ends. What the present load does is on the measuring command's own page
-    (--live).
+    and this command ends. The load in progress is on the page of the measuring command (--live).
     """
     with open_to_read(location) as store:
         found = store.get(run)

@@ -69,8 +69,8 @@ def prove(ctx: click.Context, **options: Unpack[ProveOptions]) -> None:
     loadstone prove --lab demo --set workers=4
     loadstone prove --lab demo --scenario validate --set cache=memcached
 
-    Exit code 0 if the answer is known, whatever it is; 1 if it is and something that a run created
-    could not be removed; 4 if it is not known; 70 after an internal error.
+    Exit code 0 if there is an answer: faster, slower or the same; 1 if there is one, but something
+    that a run created could not be removed; 4 if there is none; 70 after an internal error.
     """
     from loadstone.errors import InvalidInput
     from loadstone.lab import deployment

@@ -38,7 +38,7 @@ def results() -> None:
     "wanted",
     metavar="KEY[=VALUE]",
     multiple=True,
-    help="Show only runs with this tag; may be repeated, and then all must hold.",
+    help="Show only runs with this tag; may be repeated; a run must have all of them.",
 )
 @STORE
 @JSON
@@ -191,10 +191,11 @@ def import_(ctx: click.Context, file: Path, location: "StoreLocation") -> None:
 @JSON
 @click.pass_context
 def recover(ctx: click.Context, location: "StoreLocation", to: TextIO | None) -> None:
-    """Bring results into the database that are only in files.
+    """Add results to the database that exist only in files.
 
-    A run keeps its results in files while the database is locked, full or away. Every command that
-    opens the store brings them in; this one also looks at all other runs and says what it finds.
+    A run keeps its results in files while the database is locked, full or unreachable. Every
+    command that opens the store adds them; this one also checks all other runs and prints what it
+    finds.
     Exit code 1 if a file cannot be read, 70 after an internal error.
     """
     with open_store(location) as store:

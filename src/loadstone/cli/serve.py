@@ -126,8 +126,8 @@ def serve_options(command: Command) -> Command:
         ("--decline", "decline", Number(0, 1), 0.0,
          "Share by which every 1,000 token requests lengthen the service of the next ones."),
         ("--collapse-above", "collapse_above", click.IntRange(1, 1_000_000), None,
-         "Congestion collapse: a token request that arrives when more than this many are inside, "
-         "itself included, takes --collapse-by times as long."),
+         "Congestion collapse: a token request that arrives when more than this number are in the "
+         "service, itself included, takes --collapse-by times as long."),
         ("--collapse-by", "collapse_by", Number(1, 1000), 2.0,
          "Factor of a congestion collapse."),
         ("--max-queue", "max_queue", click.IntRange(0, 1_000_000), None,
@@ -187,8 +187,8 @@ def serve(**options: Unpack[ServeOptions]) -> None:
 
     Prints OS_* variables for a shell, then serves until Ctrl-C. The administrator's password is
     generated, unless LOADSTONE_SERVE_PASSWORD is set. With --capacity, --workers behind one queue
-    serve token requests (everything below /v3/auth) at exactly that rate. With --oidc it is also an
-    OpenID provider, in which one request of each flow is such a request.
+    serve token requests (everything below /v3/auth) at exactly that rate. With --oidc it is also
+    an OpenID provider; one request of each flow counts as a token request.
 
     \b
     loadstone serve > service.env &

@@ -44,8 +44,8 @@ NOTHING = (
     "wanted",
     metavar="KEY[=VALUE]",
     multiple=True,
-    help="Show only runs with this tag. KEY alone makes one group of each value, named by it; may "
-    "be repeated.",
+    help="Show only runs with this tag. KEY alone makes one group for each value, named after it; "
+    "may be repeated.",
 )
 def trends(
     location: "StoreLocation", to: TextIO | None, output: TextIO | None, wanted: tuple[str, ...]

@@ -115,8 +115,8 @@ class TuneOptions(TypedDict):
     "--objective",
     type=click.Choice(["N", "cpu", "p99"]),
     default="N",
-    help="What is to become better: throughput of a full service, which decides N; CPU per "
-    "request; or p99 latency.",
+    help="Figure to improve: throughput of a full service, which determines N; CPU per request; "
+    "or p99 latency.",
 )
 @click.option(
     "--budget",
@@ -124,12 +124,13 @@ class TuneOptions(TypedDict):
     type=Span(),
     default="1h",
     metavar="TIME",
-    help="Time for everything, with starting deployments.",
+    help="Time for everything, including starting deployments.",
 )
 @click.option(
     "--with-trades",
     is_flag=True,
-    help="Measure also what lowers security or correctness. It is shown apart, never as a gain.",
+    help="Also measure settings that lower security or correctness. They are listed separately, "
+    "never as a gain.",
 )
 @click.option(
     "--users",
@@ -156,7 +157,7 @@ class TuneOptions(TypedDict):
     default=1,
     help="Random seed of the search.",
 )
-@click.option("--resume", metavar="ID", help="Go on with a tuning, or show one that has ended.")
+@click.option("--resume", metavar="ID", help="Continue a tuning, or show a finished one.")
 @click.option(
     "--html",
     "page",
@@ -176,8 +177,8 @@ def tune(ctx: click.Context, **options: Unpack[TuneOptions]) -> None:
     """Search for settings that lift a service, and prove the gain.
 
     Compares combinations of settings with the default, in turns, and keeps the better ones. The
-    best is then compared with the default anew, in pairs that the search has not seen: only this
-    gain is stated. Settings that carry no part of it are dropped. Creates two deployments for each
+    best is then compared with the default again, in new pairs: only this gain is stated. Settings
+    that contribute nothing to it are dropped. Creates two deployments for each
     comparison and removes them; with --apply, changes a cloud before each trial instead.
 
     \b
@@ -187,7 +188,7 @@ def tune(ctx: click.Context, **options: Unpack[TuneOptions]) -> None:
         --yes-change-this-target
     loadstone tune --resume 20261125-2012-a1b2c3
 
-    Exit code 0 with an answer, also if it is that no gain is shown; 1 if something that a run
+    Exit code 0 with an answer, also if no gain was shown; 1 if something that a run
     created could not be removed; 2 for an invalid space or too small a budget; 3 if the default
     does not start; 4 if no combination could be measured; 70 after an internal error.
     """

@@ -74,7 +74,7 @@ def _keep(ctx: click.Context, option: click.Parameter, value: Any) -> None:
 def _beyond_option(command: Command, name: str) -> Command:
     beyond = (
         f"Permit a {name} address that other machines reach: with TLS, by a certificate whose "
-        "fingerprint is printed. Whoever knows the page's address can stop the command."
+        "fingerprint is printed. Anyone who knows the page's address can stop the command."
     )
     return click.option(
         BEYOND, "is_beyond", is_flag=True, expose_value=False, callback=_keep, help=beyond
@@ -145,7 +145,8 @@ def _metrics_options(command: Command) -> Command:
         is_flag=True,
         expose_value=False,
         callback=_keep,
-        help="Permit a --metrics address that other machines reach; all who do can read them.",
+        help="Permit a --metrics address that other machines reach; everyone who reaches it can "
+        "read them.",
     )(command)
     return click.option(
         "--metrics",
