@@ -11,12 +11,12 @@ from pathlib import Path
 import psutil
 import pytest
 from documents import of_run, only
+from kept_names import kept_names
 
 from loadstone import cli
 from loadstone.cloud import connect, from_environment
 from loadstone.keystone.contexts import users
 from loadstone.keystone.identity import Identity
-from loadstone.keystone.resources import ResourceKind
 from loadstone.run.exit_code import exit_code, leftovers
 from loadstone.store.store import Store
 
@@ -38,8 +38,7 @@ def cloud_of(deployment):
 
 def things(deployment):
     with connect(cloud_of(deployment)) as access:
-        identity = Identity(access)
-        return {kind: sorted(thing.name for thing in identity.find(kind)) for kind in ResourceKind}
+        return kept_names(Identity(access))
 
 
 def code_of(run_id, store):

@@ -8,6 +8,7 @@ import sys
 
 import pytest
 from documents import workloads
+from kept_names import kept_names
 from rally_files import NEW, OLD, RALLY
 
 from loadstone.cli import main
@@ -144,15 +145,11 @@ def cloud(module_keystone):
     with connect(from_environment(variables, "--lab test")) as access:
         identity = Identity(access)
         things = [identity.create(kind, name, {}) for kind, name in EXPECTED]
-        before = held(identity)
+        before = kept_names(identity)
         yield variables
-        assert held(identity) == before
+        assert kept_names(identity) == before
         for thing in things:
             identity.remove(thing)
-
-
-def held(identity):
-    return {kind: sorted(thing.name for thing in identity.find(kind)) for kind in ResourceKind}
 
 
 @pytest.fixture

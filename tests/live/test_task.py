@@ -6,10 +6,10 @@ import os
 import command_server
 import pytest
 from documents import workloads
+from kept_names import kept_names
 
 from loadstone.cloud import connect, from_environment
 from loadstone.keystone.identity import Identity
-from loadstone.keystone.resources import ResourceKind
 
 pytestmark = pytest.mark.live
 
@@ -35,8 +35,7 @@ subtasks:
 
 def names(variables):
     with connect(from_environment(variables, "--lab test")) as access:
-        identity = Identity(access)
-        return {kind: sorted(thing.name for thing in identity.find(kind)) for kind in ResourceKind}
+        return kept_names(Identity(access))
 
 
 def test_a_task_runs_on_a_real_keystone_and_leaves_nothing(exclusive_keystone, tmp_path):

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from kept_names import kept_names
 
 from loadstone.cloud import connect, from_environment
 from loadstone.engine import local
@@ -68,8 +69,7 @@ def journal(tmp_path):
 
 
 def names(access):
-    identity = Identity(access)
-    return {kind: sorted(t.name for t in identity.find(kind)) for kind in ResourceKind}
+    return kept_names(Identity(access))
 
 
 def outcomes(plan):
