@@ -1,5 +1,7 @@
 """The file of --federation."""
 
+import base64
+
 import pytest
 
 from loadstone.cloud.cloud import Endpoint
@@ -31,7 +33,8 @@ def test_files_are_beside_the_file_and_their_secrets_are_known(tmp_path):
     assert found.path == "/OS-FEDERATION/identity_providers/my%20idp/protocols/openid/auth"
     assert found.issuer.cloud.endpoint == Endpoint.parse("http://127.0.0.1:8080/realms/cloud")
     secrets = secrets_of(NamedTarget(cloud="mine", federation=found))
-    assert secrets == {"s3cret-of-client", "pa55-of-ann"}
+    as_sent = base64.b64encode(b"loadstone:s3cret-of-client").decode()
+    assert secrets == {"s3cret-of-client", as_sent, "pa55-of-ann"}
     assert not any(secret in repr(found) for secret in secrets)
 
 
