@@ -255,6 +255,7 @@ def test_the_samples_of_runners_end_as_their_files_say(rally_files, cloud, tmp_p
             tmp_path / str(number),
             "--at-most",
             "times=1,duration=1,concurrency=1",
+            "--anyway",
         )
         for number, file in enumerate(SLEEPING)
     }
