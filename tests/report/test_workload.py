@@ -1,4 +1,4 @@
-"""What a report says of a load without a search."""
+"""Tests of the report of a load that is not a search."""
 
 from dataclasses import replace
 

@@ -396,15 +396,16 @@ def _leaves(group: click.Group, before: str = "") -> Iterator[tuple[str, click.C
 
 
 def _instead(key: str, known: Sequence[str]) -> str:
-    return _similar(key, known).removeprefix("; ") or f"it has {', '.join(known)}"
+    similar = _similar(key, known)
+    return f"did you mean {similar}?" if similar else f"it has {', '.join(known)}"
 
 
-def _similar(name: str, known: Sequence[str]) -> str:
+def _similar(name: str, known: Sequence[str]) -> str | None:
+    """Return the known name that a misspelt one most likely stands for."""
     # Imported here: no command that is right needs it.
     from difflib import get_close_matches
 
-    similar = get_close_matches(name, known, 1)
-    return f"; did you mean {similar[0]}?" if similar else ""
+    return next(iter(get_close_matches(name, known, 1)), None)
 
 
 def add_variables(command: click.Command, prefix: str) -> None:
@@ -433,7 +434,9 @@ def warn_without_option(ctx: click.Context, name: str) -> None:
             if permission is not None:
                 why = f"a permission is given on the command line only: --{permission}"
             else:
-                why = f"no option of {name} has this variable{_similar(one, known)}"
+                similar = _similar(one, known)
+                meant = f"; did you mean {similar}?" if similar else ""
+                why = f"no option of {name} has this variable{meant}"
             click.echo(f"loadstone: {one} has no effect: {why}", err=True)
 
 

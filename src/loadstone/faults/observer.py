@@ -182,7 +182,8 @@ class Faults(TrialObserver):
         for record in records:
             try:
                 measured = effect(
-                    *(rows, _injection(record, trial.start_s)),
+                    rows,
+                    _injection(record, trial.start_s),
                     end_s=_next_s(record, records) - trial.start_s,
                     usual_until_s=records[0].began_s - trial.start_s,
                     pauses_s=paused_s,

@@ -37,8 +37,9 @@ def _section(section: Section) -> Iterator[str]:
     # Most sentences begin with the title, with a capital.
     title, sentence = section.title, section.answer.sentence
     is_named = sentence[: len(title) + 1].lower() == f"{title}:".lower()
-    said = sentence[len(title) + 1 :].lstrip() if is_named else sentence
-    yield f"**{_text(title)}**: {_text(said)}"
+    if is_named:
+        sentence = sentence[len(title) + 1 :].lstrip()
+    yield f"**{_text(title)}**: {_text(sentence)}"
     if section.certainty.line:
         yield f"**{_text(section.certainty.line)}**"
     yield from _list([f"{one.label}: {one.text}" for one in section.facts if one.is_line])

@@ -118,10 +118,9 @@ class ConstantErrors:
         what = "do not depend on the load" if self.is_seen else "may not depend on the load"
         return (
             f"errors that {what}: {percent(self.every.share)} of requests ({percent(low)} to "
-            f"{percent(high)}), "
-            f"{self.calm.failed} of {self.calm.requests:,} where up to {self.calm_rps:.4g}/s "
-            f"completed, {self.busy.failed} of {self.busy.requests:,} where more did; "
-            f"{self._conclusion}"
+            f"{percent(high)}), {self.calm.failed} of {self.calm.requests:,} where up to "
+            f"{self.calm_rps:.4g}/s completed, {self.busy.failed} of {self.busy.requests:,} where "
+            f"more did; {self._conclusion}"
         )
 
     @property

@@ -198,8 +198,10 @@ def _first_look(
     if stats.due and stats.ok <= stats.due // 2:
         if not _have_waited(stats):
             raise OnlyErrors(*stats.error_texts)
-        told = f"answered {stats.ok} of the first {stats.due} requests in {TIMEOUT_S:.0f} s"
-        session.estimate = (f"the service {told}: the others may have waited for these",)
+        session.estimate = (
+            f"the service answered {stats.ok} of the first {stats.due} requests in "
+            f"{TIMEOUT_S:.0f} s: the others may have waited for these",
+        )
         raise WaitWasLimit
     response_s = stats.service.mean_s if stats.ok else 1 / FIRST_RPS
     if response_s < ALONE_S:

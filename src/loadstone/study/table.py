@@ -531,7 +531,7 @@ class _Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class _Measured:
+class _RepeatFigure:
     """The figure of one repeat of a cell."""
 
     estimate: Estimate
@@ -570,9 +570,9 @@ def _paired(
 
 def _both(
     study: Study, comparison: LevelComparison, step: str | None, outcomes: Sequence[TurnOutcome]
-) -> dict[Pairs, list[tuple[_Measured, _Measured]]]:
+) -> dict[Pairs, list[tuple[_RepeatFigure, _RepeatFigure]]]:
     """Return the other's figure and the base's of each repeat on one lab host, as `_paired`."""
-    values: dict[tuple[str, Pairs, int, str], _Measured] = {}
+    values: dict[tuple[str, Pairs, int, str], _RepeatFigure] = {}
     for outcome in outcomes:
         found = outcome.found(study).get(step)
         estimate = found.estimate if found else None
@@ -582,8 +582,8 @@ def _both(
             level = cell.level(comparison.factor)
             others = cell.others(comparison.factor)
             place = (level, others, outcome.turn.repeat, outcome.host)
-            values[place] = _Measured(estimate, is_valid)
-    both: dict[Pairs, list[tuple[_Measured, _Measured]]] = defaultdict(list)
+            values[place] = _RepeatFigure(estimate, is_valid)
+    both: dict[Pairs, list[tuple[_RepeatFigure, _RepeatFigure]]] = defaultdict(list)
     for (level, others, repeat, host), one in values.items():
         base = values.get((comparison.base, others, repeat, host))
         if level == comparison.other and base is not None:

@@ -1,4 +1,4 @@
-"""What a function's context sends; no worker process is started."""
+"""Tests of the messages that a function's context sends, without a worker process."""
 
 from typing import Any
 

@@ -107,9 +107,10 @@ class PostgresSource(ServiceSource):
         yield Reading(self.name, "connections_limit", float(limit))
 
     def _sum(self, counter: str, names: list[str], rows: list[tuple[Any, ...]]) -> float:
-        """Return a counter of all databases, which does not fall with one that is dropped or reset.
+        """Return the growth of a counter over all databases, plus its value at the first read.
 
-        The rest of the sum would look like what was counted since a restart.
+        A plain sum falls when a database is dropped or its statistics are reset, and a counter
+        that falls is taken for that of a server that was restarted.
         """
         for row in rows:
             key, value = (counter, row[names.index("datid")]), float(row[names.index(counter)] or 0)
