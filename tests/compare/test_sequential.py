@@ -1,5 +1,6 @@
 """The sequential comparison of pairs keeps its error rate and finds known differences."""
 
+from dataclasses import replace
 from math import inf
 
 import numpy as np
@@ -92,7 +93,7 @@ def test_pairs_needed_are_those_of_published_tables(effect: float, pairs: int) -
 @pytest.mark.long
 def test_more_metrics_do_not_raise_the_error_rate() -> None:
     random = np.random.default_rng(19)
-    metrics = [Metric(f"m{n}", "", is_higher_better=True) for n in range(6)]
+    metrics = [Metric(f"m{n}", "", is_higher_better=True, is_leading=n < 2) for n in range(6)]
     wrong = 0
     for _ in range(300):
         values = np.exp(random.normal(0.0, 0.03, (len(metrics), 20, 2)))
@@ -107,6 +108,33 @@ def test_more_metrics_do_not_raise_the_error_rate() -> None:
             one.answer in (ComparisonAnswer.FASTER, ComparisonAnswer.SLOWER) for one in found
         )
     assert wrong / 300 <= 0.06
+
+
+def test_metrics_that_answer_have_most_of_the_error_rate() -> None:
+    random = np.random.default_rng(23)
+    values = [(1.0, float(ratio)) for ratio in np.exp(random.normal(0.0, 0.03, 20))]
+    leads = Metric("throughput", "/s", is_higher_better=True, is_leading=True)
+    criteria = Criteria(most_pairs=20)
+    rows = compare({RATE: values, leads: values, LATENCY: values}, criteria)
+    [alone] = compare({leads: values}, replace(criteria, alpha=0.8 * criteria.alpha))
+    [other] = compare({RATE: values}, replace(criteria, alpha=0.1 * criteria.alpha))
+    intervals = [(row.low, row.high) for row in rows]
+    assert intervals == [
+        (other.low, other.high),
+        (alone.low, alone.high),
+        (other.low, other.high),
+    ]
+
+
+def test_a_difference_that_is_found_leaves_its_error_rate_to_the_others() -> None:
+    random = np.random.default_rng(29)
+    values = [(1.0, float(ratio)) for ratio in np.exp(random.normal(0.0, 0.03, 20))]
+    faster = [(a, 2 * b) for a, b in values]
+    leads = Metric("throughput", "/s", is_higher_better=True, is_leading=True)
+    criteria = Criteria(most_pairs=20)
+    _, other = compare({leads: faster, LATENCY: values}, criteria)
+    [alone] = compare({LATENCY: values}, criteria)
+    assert (other.low, other.high) == (alone.low, alone.high)
 
 
 @pytest.mark.parametrize(

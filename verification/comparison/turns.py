@@ -9,8 +9,9 @@ the table of docs/compare.md.
 """
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
-from math import exp, log, sqrt
+from math import exp, inf, log, sqrt
 
 import click
 import numpy as np
@@ -19,6 +20,8 @@ from rich.console import Console
 from rich.table import Table
 
 from loadstone.compare.answer import (
+    ALPHA,
+    LEADING_WEIGHT,
     ComparisonAnswer,
     Criteria,
     Metric,
@@ -26,14 +29,16 @@ from loadstone.compare.answer import (
     Pair,
     compare,
 )
+from loadstone.compare.measure import ALONE_S
 from loadstone.compare.metrics import REQUEST_TIME, THROUGHPUT
 from loadstone.compare.turns import Turns, rate, time
 
 REQUEST_S = 0.04
 AT_ONCE = 8  # iterations of a turn with several in flight
-TRIAL_S = 3.0
-CRITERIA = Criteria(most_pairs=40, fewest_pairs=8)
-BLOCKS = Criteria(most_pairs=20)
+TRIAL_S, BLOCK_S = 3.0, 6.0
+# The other metrics of a real comparison have the rest of the error rate.
+CRITERIA = Criteria(most_pairs=40, fewest_pairs=8, alpha=LEADING_WEIGHT * ALPHA)
+BLOCKS = Criteria(most_pairs=20)  # that fit into the time of so many pairs in turns
 SCATTER = 0.2  # standard deviation of one request's log time
 WIDTH = 130
 
@@ -96,30 +101,38 @@ def compared(ratio: float, noise: Noise, random: np.random.Generator) -> Found:
     count = round(2 * TRIAL_S * CRITERIA.most_pairs / REQUEST_S)
     machine = slowness(noise, count, REQUEST_S, random)
     time_s = REQUEST_S * np.exp(machine + random.normal(0.0, SCATTER, count))
-    per_trial = round(TRIAL_S / REQUEST_S)
+    per_trial, alone = round(TRIAL_S / REQUEST_S), round(ALONE_S / REQUEST_S)
     pairs: dict[Metric, list[Pair]] = {THROUGHPUT: [], REQUEST_TIME: []}
-    blocks: list[Pair] = []
+    is_open = dict.fromkeys(pairs, True)
+    used = 0
     for number in range(CRITERIA.most_pairs):
-        several = time_s[2 * number * per_trial :][:per_trial]
-        single = time_s[(2 * number + 1) * per_trial :][:per_trial]
-        for metric, requests, length in (
-            (THROUGHPUT, several, AT_ONCE),
-            (REQUEST_TIME, single, 1),
-        ):
-            a, b = in_turns(requests, length, ratio, noise, random)
+        # The requests take so long that a round that asks for both has a whole trial of them.
+        sizes = {THROUGHPUT: per_trial} if is_open[THROUGHPUT] else {}
+        sizes[REQUEST_TIME] = per_trial if is_open[REQUEST_TIME] else alone
+        for metric, size in sizes.items():
+            length = AT_ONCE if metric == THROUGHPUT else 1
+            a, b = in_turns(time_s[used:][:size], length, ratio, noise, random)
             pairs[metric].append(rate(a, b, length) if length > 1 else time(a, b))
-        if number % 2 == 0:
-            # One block of each side in the same time, of twice the length.
-            halves = time_s[2 * number * per_trial :][: 4 * per_trial].reshape(2, -1).mean(axis=1)
-            a_s, b_s = halves if random.random() < 0.5 else halves[::-1]
-            blocks.append((1 / a_s, 1 / (b_s * ratio)))
+            used += size
         if number + 1 < CRITERIA.fewest_pairs:
             continue
         rows = compare(pairs, CRITERIA)
-        if all(row.answer is not ComparisonAnswer.UNKNOWN for row in rows):
+        is_open = {row.metric: row.answer is ComparisonAnswer.UNKNOWN for row in rows}
+        if not any(is_open.values()):
             break
-    [of_blocks] = compare({THROUGHPUT: blocks}, BLOCKS)
-    return Found(rows, of_blocks, 2 * TRIAL_S * (number + 1))
+    [of_blocks] = compare({THROUGHPUT: list(in_blocks(time_s[:used], ratio, random))}, BLOCKS)
+    return Found(rows, of_blocks, used * REQUEST_S)
+
+
+def in_blocks(
+    requests_s: NDArray[np.float64], ratio: float, random: np.random.Generator
+) -> Iterator[Pair]:
+    """Yield the rates of pairs of blocks, one of each side, that these requests fill."""
+    size = round(BLOCK_S / REQUEST_S)
+    whole = len(requests_s) // (2 * size)
+    for halves in requests_s[: 2 * size * whole].reshape(whole, 2, size).mean(axis=2):
+        a_s, b_s = halves if random.random() < 0.5 else halves[::-1]
+        yield 1 / a_s, 1 / (b_s * ratio)
 
 
 def in_turns(
@@ -165,7 +178,7 @@ def row_of(noise: Noise, ratio: float, count: int, seed: int) -> list[str]:
 
 
 def _width(row: MetricComparison) -> float:
-    return log(row.high / row.low)
+    return log(row.high / row.low) if row.low else inf  # with too few pairs
 
 
 @click.command()

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from math import sqrt
 
-from loadstone.compare.answer import ComparisonAnswer, MetricComparison
-from loadstone.compare.pairs import GuardOutcome, leading, verdict
+from loadstone.compare.answer import ComparisonAnswer, MetricComparison, leading
+from loadstone.compare.pairs import GuardOutcome, verdict
 
 NOT_MEASURED = "no complete pair was measured"
 

@@ -9,7 +9,7 @@ reproduced.
 """
 
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -17,7 +17,7 @@ from random import Random
 from typing import Protocol, cast
 
 from loadstone.analysis.model import Trial
-from loadstone.compare.answer import ALPHA, Criteria, Metric
+from loadstone.compare.answer import ALPHA, Criteria, Metric, leading
 from loadstone.compare.cores import SharedCores, shared_cores
 from loadstone.compare.memory import memory_mb
 from loadstone.compare.metrics import REQUEST_TIME, THROUGHPUT
@@ -28,13 +28,12 @@ from loadstone.compare.pairs import (
     in_pairs,
     is_answered,
     is_row_answered,
-    leading,
     of_turns,
     usable,
 )
 from loadstone.compare.restart import TwoLabs, two_labs
 from loadstone.compare.starts import PAIRS_OF_A_START, most_starts
-from loadstone.compare.turns import Duet, duet, turn_length
+from loadstone.compare.turns import Duet, duet, request_s, turn_length
 from loadstone.compare.where import COUNTED, COUNTED_S, PROFILE_S, PROFILED, Where, where
 from loadstone.engine import gate
 from loadstone.engine.fleet.address import FleetAddress
@@ -77,6 +76,9 @@ WARM_UP = "warm-up"  # purpose of the first trial after a start, which is not co
 # In turns, the end of each turn has fewer in flight, so that less than the highest rate completes.
 NEAR_CEILING = 0.9
 ALONE_S = 1.0  # of single requests in a round of which only throughput is asked
+# Pairs of single requests in a round that asks for both. Throughput needs more rounds than their
+# time, so that this is enough, and takes less than a whole trial where requests are short.
+SINGLE_PAIRS = 75
 FEWEST_TURNS = 2.5  # pairs of turns that a trial has time for, however slow the service
 SIDE = "side"  # parameter: the name of the run's side
 ROLE = "compared as"  # parameter: "A" or "B"
@@ -208,8 +210,13 @@ class ComparisonConfig:
     def load_words(self) -> str:
         """Description of a trial's load."""
         if self.is_in_turns and isinstance(self.load, ClosedLoad):
-            at_once = f" and with {self.load.workers} in flight" if self.load.workers > 1 else ""
-            return f"in turns, one at a time{at_once}, for {self.load.duration_s:g} s each"
+            trial_s = self.load.duration_s or 0.0
+            if self.load.workers == 1 or self.metric == REQUEST_TIME:
+                return f"in turns, one at a time, for {trial_s:g} s"
+            return (
+                f"in turns, with {self.load.workers} in flight for {trial_s:g} s, and one at a time"
+                f" for at least {min(ALONE_S, trial_s):g} s"
+            )
         if isinstance(self.load, ClosedLoad):
             return f"{self.load.workers} in flight for {self.load.duration_s:g} s"
         return f"{self.load.rate_rps:g}/s for {self.load.duration_s:g} s"
@@ -426,26 +433,23 @@ class _Session:
         warmed = self._warmed(partial(turns.both, warm, WARM_UP))
         slowest_s = self._slowest_s(warmed)
         trial_s = load.duration_s or 0.0
-        of_both = list(_loads_in_turns(load, slowest_s, trial_s))
-        of_throughput = list(_loads_in_turns(load, slowest_s, min(ALONE_S, trial_s)))
-        loads = of_throughput if config.metric == THROUGHPUT else of_both
-        _require_time(loads, config, turns.left_s)
+        next_loads = partial(self._next_loads, load, slowest_s)
+        _require_time(next_loads([]), config, turns.left_s)
         warm_again = replace(warm, duration_s=warming_again_s(lasts_s, trial_s, slowest_s))
-        self._measure_pairs(turns, loads, of_throughput, warm_again)
+        self._measure_pairs(turns, next_loads, warm_again)
         if config.profiles:
             self._profile(turns.both, replace(load, workers=1, turn=1))
 
     def _measure_pairs(
         self,
         turns: "_LoadInTurns",
-        loads: Sequence[ClosedLoad],
-        of_throughput: Sequence[ClosedLoad],
+        next_loads: Callable[[Sequence[Duet]], Sequence[ClosedLoad]],
         warm: ClosedLoad,
     ) -> None:
         """Measure pair after pair until all is answered or the load time is used up.
 
-        `of_throughput` are the loads of a round in which throughput alone has no answer yet,
-        `warm` the warm-up after a further start.
+        `next_loads` returns the loads of the next round, `warm` is the warm-up after a further
+        start.
         """
         duets: list[Duet] = []
         is_over = False
@@ -453,7 +457,7 @@ class _Session:
             try:
                 if number and number % PAIRS_OF_A_START == 0 and self._start_anew(turns):
                     self._warmed(partial(turns.within_time, warm, WARM_UP))
-                for one in self._undecided(loads, of_throughput):
+                for one in next_loads(tuple(duets)):
                     trials = self._usable(partial(turns.within_time, one, _purpose(one)))
                     start = None if self.labs is None else self.starts
                     duets.append(duet(trials, self._samples(trials), start))
@@ -514,25 +518,38 @@ class _Session:
             target.lab is not None and counts_statements(target.lab) for target in self.targets
         )
 
-    def _undecided(
-        self, loads: Sequence[ClosedLoad], of_throughput: Sequence[ClosedLoad]
+    def _next_loads(
+        self, load: ClosedLoad, slowest_s: float, duets: Sequence[Duet]
     ) -> Sequence[ClosedLoad]:
-        """Return the loads whose metric has no answer yet; all of them for the first rounds."""
-        found, criteria = self.found, self.config.criteria
-        if self.config.metric is not None:
-            open_metrics = {self.config.metric}
-        elif found is None or found.pairs < criteria.fewest_pairs or not found.metrics:
-            return loads
-        else:
-            open_metrics = {
-                row.metric
-                for row in leading(found.metrics)
-                if not is_row_answered(row, self.config.most_slower)
-            }
+        """Return the loads of the next round, for the metrics that have no answer yet.
+
+        `slowest_s` is the slower side's time per iteration, `duets` are those so far.
+        """
+        trial_s = load.duration_s or 0.0
+        open_metrics = self._open_metrics()
+        if THROUGHPUT not in open_metrics or load.workers == 1:
+            return [_load_in_turns(load, 1, slowest_s, trial_s)]
         # The throughput of a round depends on its single requests (`turns.full_rates`).
-        if THROUGHPUT in open_metrics:
-            return loads if REQUEST_TIME in open_metrics else of_throughput
-        return [one for one in loads if _metric(one) in open_metrics]
+        single_s = ALONE_S
+        if REQUEST_TIME in open_metrics:
+            single_s = max(ALONE_S, 2 * SINGLE_PAIRS * max(request_s(duets) or (trial_s,)))
+        return [
+            _load_in_turns(load, load.workers, slowest_s, trial_s),
+            _load_in_turns(load, 1, slowest_s, min(single_s, trial_s)),
+        ]
+
+    def _open_metrics(self) -> set[Metric]:
+        """Return the metrics that have no answer yet; all of them in the first rounds."""
+        config, found = self.config, self.found
+        if config.metric is not None:
+            return {config.metric}
+        if found is None or found.pairs < config.criteria.fewest_pairs or not found.metrics:
+            return {THROUGHPUT, REQUEST_TIME}
+        return {
+            row.metric
+            for row in leading(found.metrics)
+            if not is_row_answered(row, config.most_slower)
+        }
 
     def _samples(self, trials: Sequence[Trial]) -> list[Samples]:
         runs = zip(self.configs, trials, strict=True)
@@ -648,11 +665,6 @@ def _progress(found: PairComparison) -> str:
     return f"  pair {found.pairs}: {'; '.join(so_far)}"
 
 
-def _metric(load: ClosedLoad) -> Metric:
-    """Return the metric that a load in turns is for."""
-    return THROUGHPUT if load.workers > 1 else REQUEST_TIME
-
-
 def _purpose(load: ClosedLoad) -> str:
     return f"in turns of {load.turn}" if load.workers > 1 else "in turns, one at a time"
 
@@ -672,17 +684,17 @@ def _require_time(loads: Sequence[ClosedLoad], config: ComparisonConfig, left_s:
         )
 
 
-def _loads_in_turns(load: ClosedLoad, slowest_s: float, single_s: float) -> Iterator[ClosedLoad]:
-    """Yield the loads of a round.
+def _load_in_turns(
+    load: ClosedLoad, workers: int, slowest_s: float, planned_s: float
+) -> ClosedLoad:
+    """Return the load of a trial in turns, with so many in flight or one at a time.
 
-    `slowest_s` is the slower side's time per iteration, `single_s` how long single requests last
-    at least.
+    `slowest_s` is the slower side's time per iteration, `planned_s` how long the trial lasts at
+    least.
     """
-    for workers in dict.fromkeys((load.workers, 1)):
-        length = turn_length(workers, slowest_s)
-        # One at a time, an iteration takes no longer than the time in which a full service ends
-        # as many as are in flight.
-        turn_s = slowest_s * (length if workers > 1 else load.workers)
-        planned_s = single_s if workers == 1 else load.duration_s or 0.0
-        lasts_s = max(planned_s, FEWEST_TURNS * 2 * turn_s)
-        yield replace(load, workers=workers, turn=length, duration_s=lasts_s)
+    length = turn_length(workers, slowest_s)
+    # One at a time, an iteration takes no longer than the time in which a full service ends as
+    # many as are in flight.
+    turn_s = slowest_s * (length if workers > 1 else load.workers)
+    lasts_s = max(planned_s, FEWEST_TURNS * 2 * turn_s)
+    return replace(load, workers=workers, turn=length, duration_s=lasts_s)

@@ -7,16 +7,17 @@ from loadstone.analysis.model import Trial
 from loadstone.compare.answer import Metric
 
 CAPACITY = Metric("N", "/s", is_higher_better=True)
-THROUGHPUT = Metric("throughput", "/s", is_higher_better=True)
+THROUGHPUT = Metric("throughput", "/s", is_higher_better=True, is_leading=True)
 MEDIAN = Metric("latency p50", "s", is_higher_better=False)
 P95 = Metric("latency p95", "s", is_higher_better=False)
 P99 = Metric("latency p99", "s", is_higher_better=False)
-REQUEST_TIME = Metric("request time", "s", is_higher_better=False)  # one at a time
+# One at a time.
+REQUEST_TIME = Metric("request time", "s", is_higher_better=False, is_leading=True)
 STATEMENTS = Metric("SQL statements per request", "", is_higher_better=False)
 CPU = Metric("CPU per request", "s", is_higher_better=False)
 
 
-LEADING = (THROUGHPUT, REQUEST_TIME)  # either of them answers which service is faster
+LEADING = (THROUGHPUT, REQUEST_TIME)  # in the order of their rows
 
 
 def values(trial: Trial, *, is_paced: bool) -> Mapping[Metric, float]:

@@ -14,6 +14,7 @@ from loadstone.compare.answer import (
     MetricComparison,
     Pair,
     compare,
+    leading,
 )
 from loadstone.compare.metrics import LEADING, THROUGHPUT, values
 from loadstone.compare.turns import Duet, NotFull, full_rates, not_full, statements
@@ -44,11 +45,6 @@ class PairComparison:
     criteria: Criteria
     statements: tuple[str, ...] = ()  # on the way in which it was measured
     not_full: NotFull | None = None  # the sides whose throughput may be higher
-
-
-def leading(rows: Sequence[MetricComparison]) -> list[MetricComparison]:
-    """Return the metrics that can answer which service is faster, the most important one first."""
-    return [row for row in rows if row.metric in LEADING] or list(rows[:1])
 
 
 def deciding(rows: Sequence[MetricComparison]) -> MetricComparison:

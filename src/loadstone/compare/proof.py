@@ -4,9 +4,8 @@ import math
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from loadstone.compare.answer import ComparisonAnswer, MetricComparison
+from loadstone.compare.answer import ComparisonAnswer, MetricComparison, leading
 from loadstone.compare.metrics import CPU
-from loadstone.compare.pairs import leading
 from loadstone.compare.section import Compared, value_of
 from loadstone.compare.turns import NotFull
 from loadstone.monitor import machine

@@ -6,6 +6,7 @@ it took 2 to 6 % more CPU for a validation.
 """
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,9 +39,8 @@ class TwoLabs:
                 guards.enter_context(_started_if_killed(folder))
             order = random.sample(self.folders, len(self.folders))
             served = [(folder, record) for folder in order for record in _records(folder)]
-            for _, record in served:
-                if record.process is not None:
-                    processes.stop(record.process, stop_signal=Signals(record.ask))
+            with ThreadPoolExecutor() as pool:  # uWSGI takes a second to end
+                list(pool.map(_stop, (record for _, record in served)))
             launched = [parts.launch(folder, record.part) for folder, record in served]
             for (folder, _), (part, process) in zip(served, launched, strict=True):
                 if process is not None:
@@ -61,6 +61,11 @@ def two_labs(sides: Sequence[Target]) -> TwoLabs | None:
     if a is None or b is None or a == b or any(one.beside for one in sides):
         return None
     return TwoLabs((a, b)) if _records(a) and _records(b) else None
+
+
+def _stop(record: Record) -> None:
+    if record.process is not None:
+        processes.stop(record.process, stop_signal=Signals(record.ask))
 
 
 def _records(folder: Path) -> Sequence[Record]:

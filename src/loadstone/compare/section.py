@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from loadstone.compare.answer import ComparisonAnswer, Criteria, Metric, MetricComparison
+from loadstone.compare.answer import ComparisonAnswer, Criteria, Metric, MetricComparison, leading
 from loadstone.compare.metrics import REQUEST_TIME, THROUGHPUT
-from loadstone.compare.pairs import GuardOutcome, deciding, guard, leading
+from loadstone.compare.pairs import GuardOutcome, deciding, guard
 from loadstone.compare.where import (
     LEAST_STATEMENTS,
     MOST,
