@@ -271,7 +271,7 @@ def test_one_criterion_that_is_given_leaves_the_others_of_a_stored_comparison(
     other_margin = loadstone("compare", *runs, "--same-within=1%", "--json=-")
     assert (other_margin.code, other_margin.data["same_within"]) == (1, 0.01)
     assert other_margin.data["guard"]["outcome"] == "slower"
-    other_limit = loadstone("compare", *runs, "--fail-if-slower=60%", "--json=-")
+    other_limit = loadstone("compare", *runs, "--fail-if-slower=90%", "--json=-")
     assert (other_limit.code, other_limit.data["same_within"]) == (0, 0.2)
 
 
