@@ -38,6 +38,27 @@ def test_a_trial_that_a_locked_database_refuses_is_brought_in_later(tmp_path):
         assert not [one for one in later.recover() if one.is_news]
 
 
+def test_the_rows_of_two_runs_follow_also_after_a_second_lock(tmp_path, monkeypatch):
+    a = replace(RESULT, status="running", ended_at=None, measurements=EMPTY)
+    b = replace(a, run_id=f"{RESULT.run_id}b")
+    with Store.open(tmp_path, patience_s=0.05) as store:
+        going_on = store.hiding((), lambda _line: None)
+        going_on.begin(a)
+        going_on.begin(b)
+        holder = sqlite3.connect(tmp_path / "results.db", isolation_level=None)
+        holder.execute("BEGIN EXCLUSIVE")
+        going_on.keep_trial(b.run_id, 0, TRIAL)
+        holder.execute("ROLLBACK")
+        going_on.finish(replace(a, status="finished", measurements=()))
+        holder.execute("BEGIN EXCLUSIVE")
+        going_on.keep_trial(b.run_id, 0, replace(TRIAL, number=TRIAL.number + 1))
+        holder.close()
+    monkeypatch.setattr(owner, "is_alive", lambda _owner: False)  # killed
+    with Store.open(tmp_path) as later:
+        assert later.notices == (f"recovered of run {b.run_id}: 1 trial",)
+        assert len(later.get(b.run_id).measurements[0].trials) == 2
+
+
 def test_the_measurements_of_a_run_that_is_only_in_files_keep_their_order(tmp_path):
     many = tuple(replace(EMPTY[0], title=f"workload {number}") for number in range(1, 12))
     with Store.open(tmp_path, patience_s=0.05) as store:

@@ -41,7 +41,7 @@ def recover_marked(folder: Path, engine: Engine) -> tuple[Recovered, ...]:
     """
     found = []
     for run_id in row_files.marked(folder):
-        if _is_at_work(folder / "runs" / run_id):
+        if is_at_work(folder / "runs" / run_id):
             continue
         try:
             found.append(recover_run(folder, engine, run_id))
@@ -57,7 +57,7 @@ def recover_all(folder: Path, engine: Engine) -> tuple[Recovered, ...]:
     """
     marked = set(row_files.marked(folder))
     names = marked | {path.name for path in row_files.run_folders(folder)}
-    idle = [name for name in sorted(names) if not _is_at_work(folder / "runs" / name)]
+    idle = [name for name in sorted(names) if not is_at_work(folder / "runs" / name)]
     return tuple(recover_run(folder, engine, run_id) for run_id in idle)
 
 
@@ -96,7 +96,8 @@ def _differs(connection: Connection, one: StoredRow) -> bool:
     return connection.execute(query).one_or_none() != tuple(one.row[name] for name in names)
 
 
-def _is_at_work(folder: Path) -> bool:
+def is_at_work(folder: Path) -> bool:
+    """Return whether the run in this folder is being measured."""
     rows, _ = row_files.read(folder)
     of_run = [one.row for one in rows if one.table is runs]
     return bool(of_run) and of_run[0]["status"] == "running" and owner.is_alive(of_run[0]["owner"])

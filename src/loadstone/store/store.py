@@ -23,7 +23,7 @@ from loadstone.result.model import Measurement, PastSearch, Run
 from loadstone.store import codec, database, listing, owner, privacy, row_files, rows, upkeep
 from loadstone.store.backlog import Backlog
 from loadstone.store.location import StoreLocation
-from loadstone.store.recovery import Recovered, bring_in, recover_all
+from loadstone.store.recovery import Recovered, bring_in, is_at_work, recover_all
 from loadstone.store.row_files import StoredRow
 from loadstone.store.run_id import is_file_name, is_run_id, require_run_id
 from loadstone.store.schema import measurements, runs, trials
@@ -433,8 +433,9 @@ class Store:
             return
         for one in records if lost is not None else ():
             row_files.remove(self.folder(run_id), one)
-        for ended in self._backlog.caught_up() - {run_id}:
-            row_files.unmark(self._folder, ended)
+        for behind in self._backlog.caught_up() - {run_id}:
+            if not is_at_work(self.folder(behind)):  # as the other run of a comparison may be
+                row_files.unmark(self._folder, behind)
 
     def _write_files(self, run_id: str, records: Sequence[StoredRow]) -> EnvironmentUnusable | None:
         """Write rows to files; return the reason if that is impossible."""
