@@ -1,6 +1,7 @@
 import json
 import os
 from dataclasses import replace
+from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
@@ -59,6 +60,20 @@ def test_an_export_below_a_file_is_refused(store, exported):
 def test_a_run_is_not_taken_in_twice(store, exported):
     with pytest.raises(InvalidInput, match="already in this store"):
         bundle.import_run(store, exported)
+
+
+def test_an_import_leaves_the_files_of_another_that_began_at_the_same_moment(
+    exported, tmp_path, monkeypatch
+):
+    with Store.open(tmp_path / "other") as other:
+        samples = other.folder(RESULT.run_id) / "samples" / "1-001.parquet"
+        samples.parent.mkdir(parents=True)
+        samples.write_bytes(b"half")
+        # The other one creates the folder after this one has looked for it.
+        monkeypatch.setattr(Path, "exists", lambda _path: False)
+        with pytest.raises(InvalidInput, match="is there already"):
+            bundle.import_run(other, exported)
+        assert samples.read_bytes() == b"half"
 
 
 def test_a_file_that_is_no_run_is_named(store, tmp_path):

@@ -27,7 +27,6 @@ from loadstone.result.task_workload import TaskWorkload
 from loadstone.store.codec import BAD_DATA
 from loadstone.store.import_limits import MOST_JSON_BYTES, duration_s, moment_s, read_json
 from loadstone.store.store import Store
-from loadstone.system import files
 from loadstone.system.redaction import masked, secrets_in
 from loadstone.system.say import Say
 
@@ -82,13 +81,7 @@ def import_file(
 
 def _store(store: Store, run: Run, tables: Sequence[Samples]) -> None:
     """Store a run with its samples; nothing of it remains if that fails."""
-    folder = store.folder(run.run_id)
-    if folder.exists():
-        raise InvalidInput(f"{folder} is there already; remove it first")
-    try:
-        files.make_private_folder(folder)
-    except OSError as problem:
-        raise EnvironmentUnusable(f"cannot write {folder}: {problem.strerror}") from problem
+    folder = store.make_folder(run.run_id)
     try:
         measurements = []
         for index, (measurement, samples) in enumerate(zip(run.measurements, tables, strict=True)):

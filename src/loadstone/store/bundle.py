@@ -68,9 +68,6 @@ def import_run(
             _require_usable(run, path, require)
             if store.holds(run.run_id):
                 raise InvalidInput(f"run {run.run_id} is already in this store")
-            folder = store.folder(run.run_id)
-            if folder.exists():
-                raise InvalidInput(f"{folder} is there already; remove it first")
             _store(store, run, bundle, entries, skipped)
     except (
         *(BadZipFile, KeyError, EOFError, zlib.error),
@@ -109,9 +106,8 @@ def _entries(bundle: ZipFile, path: Path) -> dict[str, ZipInfo]:
 def _store(
     store: Store, run: Run, bundle: ZipFile, entries: dict[str, ZipInfo], skipped: list[str]
 ) -> None:
-    folder = store.folder(run.run_id)
+    folder = store.make_folder(run.run_id)
     try:
-        files.make_private_folder(folder)
         for name in filter(is_file_name, entries):
             path = folder / name
             files.make_private_folder(path.parent)

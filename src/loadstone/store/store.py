@@ -367,6 +367,20 @@ class Store:
         """Return the folder of a run's files, as `run_folder` does."""
         return run_folder(self.location, run_id)
 
+    def make_folder(self, run_id: str) -> Path:
+        """Create the folder of a run to import; InvalidInput if it is there already."""
+        folder = self.folder(run_id)
+        try:
+            # Not looked for first: another import may create it at the same moment.
+            folder.mkdir(mode=files.PRIVATE_FOLDER)
+        except FileExistsError:
+            raise InvalidInput(
+                f"{folder} is there already; if no other import is at work, remove it first"
+            ) from None
+        except OSError as problem:
+            raise EnvironmentUnusable(f"cannot write {folder}: {problem.strerror}") from problem
+        return folder
+
     def file(self, run_id: str, name: str) -> Path:
         """Return a run's file of samples, readings or stacks by its name in a result."""
         if not is_file_name(name):
