@@ -247,6 +247,22 @@ def test_a_default_that_does_not_start_ends_it(
     assert json.loads(ended.stdout)["exit_code"] == problem.exit_code
 
 
+def test_a_default_that_could_not_be_measured_is_measured_again_by_resume(
+    loadstone: VirtualCommandLine, space: Path
+) -> None:
+    failed = tuned(loadstone, space, lambda _: Service(error_share=0.5))
+    assert failed.code == 3
+    assert "the default cannot be measured" in failed.stderr
+    [path] = loadstone.home.glob("home/results/tunings/*/comparisons.jsonl")
+    lab = lab_of(cache_memcached=1.25)
+    resumed = loadstone("tune", f"--resume={path.parent.name}", "--json=-", lab=lab)
+    assert (resumed.code, only(resumed)["has_gain"]) == (0, True), resumed.stderr
+    path.with_name("result.json").unlink()
+    replayed = loadstone("tune", f"--resume={path.parent.name}", "--json=-", lab=lab)
+    assert (replayed.code, replayed.data) == (0, resumed.data)
+    assert not replayed.engine.plans
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

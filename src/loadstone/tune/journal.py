@@ -25,6 +25,7 @@ from loadstone.tune.model import (
     Terms,
     Tuned,
     TuningObjective,
+    TuningPhase,
 )
 from loadstone.tune.space import Pairs, Space
 
@@ -91,9 +92,14 @@ class TuningJournal:
         return self.path.parent.name
 
     def recorded(self, measure: Measure) -> Measure:
-        """Return a measure that gives outcomes of the journal first, and records new ones."""
+        """Return a measure that gives outcomes of the journal first, and records new ones.
+
+        A default that could not be measured is measured again.
+        """
         known: dict[Comparison, deque[ComparisonOutcome]] = {}
         for one in self._ended():
+            if one.comparison.phase is TuningPhase.CHECK and one.outcome.evidence is None:
+                continue  # it ended the tuning, and what failed may be mended
             known.setdefault(one.comparison, deque()).append(one.outcome)
 
         def measured(comparison: Comparison) -> ComparisonOutcome:
