@@ -247,6 +247,24 @@ def test_a_default_that_does_not_start_ends_it(
     assert json.loads(ended.stdout)["exit_code"] == problem.exit_code
 
 
+def test_a_journal_that_is_no_text_names_the_line_and_the_mend(
+    loadstone: VirtualCommandLine, space: Path
+) -> None:
+    assert tuned(loadstone, space, lambda _: Service(error_share=0.5)).code == 3
+    [path] = loadstone.home.glob("home/results/tunings/*/comparisons.jsonl")
+    count = len(path.read_bytes().splitlines())
+    path.write_bytes(path.read_bytes() + b"\xff\xfe\n")
+    damaged = loadstone("tune", f"--resume={path.parent.name}")
+    assert damaged.code == 2
+    assert f"{path}:{count + 1}: not the journal of a tuning: " in damaged.stderr
+    assert "without this line, --resume makes its comparison again" in damaged.stderr
+    path.write_bytes(b"\xff" + path.read_bytes())
+    damaged = loadstone("tune", f"--resume={path.parent.name}")
+    assert damaged.code == 2
+    assert f"{path}:1: not the journal of a tuning: " in damaged.stderr
+    assert "begin the tuning again" in damaged.stderr
+
+
 def test_a_default_that_could_not_be_measured_is_measured_again_by_resume(
     loadstone: VirtualCommandLine, space: Path
 ) -> None:

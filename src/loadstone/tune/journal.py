@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TypeVar
 
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.store.codec import dumps, loads
@@ -28,6 +29,8 @@ from loadstone.tune.model import (
     TuningPhase,
 )
 from loadstone.tune.space import Pairs, Space
+
+T = TypeVar("T")
 
 FOLDER = "tunings"
 FILE = "comparisons.jsonl"
@@ -136,10 +139,7 @@ class TuningJournal:
 
     def _ended(self) -> list[_Ended]:
         _, *lines = _lines(self.path)
-        try:
-            return [loads(_Ended, line) for line in lines]
-        except ValueError as problem:
-            raise InvalidInput(f"{self.path}: not the journal of a tuning: {problem}") from None
+        return [_record(_Ended, line, self.path, i) for i, line in enumerate(lines, start=2)]
 
     def locked(self) -> AbstractContextManager[None]:
         """Lock the tuning against other processes."""
@@ -174,15 +174,23 @@ def find(store: StoreLocation, tuning_id: str) -> TuningJournal:
     lines = _lines(path)
     if not lines:
         raise InvalidInput(f"tuning {matching[0]} was killed before it began; begin it again")
-    try:
-        return TuningJournal(path, loads(BegunTuning, lines[0]))
-    except ValueError as problem:
-        raise InvalidInput(f"{path}:1: not the journal of a tuning: {problem}") from None
+    return TuningJournal(path, _record(BegunTuning, lines[0], path, 1))
 
 
-def _lines(path: Path) -> list[str]:
+def _lines(path: Path) -> list[bytes]:
     """Return the complete lines, without a last line that a kill cut short."""
     try:
-        return path.read_text(encoding="utf-8").split("\n")[:-1]
+        return path.read_bytes().split(b"\n")[:-1]
     except OSError as problem:
         raise EnvironmentUnusable(f"{path}: {problem.strerror}") from problem
+
+
+def _record(kind: type[T], line: bytes, path: Path, number: int) -> T:
+    try:
+        return loads(kind, line.decode())
+    except ValueError as problem:  # also of what is not UTF-8
+        later = "without this line, --resume makes its comparison again"
+        mend = "begin the tuning again" if number == 1 else later
+        raise InvalidInput(
+            f"{path}:{number}: not the journal of a tuning: {problem}; {mend}"
+        ) from None
