@@ -1,6 +1,7 @@
 """Where standard output goes: a full disk, a closed pipe, a terminal that knows only ASCII."""
 
 import os
+import resource
 import subprocess
 
 import pytest
@@ -8,6 +9,7 @@ import realistic
 from command_line import environment
 
 from loadstone.cli.stored import OutputFile, write
+from loadstone.errors import EnvironmentUnusable
 from loadstone.store.store import Store
 
 READING = (("results", "list"), ("results", "show", "latest"), ("report", "--as", "junit"))
@@ -63,3 +65,15 @@ def test_a_file_takes_names_that_are_no_text(tmp_path):
     write("caf\udce9.yaml", page)
     page.close()
     assert (tmp_path / "page.html").read_text() == "caf?.yaml\n"
+
+
+def test_a_file_that_a_full_disk_cuts_short_is_removed(tmp_path):
+    path = tmp_path / "result.json"
+    _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, most))
+    try:
+        with pytest.raises(EnvironmentUnusable, match="cannot write"):
+            write("x" * 2000, OutputFile().convert(str(path), None, None))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+    assert not path.exists()

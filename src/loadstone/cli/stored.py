@@ -152,7 +152,10 @@ def write_json(data: object, to: TextIO) -> None:
 
 
 def write(text: str, to: TextIO) -> None:
-    """Write a text with a final newline; EnvironmentUnusable if that fails."""
+    """Write a text with a final newline; EnvironmentUnusable if that fails.
+
+    A file that is cut short, as on a full disk, is removed: nobody must take it for the result.
+    """
     from loadstone.errors import EnvironmentUnusable
 
     try:
@@ -162,5 +165,10 @@ def write(text: str, to: TextIO) -> None:
     except (OSError, click.FileError) as problem:
         with suppress(OSError):  # otherwise the flush at exit fails again, with a traceback
             to.close()
+        # A link may be /dev/stdout; what could not be opened is as it was.
+        path, is_opened = Path(to.name), isinstance(problem, OSError)
+        if is_opened and is_stdout_free(to) and path.is_file() and not path.is_symlink():
+            with suppress(OSError):
+                path.unlink()
         why = problem.message if isinstance(problem, click.FileError) else problem.strerror
         raise EnvironmentUnusable(f"cannot write {to.name}: {why}") from None
