@@ -459,6 +459,25 @@ def test_repeats_of_different_software_are_named(tmp_path):
     assert not [one for one in report_of(begun, same).statements if "software" in one.text]
 
 
+def test_a_machine_that_changed_before_the_study_was_resumed_is_named(tmp_path):
+    begun = journal.begin(tmp_path, StudySource("mine.yaml", TWO_BY_TWO), quick=False, seed=1)
+
+    def said(later_cores, target=()):
+        found = []
+        for one in measured({("apache", "2"): [10.0, 10.0, 10.0]}):
+            cores = "2" if one.turn.repeat == 1 else later_cores
+            environment = Environment(machine=(("cores", cores),), target=target)
+            result = one.result and replace(one.result, environment=environment)
+            found.append(replace(one, result=result))
+        statements = report_of(begun, found).statements
+        return [one.text for one in statements if "machine was not the same" in one.text]
+
+    [line] = said("4")
+    assert line.startswith("The machine was not the same in all measurements (cores: 2; 4), ")
+    assert not said("2")
+    assert not said("4", ((LAB_HOST, "10.0.0.7"),))
+
+
 TURNS = TWO_BY_TWO.replace("pairs_in_turns: 0\n", "")
 THREE_EACH = {
     ("apache", "1"): [10.0, 10.0, 10.0], ("nginx", "1"): [12.0, 11.9, 12.1],

@@ -29,7 +29,7 @@ from loadstone.study.journal import StudyJournal
 from loadstone.study.model import Cell, Study
 from loadstone.study.outcomes import exit_code
 from loadstone.study.scaling import LAW_POINTS, Scaling, fit, scalings
-from loadstone.study.software import change_lines
+from loadstone.study.software import change_lines, machine_lines
 from loadstone.study.table import (
     RATES,
     RatioOutcome,
@@ -124,6 +124,9 @@ def _statements(
     yield from (Statement(one, Severity.WARNING) for one in missing_ratios(study, outcomes))
     yield from (Statement(one, Severity.WARNING) for one in reasons(lines))
     yield from (Statement(one, Severity.WARNING) for one in change_lines(outcomes, in_turns))
+    if not study.is_counted:
+        changed = machine_lines(outcomes, in_turns)
+        yield from (Statement(one, Severity.WARNING) for one in changed)
     yield from map(Statement, disturbance_lines(outcomes))
 
 

@@ -1,4 +1,4 @@
-"""Software that changed between the measurements of a cell, as a branch or a patch may."""
+"""What changed between the measurements of a study: software, as a branch may, or the machine."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -6,6 +6,24 @@ from collections.abc import Iterator, Sequence
 from loadstone.study.table import RatioOutcome, TurnOutcome
 
 NAMES = ("release", "loadstone")  # facts of a run: what was measured, and by what
+
+OF_MACHINE = ("cores", "processor", "memory", "system")  # facts of the machine of a run
+
+
+def machine_lines(
+    outcomes: Sequence[TurnOutcome], in_turns: Sequence[RatioOutcome]
+) -> Iterator[str]:
+    """Yield a line for each fact of this machine that was not the same in all measurements."""
+    runs = [one.result for one in outcomes if one.result is not None and not one.host]
+    runs += [run for pair in in_turns for run in pair.runs]
+    facts = [dict(run.environment.machine) for run in runs]
+    for name in OF_MACHINE:
+        known = dict.fromkeys(one[name] for one in facts if name in one)
+        if len(known) > 1:
+            yield (
+                f"The machine was not the same in all measurements ({name}: {'; '.join(known)}), "
+                "and a difference between cells may be the machine's."
+            )
 
 
 def change_lines(
