@@ -1,6 +1,7 @@
 """`loadstone bisect` of simulated labs: the first slow version is found, or none is blamed."""
 
 import json
+import shutil
 from collections.abc import Callable, Mapping
 
 import pytest
@@ -100,6 +101,18 @@ def test_an_earlier_run_is_resumed(loadstone: VirtualCommandLine) -> None:
     assert again.data["bisection"] == first.data["bisection"]
     assert again.code == first.code == 0
     assert not again.engine.plans
+
+
+def test_a_comparison_whose_samples_are_gone_is_measured_anew(
+    loadstone: VirtualCommandLine,
+) -> None:
+    lab = slow_since(VERSIONS[4], 1.3)
+    first = bisected(loadstone, lab)
+    for samples in [*loadstone.home.rglob("samples")]:
+        shutil.rmtree(samples)
+    again = bisected(loadstone, lab, "--resume")
+    assert (again.code, again.data["bisection"]) == (0, first.data["bisection"]), again.stderr
+    assert "measured before" not in again.stderr
 
 
 def test_a_patch_with_other_content_is_measured_anew(loadstone: VirtualCommandLine) -> None:

@@ -1,6 +1,7 @@
 """`loadstone bisect`: which version made it slower?"""
 
 import hashlib
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TextIO, Unpack
 
@@ -287,15 +288,17 @@ STEP = "bisection step"  # parameter: which two versions, and the metric if it i
 def _known(
     store: "Store", parameters: tuple[tuple[str, str], ...], most_slower: float | None
 ) -> "Compared | None":
-    """Return a comparison of an earlier run."""
+    """Return a comparison of an earlier run, unless it is damaged or its samples are not here."""
     from loadstone.compare.measure import ROLE
     from loadstone.compare.stored import other_side, recorded
+    from loadstone.errors import EnvironmentUnusable
 
     for run_id, known in store.with_parameter(BISECTION):
         if all(known.get(name) == value for name, value in parameters) and known[ROLE] == "A":
-            both = other_side(store.get(run_id), store)
-            if both is not None and both[1].status == "finished":
-                return replace(recorded(*both, store.samples), most_slower=most_slower)
+            with suppress(EnvironmentUnusable):
+                both = other_side(store.get(run_id), store)
+                if both is not None and both[1].status == "finished":
+                    return replace(recorded(*both, store.samples), most_slower=most_slower)
     return None
 
 
