@@ -1,8 +1,10 @@
 """What `--monitor` accepts, and which limits hold for what sources answer."""
 
 import base64
+import json
 import os
 import stat
+from contextlib import nullcontext
 
 import pytest
 from click.testing import CliRunner
@@ -45,6 +47,20 @@ def test_a_secret_in_a_url_is_refused_and_not_repeated(text):
     with pytest.raises(InvalidInput) as refused:
         open_source(text)
     assert SECRET not in str(refused.value)
+
+
+def test_what_was_monitored_until_an_interrupt_is_written(monkeypatch, tmp_path, capsys):
+    def interrupted(_seconds):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("loadstone.cli.monitor.time.sleep", interrupted)
+    ways = (("until", None, nullcontext()), ("for", 60.0, pytest.raises(KeyboardInterrupt)))
+    for name, for_s, ends in ways:
+        path = tmp_path / f"{name}.json"
+        with ends, path.open("w") as to:
+            monitor.callback(lab=None, watched=(), for_s=for_s, to=to)
+        assert "resources" in json.loads(path.read_text())
+        assert "memory" in capsys.readouterr().out
 
 
 def test_a_source_that_is_named_twice_is_read_once():

@@ -8,7 +8,7 @@ import click
 
 from loadstone.cli.choose import MONITOR, once
 from loadstone.cli.duration import Span
-from loadstone.cli.stored import JSON, write_json
+from loadstone.cli.stored import JSON, is_stdout_free, write_json
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -34,7 +34,8 @@ def monitor(
 ) -> None:
     """Monitor this machine and a lab's servers, without load, until Ctrl-C.
 
-    The live table shows the last 5 seconds; the table at the end shows the whole time.
+    The live table shows the last 5 seconds; the table at the end shows the whole time,
+    also if Ctrl-C comes before the time of --for is over.
     """
     from loadstone.diagnosis.demand import observe
     from loadstone.diagnosis.resources import without_rates
@@ -49,7 +50,7 @@ def monitor(
         )
     members, statistics, setup = _target(lab)
     with Monitor(open_sources(members, statistics, watched)) as running:
-        _watch(running, setup, for_s)
+        interrupt = _watch(running, setup, for_s)
         running.sample()
         metrics, missing = running.metrics(), running.missing
     for line in (*map(str, missing), *without_rates(metrics)):
@@ -63,9 +64,10 @@ def monitor(
             "not_watched": [{"source": one.source, "why": one.why} for one in missing],
         }
         write_json(data, to)
-        if to.name == "-":
-            return
-    PrintableConsole().print(_table(observation))
+    if is_stdout_free(to):
+        PrintableConsole().print(_table(observation))
+    if interrupt is not None and for_s is not None:
+        raise interrupt
 
 
 def _others(observation: "Observation") -> "tuple[ResourceUse, ...]":
@@ -86,8 +88,8 @@ def _target(lab: str | None) -> "tuple[Members, tuple[str, ...], Setup]":
     return deployment.members, deployment.statistics(), deployment.setup()
 
 
-def _watch(running: "Monitor", setup: "Setup", for_s: float | None) -> None:
-    """Show the live table until the time is over or Ctrl-C."""
+def _watch(running: "Monitor", setup: "Setup", for_s: float | None) -> KeyboardInterrupt | None:
+    """Show the live table until the time is over or Ctrl-C, which is returned."""
     from rich.live import Live
 
     from loadstone.diagnosis.demand import observe
@@ -107,9 +109,9 @@ def _watch(running: "Monitor", setup: "Setup", for_s: float | None) -> None:
                 if live is not None:
                     observation = observe(running.newest(WINDOW_S), 0, setup)
                     live.update(_table(observation))
-        except KeyboardInterrupt:
-            if for_s is not None:
-                raise
+        except KeyboardInterrupt as interrupt:
+            return interrupt
+    return None
 
 
 def _table(observation: "Observation") -> "Table":
