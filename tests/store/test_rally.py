@@ -249,6 +249,21 @@ def test_what_is_already_here_is_refused_and_nothing_is_doubled(store):
     assert len(store.every()) == 2
 
 
+def test_what_a_killed_import_left_behind_holds_up_no_other_task(store):
+    first, second = import_file(store, REPORT)
+    for run_id in (first, second):
+        store.delete(run_id)
+    store.make_folder(first)
+    said = []
+    assert import_file(store, REPORT, said.append) == (second,)
+    [line] = said
+    assert line.startswith(f"{store.folder(first)} is there already")
+    store.delete(second)
+    store.make_folder(second)
+    with pytest.raises(InvalidInput, match="is there already"):
+        import_file(store, REPORT, said.append)
+
+
 @pytest.mark.parametrize("failing", [0, 1, 3])
 @pytest.mark.parametrize("error", [EnvironmentUnusable("No space left"), KeyboardInterrupt()])
 def test_a_failed_import_leaves_no_part_of_a_run_and_can_be_repeated(

@@ -57,9 +57,9 @@ def import_file(
 ) -> tuple[str, ...]:
     """Import every task of a file of Rally's results; return the run ids.
 
-    Tasks that are damaged or in the store already are left out; `say` gets a line for each.
-    `require` raises ValueError for a run that cannot be shown. Raises InvalidInput if no task can
-    be imported.
+    Tasks that are damaged or in the store already are left out, and those whose folder a killed
+    import has left behind; `say` gets a line for each. `require` raises ValueError for a run that
+    cannot be shown. Raises InvalidInput if no task can be imported.
     """
     tasks, skipped = _read(path)
     found = _runs(tasks, path, skipped, require)
@@ -69,14 +69,22 @@ def import_file(
     stored = {run_id for run_id in found if store.holds(run_id)}
     if len(stored) == len(found):
         raise InvalidInput(f"run {min(stored)} of {path} is already in this store")
+    imported = []
     for run_id, (_, run, tables) in found.items():
         if run_id in stored:
             skipped.append(f"run {run_id} is already in this store")
-        else:
+            continue
+        try:
             _store(hiding, run, tables)
+        except InvalidInput as left_behind:  # by an import that was killed
+            skipped.append(str(left_behind))
+        else:
+            imported.append(run_id)
+    if not imported:
+        raise InvalidInput(skipped[-1])
     for line in skipped:
         say(line)
-    return tuple(run_id for run_id in found if run_id not in stored)
+    return tuple(imported)
 
 
 def _store(store: Store, run: Run, tables: Sequence[Samples]) -> None:
