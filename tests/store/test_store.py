@@ -157,6 +157,12 @@ def test_the_list_gives_each_run_in_short(store):
     ]
 
 
+def test_a_run_during_which_the_clock_was_set_back_has_no_duration(store):
+    store.begin(replace(RESULT, ended_at="2000-01-01T00:00:00+00:00"))
+    [entry] = store.every()
+    assert entry.duration_s is None
+
+
 def test_a_search_without_an_end_is_listed_as_running_or_interrupted(store, monkeypatch):
     one = replace(RESULT.measurements[0], status="running", capacity=None, trials=())
     running = replace(RESULT, status="running", ended_at=None, measurements=(one,))

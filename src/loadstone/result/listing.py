@@ -56,4 +56,4 @@ class Entry:
     target: str | None = None  # URL, or Rally's name of the environment
     configuration: tuple[tuple[str, str], ...] = ()  # known facts of the target
     tags: tuple[tuple[str, str], ...] = ()  # of --tag
-    duration_s: float | None = None  # None: it has not ended, or was killed
+    duration_s: float | None = None  # None: no end is known, or the clock was set back

@@ -255,8 +255,8 @@ def _origin(run: RowMapping, facts: Mapping[str, str], measured: Sequence[RowMap
 
 
 def _duration_s(run: RowMapping) -> float | None:
-    """Return how long a run took; None if it has not ended."""
+    """Return how long a run took; None if it has not ended, or the clock was set back meanwhile."""
     if run["ended_at"] is None:
         return None
     began, ended = (datetime.fromisoformat(run[name]) for name in ("started_at", "ended_at"))
-    return (ended - began).total_seconds()
+    return (ended - began).total_seconds() if ended >= began else None
