@@ -4,6 +4,7 @@
 LoadstoneError
 ├── InvalidInput           2  the command line or a file is invalid
 ├── EnvironmentUnusable    3  target or machine: unreachable, refused, port taken, part missing
+│   └── StoreUnusable      3  results cannot be written, whatever is measured
 └── MeasurementInvalid     4  the generator was the limit, or the target changed underneath
     └── LoadTimeUsed       4  no load time is left
 
@@ -33,6 +34,10 @@ class EnvironmentUnusable(LoadstoneError):
     """The target or this machine cannot be used."""
 
     exit_code = 3
+
+
+class StoreUnusable(EnvironmentUnusable):
+    """Results cannot be written: a full disk, a locked database."""
 
 
 class MeasurementInvalid(LoadstoneError):

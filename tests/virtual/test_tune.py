@@ -9,6 +9,7 @@ import pytest
 from simulator.service import Service
 from virtual import Ended, VirtualCommandLine
 
+from loadstone.engine import parquet
 from loadstone.errors import EnvironmentUnusable, InvalidInput, LoadstoneError
 
 SHORT = ("--budget=10m", "--users=0", "--concurrency=4", "--seconds=4", "--json=-")
@@ -245,6 +246,30 @@ def test_a_default_that_does_not_start_ends_it(
     assert ended.code == problem.exit_code
     assert message in ended.stderr
     assert json.loads(ended.stdout)["exit_code"] == problem.exit_code
+
+
+def test_a_full_disk_ends_a_tuning_and_is_no_failure_of_a_combination(
+    loadstone: VirtualCommandLine, space: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab = lab_of(cache_memcached=1.25)
+    written, engine = list[Path](), vars(parquet)
+    write, refused = engine["write_samples"], engine["EngineUnusable"]
+
+    def until_full(path: Path, columns: object) -> None:
+        written.append(path)
+        if len(written) > 60:
+            raise refused("No space left on device")
+        write(path, columns)
+
+    with monkeypatch.context() as disk:
+        disk.setattr(parquet, "write_samples", until_full)
+        ended = tuned(loadstone, space, lab)
+    assert ended.code == 3
+    assert "No space left on device; free space there" in ended.stderr
+    assert "dropped" not in ended.stderr
+    [path] = loadstone.home.glob("home/results/tunings/*/comparisons.jsonl")
+    resumed = loadstone("tune", f"--resume={path.parent.name}", "--json=-", lab=lab)
+    assert (resumed.code, only(resumed)["has_gain"]) == (0, True), resumed.stderr
 
 
 def test_a_journal_that_is_no_text_names_the_line_and_the_mend(

@@ -14,7 +14,7 @@ from loadstone._engine import (
     write_samples,
 )
 from loadstone.engine.samples import Samples
-from loadstone.errors import EnvironmentUnusable
+from loadstone.errors import EnvironmentUnusable, StoreUnusable
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ class GrowingFile:
 def write(path: Path, samples: Samples) -> None:
     """Write a sample file atomically."""
     columns = {name: getattr(samples, name) for name in Samples.__slots__}
-    with map_errors("; free space there or choose another folder (--store)"):
+    with map_errors("; free space there or choose another folder (--store)", StoreUnusable):
         write_samples(path, columns)
 
 
@@ -113,9 +113,11 @@ def read(path: Path) -> Samples:
 
 
 @contextmanager
-def map_errors(hint: str = "") -> Iterator[None]:
-    """Convert the engine's file errors to EnvironmentUnusable; `hint` ends the message."""
+def map_errors(
+    hint: str = "", kind: type[EnvironmentUnusable] = EnvironmentUnusable
+) -> Iterator[None]:
+    """Convert the engine's file errors to this kind; `hint` ends the message."""
     try:
         yield
     except EngineUnusable as error:
-        raise EnvironmentUnusable(f"{error}{hint}") from None
+        raise kind(f"{error}{hint}") from None

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from loadstone._engine import read_metrics, write_metrics
 from loadstone.engine.parquet import map_errors
+from loadstone.errors import StoreUnusable
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +24,7 @@ class ReadingColumns:
 def write(path: Path, columns: ReadingColumns) -> None:
     """Write a file with the columns time, source, metric, value and unit, atomically."""
     arrays = {name: getattr(columns, name) for name in ReadingColumns.__slots__}
-    with map_errors("; free space there or choose another folder (--store)"):
+    with map_errors("; free space there or choose another folder (--store)", StoreUnusable):
         write_metrics(path, arrays)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from sqlalchemy import Connection, Engine, inspect, text
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
-from loadstone.errors import EnvironmentUnusable
+from loadstone.errors import EnvironmentUnusable, StoreUnusable
 from loadstone.store import postgresql, sqlite
 from loadstone.store.location import StoreLocation, secrets, without_secrets
 from loadstone.store.schema import REVISIONS, UNRELEASED
@@ -66,19 +66,19 @@ def writing(engine: Engine) -> Iterator[Connection]:
 
 @contextmanager
 def explained(engine: Engine) -> Iterator[None]:
-    """Turn errors of the database or the disk into EnvironmentUnusable with a remedy."""
+    """Turn errors of the database or the disk into StoreUnusable with a remedy."""
     try:
         yield
     except IntegrityError:
         raise  # a duplicate run id or a missing parent row is a bug
     except DBAPIError as problem:
         explain = postgresql.explain if is_postgresql(engine) else sqlite.explain
-        raise EnvironmentUnusable(explain(name(engine), problem)) from problem
+        raise StoreUnusable(explain(name(engine), problem)) from problem
     except OSError as problem:
         if not is_postgresql(engine):
             sqlite.require_file(engine.url.database or "")
         where = problem.filename or name(engine)
-        raise EnvironmentUnusable(f"cannot use {where}: {problem.strerror or problem}") from problem
+        raise StoreUnusable(f"cannot use {where}: {problem.strerror or problem}") from problem
 
 
 def name(engine: Engine) -> str:

@@ -20,7 +20,12 @@ from loadstone.compare.measure import (
     measure,
 )
 from loadstone.compare.metrics import CPU, P99, THROUGHPUT
-from loadstone.errors import EnvironmentUnusable, InvalidInput, MeasurementInvalid
+from loadstone.errors import (
+    EnvironmentUnusable,
+    InvalidInput,
+    MeasurementInvalid,
+    StoreUnusable,
+)
 from loadstone.lab.keystone import settings
 from loadstone.plan.load import ClosedLoad
 from loadstone.result.model import Run
@@ -67,7 +72,7 @@ class RealMeasure:
 
         A comparison that fails is made once more with longer trials: a busy moment of the machine
         must not condemn a combination. Raises EnvironmentUnusable if it is the default that does
-        not start, or if the settings of a cloud cannot be put back.
+        not start, if the settings of a cloud cannot be put back, or if results cannot be written.
         """
         if comparison.phase is TuningPhase.CAPACITY:
             return self._capacities(comparison)
@@ -100,6 +105,8 @@ class RealMeasure:
                     if switch is not None:
                         switch.to(number)
                     runs.append(run(config, self.store, self.display, self.backend))
+                except StoreUnusable:
+                    raise  # it says nothing of the combination
                 except (EnvironmentUnusable, MeasurementInvalid) as problem:
                     failure = _first_line(problem)
                     failed_runs += self._begun([config.run_id])
@@ -130,6 +137,8 @@ class RealMeasure:
                 switched_s = 0.0 if switch is None else switch.took_s
         except MeasurementInvalid as problem:
             return self._failed(problem, config, began_s)
+        except StoreUnusable:
+            raise  # it says nothing of the combination
         except (EnvironmentUnusable, InvalidInput) as problem:
             if begun.commands is not None:
                 raise
