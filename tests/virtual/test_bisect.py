@@ -3,13 +3,16 @@
 import json
 import shutil
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 import pytest
 from fake_keystone import keeping_the_first_domain
 from simulator.service import Service
 from virtual import Ended, VirtualCommandLine
 
-from loadstone.errors import InvalidInput
+from loadstone.engine import parquet
+from loadstone.engine.samples import Samples
+from loadstone.errors import InvalidInput, StoreUnusable
 
 VERSIONS = tuple(f"{major}.0.0" for major in range(20, 28))
 SHORT = ("--seconds=4", "--concurrency=6", "--pairs=12", "--users=0", "--json=-")
@@ -113,6 +116,28 @@ def test_a_comparison_whose_samples_are_gone_is_measured_anew(
     again = bisected(loadstone, lab, "--resume")
     assert (again.code, again.data["bisection"]) == (0, first.data["bisection"]), again.stderr
     assert "measured before" not in again.stderr
+
+
+def test_a_full_disk_ends_a_bisection_and_says_nothing_of_a_version(
+    loadstone: VirtualCommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab = slow_since(VERSIONS[4], 1.3)
+    written, write = list[Path](), parquet.write
+
+    def until_full(path: Path, samples: Samples) -> None:
+        written.append(path)
+        if len(written) > 80:
+            raise StoreUnusable("No space left on device")
+        write(path, samples)
+
+    with monkeypatch.context() as disk:
+        disk.setattr(parquet, "write", until_full)
+        ended = bisected(loadstone, lab)
+    assert ended.code == 3
+    assert "cannot be measured" not in ended.stderr
+    assert "bisect: 23.0.0 compared with 20.0.0" in ended.stderr  # it was in the midst of it
+    resumed = bisected(loadstone, lab, "--resume")
+    assert (resumed.code, resumed.data["bisection"]["first_bad"]) == (0, VERSIONS[4])
 
 
 def test_a_patch_with_other_content_is_measured_anew(loadstone: VirtualCommandLine) -> None:

@@ -182,7 +182,12 @@ class _VersionBisection:
         """Carry it out; return the report of its last comparison, with the steps."""
         from loadstone.compare.bisect import JudgedVersion, StepAnswer, bisect, slowest, step_of
         from loadstone.compare.section import Compared
-        from loadstone.errors import EnvironmentUnusable, InvalidInput, MeasurementInvalid
+        from loadstone.errors import (
+            EnvironmentUnusable,
+            InvalidInput,
+            MeasurementInvalid,
+            StoreUnusable,
+        )
 
         last = len(self.versions) - 1
         self._say(f"{len(self.versions)} versions; the last one compared with the first")
@@ -197,6 +202,8 @@ class _VersionBisection:
             try:
                 [(_, found)] = self._compared(0, index, whole).metrics
                 step = step_of(index, found, whole)
+            except StoreUnusable:
+                raise  # it says nothing of the version
             # InvalidInput: a setting that another version has, or a scenario that it lacks.
             except (EnvironmentUnusable, InvalidInput, MeasurementInvalid) as problem:
                 why = _first_line(problem)
@@ -214,6 +221,8 @@ class _VersionBisection:
         )
         try:
             neighbours = self._compared(found.last_good, found.first_bad)
+        except StoreUnusable:
+            raise
         except (EnvironmentUnusable, MeasurementInvalid) as problem:
             # The steps have their answers all the same.
             names = (self.versions[found.last_good].name, self.versions[found.first_bad].name)
