@@ -1,7 +1,7 @@
 """haproxy, by `show stat` on its stats socket."""
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from loadstone.monitor.metrics import Reading
@@ -34,8 +34,10 @@ INFO = (
 )
 
 
-# Rows of the sockets of a frontend (`option socket-stats`): their sessions are the frontend's.
-SOCKET = "3"  # column `type`
+# Column `type`. The sessions of a socket (`option socket-stats`) are those of its frontend.
+BACKEND, SERVER, SOCKET = "1", "2", "3"
+# Beginnings of the column `status` of a server that gets requests: not DOWN, MAINT, DRAIN, NOLB.
+IN_USE = ("UP", "no check")
 
 
 @dataclass(slots=True)
@@ -56,11 +58,36 @@ class HaproxySource(ServiceSource):
         yield from self._rows("pxname" + table)
 
     def _rows(self, table: str) -> Iterator[Reading]:
-        for row in csv.DictReader(table.splitlines()):
+        rows = list(csv.DictReader(table.splitlines()))
+        unused = set(_unused(rows))
+        for row in rows:
             if row.get("type") == SOCKET:
                 continue
+            if (row["pxname"], row["svname"]) in unused:
+                row["slim"] = "0"
             source = f"{self.name}/{row['pxname']}/{row['svname'].lower()}"
             for theirs, ours, unit, factor in VALUES:
                 value = number(row, theirs)
                 if value is not None:
                     yield Reading(source, ours, value * factor, unit)
+
+
+def _unused(rows: Sequence[Mapping[str, str]]) -> Iterator[tuple[str, str]]:
+    """Yield the servers that get no requests, so that the sessions they may have help no backend.
+
+    They are not up, or a backup: the first of these that is up gets requests once no other server
+    is up.
+    """
+    # The column `act` of a backend is the number of its servers that are up, without backups.
+    has_server = {
+        row["pxname"] for row in rows if row.get("type") == BACKEND and row.get("act", "0") != "0"
+    }
+    for row in rows:
+        if row.get("type") != SERVER:
+            continue
+        is_up = row.get("status", "UP").startswith(IN_USE)
+        is_backup = row.get("bck") == "1"
+        if not is_up or (is_backup and row["pxname"] in has_server):
+            yield row["pxname"], row["svname"]
+        elif is_backup:
+            has_server.add(row["pxname"])
