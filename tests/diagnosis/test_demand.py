@@ -217,6 +217,25 @@ def test_a_process_that_lived_for_a_part_of_the_load_used_cores_for_that_part():
     assert seen.figure("worker_cpu") == pytest.approx(0.5)
 
 
+def test_readings_of_another_machine_do_not_dilute_those_of_this_one():
+    recorder = Recorder()
+    for second in range(6):
+        rows = [
+            Reading("machine/cpu0", "cpu_busy_seconds_total", 0.95 * second),
+            Reading("database", "cpu_seconds_total", 0.9 * second),
+        ]
+        recorder.add(1000.0 + second, rows)
+        other = Reading("machine@db-1/cpu0", "cpu_busy_seconds_total", 0.5 * second)
+        recorder.add(1000.5 + second, [other])
+    seen = observe(recorder.metrics().between(1002.0, 1004.6), 100)
+    busy = {one.name: pytest.approx(one.busy) for one in seen.uses}
+    assert busy == {
+        "the machine's CPU": 0.95,
+        "the database's CPU": 0.9,
+        "the machine's CPU of db-1": 0.5,
+    }
+
+
 def test_waiting_for_disks_may_fall_and_is_no_reset():
     recorder = Recorder()
     for second, value in enumerate((1000.0, 1000.5, 999.5, 1000.0)):

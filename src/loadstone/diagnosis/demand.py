@@ -12,6 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+import numpy as np
+
 from loadstone.diagnosis.service import KEYSTONE, MeasuredService
 from loadstone.monitor.metrics import Metrics, mean_over_time
 from loadstone.monitor.roles import Role
@@ -172,10 +174,17 @@ class Observation:
 def observe(metrics: Metrics, requests: int, setup: Setup = Setup()) -> Observation:
     """Return the use of each resource between the first and the last reading."""
     duration_s = max(metrics.duration_s, NEGLIGIBLE)
-    view = _View(metrics, duration_s, requests, setup, metrics.sources())
+    view = _View(metrics, duration_s, _duration_here_s(metrics), requests, setup, metrics.sources())
     uses = sorted(view.uses(), key=lambda one: one.utilisation, reverse=True)
     figures = tuple((name, value) for name, value in view.figures() if value is not None)
     return Observation(metrics.duration_s, requests, tuple(uses), figures, setup.service)
+
+
+def _duration_here_s(metrics: Metrics) -> float:
+    """Return the time from the first to the last reading of this machine."""
+    here = [i for i, one in enumerate(metrics.names) if one.source.partition("/")[0] in HERE]
+    times_s = metrics.time_s[np.isin(metrics.series, here)]
+    return max(float(times_s[-1] - times_s[0]) if len(times_s) else 0.0, NEGLIGIBLE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +206,7 @@ class _View:
 
     metrics: Metrics
     duration_s: float
+    duration_here_s: float  # of this machine's readings: other sources are read at other times
     requests: int
     setup: Setup
     sources: tuple[str, ...]
@@ -245,7 +255,7 @@ class _View:
         if increase is None:
             return None
         if source.partition("/")[0] in HERE:
-            return increase / self.duration_s
+            return increase / self.duration_here_s
         times, _ = self.metrics.of(source, metric)
         return increase / max(float(times[-1] - times[0]), NEGLIGIBLE)
 
@@ -531,7 +541,7 @@ class _View:
         """Return whether a worker began or ended in the course of the load."""
         times_s = (self.metrics.of(one, "cpu_seconds_total")[0] for one in workers)
         lived_s = [float(one[-1] - one[0]) for one in times_s if len(one)]
-        return min(lived_s, default=math.inf) < LIVED * self.duration_s
+        return min(lived_s, default=math.inf) < LIVED * self.duration_here_s
 
     def service_cpu(self) -> Iterator[ResourceUse]:
         """Yield the CPU of the service itself."""
