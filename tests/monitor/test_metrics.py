@@ -23,6 +23,13 @@ def test_the_increase_of_a_counter_survives_its_reset():
     assert metrics.increase("db", "commits_total") == 10 + 4 + 5
 
 
+def test_times_that_are_summed_in_another_order_are_no_reset():
+    before, after = 0.1 + 0.2 + 0.3, 0.1 + (0.2 + 0.3)
+    assert after < before
+    rows = [(0, "db", "cpu_seconds_total", before), (1, "db", "cpu_seconds_total", after)]
+    assert recorded(*rows).metrics().increase("db", "cpu_seconds_total") == 0.0
+
+
 def test_a_series_that_was_read_once_has_no_increase():
     metrics = recorded((0, "db", "commits_total", 90)).metrics()
     assert metrics.increase("db", "commits_total") is None

@@ -17,6 +17,9 @@ MOST_ROWS = 1_000_000  # 20 MB: half an hour of a lab
 NEWEST, OLDER = 0.25, 0.5  # shares of the most rows that thinning leaves, at most
 COUNTER = "_total"
 MAY_FALL = "cpu_iowait_seconds_total"
+# Share of a counter. The CPU time of several processes is a sum, and when one of them ends, the
+# same times are added in another order.
+ROUNDING = 1e-9
 
 
 class Reading(NamedTuple):
@@ -62,8 +65,9 @@ class Metrics:
     def increase(self, source: str, metric: str) -> float | None:
         """Return the increase of a counter, or None with fewer than two readings.
 
-        A value below the one before means that the counter was reset to 0; the kernel's time of
-        waiting for disks may also fall a little (proc_stat(5)).
+        A value below the one before means that the counter was reset to 0, unless it is the same
+        but for the rounding of a sum; the kernel's time of waiting for disks may also fall a little
+        (proc_stat(5)).
         """
         _, values = self.of(source, metric)
         if len(values) < 2:
@@ -71,7 +75,8 @@ class Metrics:
         steps = np.diff(values)
         if metric == MAY_FALL:
             return float(np.maximum(steps, 0.0).sum())
-        return float(np.where(steps >= 0, steps, values[1:]).sum())
+        is_reset = steps < -ROUNDING * values[:-1]
+        return float(np.where(is_reset, values[1:], np.maximum(steps, 0.0)).sum())
 
     def last(self, source: str, metric: str) -> float | None:
         """Return the last value, or None if it was not read."""
