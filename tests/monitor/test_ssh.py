@@ -1,7 +1,11 @@
 """What the script on another machine prints, without ssh."""
 
+import io
+from types import SimpleNamespace
+
 import pytest
 
+from loadstone.monitor.source import Unreadable
 from loadstone.monitor.sources.ssh import RoleCpu, Ssh, block_readings
 
 pytestmark = pytest.mark.pure
@@ -45,5 +49,23 @@ def test_a_block_that_came_late_is_not_lost_with_its_command_lines():
     source._process = object()  # it has been started
     source._blocks.put(block({10: 5.0}, OLD))
     source._blocks.put(block({10: 6.0}))
+    [reading] = source.read()
+    assert (reading.source, reading.value) == ("keystone@node", 1.0)
+
+
+def test_a_lost_connection_is_reported_and_opened_again(monkeypatch):
+    connections = iter(([block({10: 5.0}, OLD), None], [block({10: 6.0}, OLD)]))
+
+    def start(source: Ssh) -> SimpleNamespace:
+        for one in next(connections):
+            source._blocks.put(one)
+        stderr = io.StringIO("Connection to node closed by remote host.\n")
+        end = {"terminate": lambda: None, "wait": lambda _: None}
+        return SimpleNamespace(stdout=None, stderr=stderr, **end)
+
+    monkeypatch.setattr(Ssh, "_start", start)
+    source = Ssh("node")
+    with pytest.raises(Unreadable, match=r"Connection to node closed by remote host\."):
+        tuple(source.read())
     [reading] = source.read()
     assert (reading.source, reading.value) == ("keystone@node", 1.0)

@@ -34,6 +34,20 @@ done
 """
 
 
+_Blocks = queue.Queue[str | None]
+
+
+def _no_blocks() -> _Blocks:
+    return queue.Queue(MOST_WAITING)
+
+
+def _put(blocks: _Blocks, block: str | None) -> None:
+    if blocks.full():
+        with suppress(queue.Empty):
+            blocks.get_nowait()
+    blocks.put(block)
+
+
 @dataclass(slots=True)
 class Ssh:
     """The machine HOST: its /proc, and its processes by role."""
@@ -41,9 +55,7 @@ class Ssh:
     host: str
     is_remote: ClassVar[bool] = True
     _process: subprocess.Popen[str] | None = field(default=None, init=False)
-    _blocks: "queue.Queue[str | None]" = field(
-        default_factory=lambda: queue.Queue(MOST_WAITING), init=False
-    )
+    _blocks: _Blocks = field(default_factory=_no_blocks, init=False)
     _is_too_long: bool = field(default=False, init=False)
     _cpu: "RoleCpu" = field(init=False)
 
@@ -72,13 +84,16 @@ class Ssh:
             except queue.Empty:
                 yield from found
                 return
-        raise Unreadable(self._why())
+        why = self._why()
+        self.close()  # the next read connects again
+        raise Unreadable(why)
 
     def close(self) -> None:
         """End ssh, and with it the script."""
-        process = self._process
+        process, self._process = self._process, None
         if process is None:
             return
+        self._blocks, self._is_too_long = _no_blocks(), False
         process.terminate()
         with suppress(subprocess.TimeoutExpired):
             process.wait(NEXT_S)
@@ -101,11 +116,12 @@ class Ssh:
             start_new_session=True,
         )
         if process.stdout is not None:
-            reader = threading.Thread(target=self._collect, args=(process.stdout,), daemon=True)
+            arguments = (process.stdout, self._blocks)
+            reader = threading.Thread(target=self._collect, args=arguments, daemon=True)
             reader.start()
         return process
 
-    def _collect(self, lines: IO[str]) -> None:
+    def _collect(self, lines: IO[str], blocks: _Blocks) -> None:
         block: list[str] = []
         size = 0
         with suppress(ValueError):  # closed meanwhile
@@ -113,20 +129,14 @@ class Ssh:
                 if line == "@begin\n":
                     block, size = [], 0
                 elif line == "@end\n":
-                    self._put("".join(block))
+                    _put(blocks, "".join(block))
                 else:
                     block.append(line)
                     size += len(line)
                 if size >= MOST_BLOCK:
                     self._is_too_long = True
                     break
-        self._put(None)
-
-    def _put(self, block: str | None) -> None:
-        if self._blocks.full():
-            with suppress(queue.Empty):
-                self._blocks.get_nowait()
-        self._blocks.put(block)
+        _put(blocks, None)
 
     def _why(self) -> str:
         process = self._process
