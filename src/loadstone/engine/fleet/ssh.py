@@ -6,7 +6,7 @@ import shlex
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -82,9 +82,19 @@ def started(
         pythons = list(pool.map(lambda host: _ready(fleet, host), fleet.hosts))
     with ExitStack() as stack:
         yield tuple(
-            stack.enter_context(_started(fleet, host, python, scheduler, pem))
-            for host, python in zip(fleet.hosts, pythons, strict=True)
+            stack.enter_context(_started(fleet, place, python, scheduler, pem))
+            for place, python in enumerate(pythons)
         )
+
+
+def worker_names(hosts: Sequence[SshHost], place: int) -> tuple[str, ...]:
+    """Return the names of the workers of the host at a place of the file, which may be repeated.
+
+    Dask refuses a second worker of the same name.
+    """
+    host = hosts[place]
+    before = sum(one.workers for one in hosts[:place] if one.name == host.name)
+    return tuple(f"{host.name}-{before + number}" for number in range(1, host.workers + 1))
 
 
 def _ready(fleet: SshFleet, host: SshHost) -> str:
@@ -150,9 +160,9 @@ def _require_pinned() -> None:
 
 @contextmanager
 def _started(
-    fleet: SshFleet, host: SshHost, python: str, scheduler: str, pem: Certificates
+    fleet: SshFleet, place: int, python: str, scheduler: str, pem: Certificates
 ) -> Iterator[StartedHost]:
-    names = tuple(f"{host.name}-{number}" for number in range(1, host.workers + 1))
+    host, names = fleet.hosts[place], worker_names(fleet.hosts, place)
     config = {
         "ca": pem.ca,
         "certificate": pem.certificate,
