@@ -99,12 +99,20 @@ def read(text: str, folder: Path | None = None, *, without_tls: bool = False) ->
 
 def usable(folder: Path) -> Path:
     """Return a folder of certificates; InvalidInput if one of them is missing or has expired."""
-    for name in (CA, CERTIFICATE, KEY):
-        if not os.path.isfile(folder / name):  # answers for a folder that may not be entered, too
-            raise InvalidInput(
-                f"{folder / name} is missing; `loadstone fleet up` makes it, and "
-                "--fleet-certificates names another folder"
-            )
+    names = (CA, CERTIFICATE, KEY)
+    # `isfile` answers for a folder that may not be entered, too.
+    missing = [name for name in names if not os.path.isfile(folder / name)]
+    if len(missing) == len(names):
+        raise InvalidInput(
+            f"{folder / CA} is missing; `loadstone fleet up` makes it, and "
+            "--fleet-certificates names another folder"
+        )
+    if missing:
+        raise InvalidInput(
+            f"{folder / missing[0]} is missing, and others are there; copy all of "
+            f"{', '.join(names)} from another host of the fleet, or delete {folder}, and "
+            "`loadstone fleet up` makes new ones"
+        )
     for name in (CA, CERTIFICATE):
         _require_valid(folder / name)
     return folder

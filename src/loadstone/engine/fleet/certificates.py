@@ -25,9 +25,10 @@ def make(folder: Path) -> None:
             f"{folder} cannot be created: {problem.strerror}; choose another folder with "
             "--fleet-certificates"
         ) from None
-    files.write(folder / KEY, certificates.key, 0o600)
     files.write(folder / CA, certificates.ca)
     files.write(folder / CERTIFICATE, certificates.certificate)
+    # Last: a folder with a key has all three.
+    files.write(folder / KEY, certificates.key, 0o600)
 
 
 def create() -> Certificates:
