@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 
 from loadstone.diagnosis.bottleneck import Case, name_bottleneck
-from loadstone.diagnosis.demand import BottleneckKind, Observation, ResourceUse, Setup
+from loadstone.diagnosis.demand import BottleneckKind, Observation, ResourceUse, Setup, observe
 from loadstone.diagnosis.service import KEYCLOAK as KEYCLOAK_SERVICE
+from loadstone.monitor.metrics import Reading, Recorder
 from loadstone.monitor.roles import Role
 
 
@@ -324,6 +325,26 @@ def test_a_generator_that_fell_behind_is_the_limit_whatever_else_is_busy():
 
 def test_swapping_is_named():
     assert judged(swap_bytes_per_s=8e6).bottleneck.kind is BottleneckKind.MEMORY
+
+
+def test_the_machine_that_swaps_is_named():
+    recorder = Recorder()
+    for second in range(11):
+        rows = [
+            Reading(machine, metric, value)
+            for machine, swapped in (("machine", 0), ("machine@db-1", 4 * 2**20))
+            for metric, value in (
+                ("swap_in_bytes_total", swapped * second),
+                ("swap_out_bytes_total", swapped * second),
+                ("memory_total_bytes", 8 * 2**30),
+                ("memory_available_bytes", 2**30 if swapped else 0),
+            )
+        ]
+        rows.append(Reading("machine@db-1/cpu0", "cpu_busy_seconds_total", 0.1 * second))
+        recorder.add(1000.0 + second, rows)
+    found = name_bottleneck(Case(observe(recorder.metrics(), 100), Setup())).bottleneck
+    assert found.sentence == "The machine db-1 is short of memory: it swaps 8.0 MiB per second."
+    assert found.utilisation == pytest.approx(7 / 8)
 
 
 def test_a_full_listen_queue_is_named():

@@ -17,6 +17,7 @@ from loadstone.diagnosis.demand import (
     Setup,
     host_of,
     role_name,
+    swap_figure,
 )
 from loadstone.diagnosis.finding import Confidence, Evidence, Finding, three_digits
 from loadstone.monitor.roles import Role
@@ -129,16 +130,21 @@ def generator(case: Case) -> FoundLimit | None:
 
 
 def memory(case: Case) -> FoundLimit | None:
-    """The machine swaps."""
-    swapped = case.seen.figure("swap_bytes_per_s") or 0.0
+    """A machine swaps."""
+    hosts = ("", *(host for one in case.seen.machines if (host := host_of(one))))
+    each = {host: case.seen.figure(swap_figure(host)) or 0.0 for host in hosts}
+    host, swapped = max(each.items(), key=lambda one: one[1])
     if swapped < SWAPPING:
         return None
+    memories = (one for one in case.seen.uses if one.kind is BottleneckKind.MEMORY)
+    own = (one for one in memories if one.role == MACHINE and host_of(one) == host)
+    machine = f"The machine {host}" if host else "The machine"
     return FoundLimit(
         "memory-swapping",
         BottleneckKind.MEMORY,
         MACHINE,
-        case.seen.use(BottleneckKind.MEMORY, MACHINE),
-        f"The machine is short of memory: it swaps {swapped / 2**20:.1f} MiB per second.",
+        next(own, None),
+        f"{machine} is short of memory: it swaps {swapped / 2**20:.1f} MiB per second.",
         "Use fewer workers, a smaller database buffer, or more memory.",
         (("swap_bytes_per_s", swapped),),
     )

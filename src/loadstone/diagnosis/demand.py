@@ -122,6 +122,11 @@ def host_of(use: ResourceUse) -> str:
     return use.name.partition(" of " if use.role == MACHINE else " on ")[2]
 
 
+def swap_figure(host: str) -> str:
+    """Return the name of the figure of what another machine swaps; of this one without a host."""
+    return f"swap_bytes_per_s{f' of {host}' if host else ''}"
+
+
 @dataclass(frozen=True, slots=True)
 class Observation:
     """Resource usage during a phase of load, and figures that explain it."""
@@ -486,8 +491,10 @@ class _View:
         for kind in ("cpu", "io", "memory"):
             yield f"pressure_{kind}", self.total(heads, f"pressure_{kind}_some_seconds_total")
         yield "pressure_memory_full", self.total(heads, "pressure_memory_full_seconds_total")
-        swapped = [self.total(heads, f"swap_{way}_bytes_total") for way in ("in", "out")]
-        yield "swap_bytes_per_s", sum(v for v in swapped if v is not None) if heads else None
+        for head in heads:
+            ways = (self.per_second(head, f"swap_{way}_bytes_total") for way in ("in", "out"))
+            swapped = [value for value in ways if value is not None]
+            yield swap_figure(head.partition("@")[2]), sum(swapped) if swapped else None
         yield "listen_overflows_per_s", self.total(heads, "listen_overflows_total")
         # Of this machine: of others, not all roles may be known.
         here = tuple(one for one in cores if "@" not in one)
