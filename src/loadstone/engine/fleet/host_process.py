@@ -1,5 +1,7 @@
 """Runs on an ssh host of a fleet: starts workers, and ends when its standard input closes.
 
+It also ends at SIGTERM and SIGHUP, and removes the key and the workers then, too.
+
 The first line of its input is a JSON object: `ca`, `certificate` and `key` (PEM), `scheduler`, and
 `names` and `role` of the workers. ssh closes the input when the client ends or is cut off.
 """
@@ -7,6 +9,7 @@ The first line of its input is a JSON object: `ca`, `certificate` and `key` (PEM
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -24,8 +27,11 @@ END_S = 5.0
 
 
 def main() -> None:
-    """Run the workers until the input closes or one of them ends."""
+    """Run the workers until the input closes, a signal comes, or one of them ends."""
     config: dict[str, Any] = json.loads(sys.stdin.readline())
+    over = threading.Event()
+    for one in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(one, lambda *_: over.set())
     is_writable = os.access(MEMORY, os.W_OK)
     folder = Path(tempfile.mkdtemp(prefix="loadstone-fleet-", dir=MEMORY if is_writable else None))
     processes: list[subprocess.Popen[bytes]] = []
@@ -34,7 +40,6 @@ def main() -> None:
             (folder / name).touch(0o600)
             (folder / name).write_text(config[pem])
         processes = [_worker(folder, config, name) for name in config["names"]]
-        over = threading.Event()
         threading.Thread(target=_await_end, args=(over,), daemon=True).start()
         while not over.is_set() and all(one.poll() is None for one in processes):
             time.sleep(POLL_S)
