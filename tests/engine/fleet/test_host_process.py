@@ -59,3 +59,24 @@ def test_a_signal_ends_the_workers_and_removes_the_key(
     host_process.main()
     assert not worker.is_running
     assert not folder.exists()
+
+
+@pytest.mark.usefixtures("_handlers")
+def test_workers_are_ended_if_a_further_one_cannot_be_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker = FakeWorker(signal.SIGTERM)
+    started = iter((worker,))
+    config = {"ca": "A", "certificate": "B", "key": "C", "names": ["host-1", "host-2"]}
+    monkeypatch.setattr(sys, "stdin", io.StringIO(json.dumps(config) + "\n"))
+    monkeypatch.setattr(tempfile, "mkdtemp", lambda **_: str(tmp_path))
+
+    def start(*_: object) -> FakeWorker:
+        if (found := next(started, None)) is None:
+            raise BlockingIOError("Resource temporarily unavailable")
+        return found
+
+    monkeypatch.setattr(host_process, "_worker", start)
+    with pytest.raises(BlockingIOError):
+        host_process.main()
+    assert not worker.is_running

@@ -39,7 +39,8 @@ def main() -> None:
         for name, pem in ((CA, "ca"), (CERTIFICATE, "certificate"), (KEY, "key")):
             (folder / name).touch(0o600)
             (folder / name).write_text(config[pem])
-        processes = [_worker(folder, config, name) for name in config["names"]]
+        # One by one, so that those before one that cannot be started are ended.
+        processes.extend(_worker(folder, config, name) for name in config["names"])
         threading.Thread(target=_await_end, args=(over,), daemon=True).start()
         while not over.is_set() and all(one.poll() is None for one in processes):
             time.sleep(POLL_S)
