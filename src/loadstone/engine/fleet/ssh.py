@@ -103,7 +103,7 @@ def _ready(fleet: SshFleet, host: SshHost) -> str:
     environment = wheel.key(version())
     own = f"{FOLDER}/{environment}"
     python = f"{own}/bin/python" if host.python is None else shlex.quote(host.python)
-    found = _run(fleet, host, f"sh -s -- {python}", PROBE, PROBE_S)
+    found = _probe(fleet, host, python)
     if found == ours:
         return python
     if host.python is not None:
@@ -114,11 +114,18 @@ def _ready(fleet: SshFleet, host: SshHost) -> str:
         )
     _require_pinned()
     _install(fleet, host, environment)
-    if (now := _run(fleet, host, f"sh -s -- {python}", PROBE, PROBE_S)) != ours:
+    if (now := _probe(fleet, host, python)) != ours:
         raise EnvironmentUnusable(
             f"{host.name}: what was installed there is {now}, this machine has {ours}"
         )
     return python
+
+
+def _probe(fleet: SshFleet, host: SshHost, python: str) -> str:
+    """Return the versions of Loadstone and distributed that a Python has, or "none"."""
+    printed = _run(fleet, host, f"sh -s -- {python}", PROBE, PROBE_S)
+    # A profile of the login shell may print lines before.
+    return printed.rpartition("\n")[2]
 
 
 def _install(fleet: SshFleet, host: SshHost, environment: str) -> None:
