@@ -6,7 +6,7 @@ import pytest
 
 from loadstone.errors import InvalidInput
 from loadstone.lab import deployment, state
-from loadstone.lab.keystone import settings
+from loadstone.lab.keystone import database, settings
 from loadstone.lab.keystone.database import storage_folder
 from loadstone.lab.state import DeploymentPhase, DeploymentState
 from loadstone.system import paths
@@ -50,6 +50,21 @@ def test_the_data_of_a_lab_are_removed_although_its_sources_are_gone(
     data.mkdir()
     known = (("release", "/gone/keystone"), ("storage", str(tmp_path)))
     state.write(folder, DeploymentState("mine", "r", DeploymentPhase.STOPPED, "", known))
+    deployment.down("mine", purge=True)
+    assert not folder.exists()
+    assert not data.exists()
+
+
+@pytest.mark.usefixtures("home")
+def test_the_data_in_memory_of_a_lab_whose_state_cannot_be_read_are_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "SHARED_MEMORY", tmp_path)
+    folder = deployment.folder_of("mine")
+    data = storage_folder(folder, settings.TMPFS)
+    for made in (folder, data):
+        made.mkdir(parents=True)
+    (folder / state.FILE).write_text('{"name": "mi')
     deployment.down("mine", purge=True)
     assert not folder.exists()
     assert not data.exists()

@@ -5,7 +5,7 @@ import re
 import secrets
 import shutil
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -354,8 +354,11 @@ def _difference(running: LabSettings, requested: LabSettings) -> str:
 
 
 def _purge(folder: Path) -> None:
-    with suppress(EnvironmentUnusable):  # unreadable state: the location of its data is unknown
+    try:
         last = state.read(folder)
+    except EnvironmentUnusable:  # unreadable: its data may be in memory, or in an unknown folder
+        shutil.rmtree(storage_folder(folder, settings_.TMPFS), ignore_errors=True)
+    else:
         if last is not None:
             _drop_data_elsewhere(folder, last)
     shutil.rmtree(folder)
