@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from loadstone.errors import InvalidInput
+from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.lab import deployment, state
 from loadstone.lab.keystone import database, settings
 from loadstone.lab.keystone.database import storage_folder
@@ -68,6 +68,20 @@ def test_the_data_in_memory_of_a_lab_whose_state_cannot_be_read_are_removed(
     deployment.down("mine", purge=True)
     assert not folder.exists()
     assert not data.exists()
+
+
+@pytest.mark.usefixtures("home")
+def test_a_lab_is_removed_from_a_full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fill(*_: object) -> None:
+        raise EnvironmentUnusable("cannot write state.json: No space left on device")
+
+    folder = deployment.folder_of("mine")
+    state.write(folder, DeploymentState("mine", "r", DeploymentPhase.STOPPED, "", ()))
+    monkeypatch.setattr(state, "write", fill)
+    with pytest.raises(EnvironmentUnusable, match="No space left"):
+        deployment.down("mine")
+    deployment.down("mine", purge=True)
+    assert not folder.exists()
 
 
 @pytest.mark.parametrize("name", ["My Results", 'with"quote', "100%", "{it}", "$HOME"])

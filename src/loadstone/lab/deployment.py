@@ -146,7 +146,11 @@ def down(name: str, *, purge: bool = False) -> None:
     busy = f"another loadstone is starting or stopping {name}; wait for it"
     try:
         with locks.held(folder / watcher.LOCK, busy=busy, wait_s=WAIT_S):
-            shut_down(folder)
+            try:
+                shut_down(folder)
+            except EnvironmentUnusable:
+                if not purge:  # which frees the full disk on which no state can be written
+                    raise
             if folder in _guards:
                 _guards.pop(folder).release()
             if purge:
