@@ -194,6 +194,12 @@ def test_the_proof_that_is_proposed_names_the_lab_that_was_measured():
     assert "(loadstone audit prove KS-01 --lab NAME)" in of_pair  # its own labs are removed
 
 
+def test_the_headline_counts_the_workers_of_each_node():
+    target = (*RESULT.environment.target, ("nodes", "3"))
+    text = summary_of(replace(RESULT, environment=replace(RESULT.environment, target=target)))
+    assert "Keystone 30.0.0 (3 nodes of 2 workers, SQLite), 2 cores" in text
+
+
 def test_each_workload_of_a_task_says_how_it_fell_short():
     held, broken = (workload(SAMPLES[0, 3], (Check("a", good, ""),)) for good in (True, False))
     failed = replace(broken, failure="no service")
@@ -229,6 +235,7 @@ def test_the_list_says_of_each_run_where_it_comes_from_and_what_was_measured():
             ("release", "keystone 30.0.0"),
             ("web server", "uwsgi 2.0.30 (http-socket)"),
             ("workers", "2"),
+            ("nodes", "3"),
             ("[token] expiration", "60"),
         ),
         duration_s=240.0,
@@ -236,4 +243,5 @@ def test_the_list_says_of_each_run_where_it_comes_from_and_what_was_measured():
     text = shown(lambda c: listing([entry], c))
     head, about = text.splitlines()[:2]
     assert head.split("  ")[1:] == ["finished", "study 20261121-0900-ffffff, turn 3", "4 min"]
-    assert about.strip() == "http://127.0.0.1:35357/v3: keystone 30.0.0, uwsgi 2.0.30, workers 2"
+    service = "keystone 30.0.0, uwsgi 2.0.30, nodes 3, workers 2"
+    assert about.strip() == f"http://127.0.0.1:35357/v3: {service}"

@@ -15,6 +15,7 @@ from loadstone.result.listing import Entry, MeasurementSummary, Performed
 CONFIGURATION = {
     "release": "{}",
     "web server": "{}",
+    "nodes": "nodes {}",
     "workers": "workers {}",
     "database": "{}",
     "token": "{} tokens",

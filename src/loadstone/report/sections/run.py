@@ -110,7 +110,7 @@ def subject(run: Run) -> str:
     target, machine = dict(run.environment.target), dict(run.environment.machine)
     release = _named(target.get("release", "")) or target.get("url", "")
     settings = [
-        counted(target[name], "worker") if name == "workers" else target[name]
+        _workers(target) if name == "workers" else target[name]
         for name in ("workers", "database")
         if name in target
     ]
@@ -120,6 +120,11 @@ def subject(run: Run) -> str:
     return ", ".join(
         part for part in (place + listed, counted(machine.get("cores"), "core")) if part
     )
+
+
+def _workers(target: dict[str, str]) -> str:
+    workers = counted(target["workers"], "worker")
+    return f"{target['nodes']} nodes of {workers}" if "nodes" in target else workers
 
 
 def counted(count: str | None, noun: str) -> str:
