@@ -8,6 +8,7 @@ import pytest
 
 from loadstone.faults import database
 from loadstone.lab import processes, state
+from loadstone.lab.deployment import facts_of
 from loadstone.lab.keystone import settings
 from loadstone.lab.keystone.blueprint import Blueprint
 from loadstone.lab.keystone.compose import parts, programs
@@ -16,6 +17,7 @@ from loadstone.lab.parts.mariadb import MariaDb
 from loadstone.lab.parts.part import Part
 from loadstone.lab.parts.postgres import Postgres
 from loadstone.lab.ports import HOST, Ports
+from loadstone.lab.programs import Program
 from loadstone.lab.provider.keycloak import Keycloak
 from loadstone.lab.state import DeploymentPhase, DeploymentState, Record
 
@@ -49,6 +51,36 @@ def test_a_population_without_users_is_a_fact(tmp_path: Path) -> None:
     assert (facts["projects"], facts["groups"]) == ("50", "3")
     assert not {"users", "unique passwords"} & set(facts)
     assert not {"projects", "groups"} & set(dict(composed(tmp_path)["keystone"].facts()))
+
+
+@pytest.mark.parametrize(
+    ("part", "usual", "chosen"),
+    [
+        ("haproxy", ("nodes=2",), "maxconn=3"),
+        ("uwsgi", (), "listen=64"),
+        ("uwsgi", ("web=nginx-uwsgi",), "listen=64"),
+        ("keystone", ("cache=memcached",), "memcached-servers=2"),
+        ("apache", ("web=apache", "tls=on"), "client-certificates=on"),
+    ],
+)
+def test_deployments_that_queue_or_cache_differently_have_different_facts(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    part: str,
+    usual: tuple[str, ...],
+    chosen: str,
+) -> None:
+    monkeypatch.setattr(Program, "version", lambda *_: "1.0")
+    one, other = (
+        dict(composed(tmp_path, *words)[part].facts()) for words in (usual, (*usual, chosen))
+    )
+    assert set(one) < set(other)
+
+
+def test_where_a_provider_keeps_its_data_is_a_fact() -> None:
+    words = (("service", "hydra"), ("database", "postgres"), ("storage", "tmpfs"))
+    facts = dict(facts_of(settings.read(words), "http://127.0.0.1:5000", ()))
+    assert facts["storage"] == "tmpfs"
 
 
 def test_the_keys_are_as_many_as_was_said_last(tmp_path: Path) -> None:

@@ -293,7 +293,9 @@ def facts_of(
 ) -> tuple[tuple[str, str], ...]:
     """Return the facts about a deployment that results keep, without secrets."""
     if settings.service.is_provider:
-        return (("service", settings.service.value), *of_parts)
+        place = settings.storage
+        storage = (("storage", place),) if place != settings_.DISK else ()
+        return (("service", settings.service.value), *storage, *of_parts)
     mine = (
         ("release", _served(settings)),
         *(

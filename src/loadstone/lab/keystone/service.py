@@ -136,9 +136,11 @@ class Keystone(Part):
         # Rotations, and a larger number at an earlier start, have left more.
         keys = len(_keys(self._fernet)) if provider == TokenProvider.FERNET else FEWEST_KEYS
         events, expired = self.settings.revocation_events, self.settings.expired_tokens
+        servers = self.settings.memcached_servers
         return (
             ("token", provider),
             ("cache", str(self.settings.cache)),
+            *((("memcached servers", str(servers)),) if servers > 1 else ()),
             (FACT, self._stored_hash()),
             ("identity", str(self.settings.identity)),
             *((("revocation events", str(events)),) if events else ()),

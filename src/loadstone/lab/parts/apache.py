@@ -122,4 +122,5 @@ class Apache(ApplicationServer):
         return (
             ("web server", f"apache {APACHE.version('-v')} (mod_wsgi, event MPM)"),
             *((("TLS", "ended by apache"),) if self.certificates is not None else ()),
+            *((("client certificates", "asked for by apache"),) if self.asks_clients else ()),
         )

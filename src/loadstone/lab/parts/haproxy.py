@@ -136,5 +136,6 @@ class Haproxy(Server):
             ("nodes", str(len(self.nodes))),
             ("balancer", f"haproxy {version} ({self.balance})"),
             *(() if self.keep_alive is KeepAlive.BOTH else (("keep-alive", self.keep_alive),)),
+            *((("maxconn per node", str(self.maxconn)),) if self.maxconn else ()),
             *((("TLS", "ended by haproxy"),) if self.certificates is not None else ()),
         )

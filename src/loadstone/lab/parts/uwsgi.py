@@ -93,9 +93,12 @@ class Uwsgi(ApplicationServer):
     def facts(self) -> Facts:
         """Return the version and the protocol."""
         version = Program(self.application.program("uwsgi"), "").version("--version")
+        chosen = self.site.backlog
+        queue = (("listen queue", str(backlog(chosen))),) if chosen is not None else ()
         if self.is_behind:
-            return (("application server", f"uwsgi {version}"),)
-        return (("web server", f"uwsgi {version} (http-socket, a new connection each request)"),)
+            return (("application server", f"uwsgi {version}"), *queue)
+        server = f"uwsgi {version} (http-socket, a new connection each request)"
+        return (("web server", server), *queue)
 
 
 def access_log(folder: Path, name: str) -> Path:
