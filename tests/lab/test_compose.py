@@ -77,6 +77,47 @@ def test_deployments_that_queue_or_cache_differently_have_different_facts(
     assert set(one) < set(other)
 
 
+@pytest.mark.parametrize(
+    ("words", "part", "file"),
+    [
+        ("web=apache", "apache", "run/apache.pid"),
+        ("database=postgres", "postgres", "data/30.0.0-postgres/postgres-data/postmaster.pid"),
+    ],
+)
+def test_a_pid_of_before_a_reboot_does_not_stop_a_server_from_starting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str, part: str, file: str
+) -> None:
+    pid_file = tmp_path / file
+    pid_file.parent.mkdir(parents=True)
+    pid_file.write_text("1\n")
+    left: list[bool] = []
+    monkeypatch.setattr(Program, "path", lambda one: one.name)
+    monkeypatch.setattr(processes, "start", lambda _: left.append(pid_file.exists()))
+    composed(tmp_path, words)[part].start()
+    assert left == [False]
+
+
+def test_a_pid_of_before_a_reboot_does_not_stop_a_database_from_being_prepared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tables = tmp_path / "data" / "30.0.0-postgres" / "postgres-data"
+    tables.mkdir(parents=True)
+    for name, text in (
+        ("postmaster.pid", "1\n"),
+        ("postgresql.conf", ""),
+        ("postgresql.auto.conf", ""),
+    ):
+        (tables / name).write_text(text)
+    left: list[bool] = []
+    monkeypatch.setattr(Program, "path", lambda one: one.name)
+    monkeypatch.setattr(Program, "version", lambda *_: "15.1")
+    monkeypatch.setattr(
+        processes, "complete", lambda *_: left.append((tables / "postmaster.pid").exists())
+    )
+    composed(tmp_path, "database=postgres")["postgres"].prepare(print)
+    assert left == [False]
+
+
 def test_where_a_provider_keeps_its_data_is_a_fact() -> None:
     words = (("service", "hydra"), ("database", "postgres"), ("storage", "tmpfs"))
     facts = dict(facts_of(settings.read(words), "http://127.0.0.1:5000", ()))

@@ -22,7 +22,7 @@ INTERPRETER = "/usr/bin/python3"
 CONF = """\
 ServerRoot {run}
 ServerName {host}
-PidFile {run}/{name}.pid
+PidFile {pid_file}
 Listen {site.host}:{site.port}
 ErrorLog {log}
 LoadModule mpm_event_module {modules}/mod_mpm_event.so
@@ -80,6 +80,10 @@ class Apache(ApplicationServer):
         Program(INTERPRETER, "python3-venv"),
     )
 
+    @property
+    def _pid_file(self) -> Path:
+        return self.conf.with_suffix(".pid")
+
     def prepare(self, say: Say) -> None:  # noqa: ARG002
         """Write its configuration, and create certificates if it serves over TLS."""
         tls = ""
@@ -91,6 +95,7 @@ class Apache(ApplicationServer):
         text = CONF.format(
             site=self.site,
             run=self.conf.parent,
+            pid_file=self._pid_file,
             name=self.name,
             host=HOST,
             log=self.log,
@@ -106,6 +111,8 @@ class Apache(ApplicationServer):
 
     def start(self) -> Process:
         """Start it in the foreground; mod_wsgi refuses to run applications as root."""
+        # After a reboot, another process may have the pid of one that was killed.
+        self._pid_file.unlink(missing_ok=True)
         return self.serve(*unprivileged((APACHE.path(), "-f", str(self.conf), "-DFOREGROUND")))
 
     def healthy(self) -> bool:

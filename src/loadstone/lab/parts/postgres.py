@@ -57,6 +57,10 @@ class Postgres(Server, Database):
     def _tables(self) -> Path:
         return self.data / "postgres-data"
 
+    @property
+    def _pid_file(self) -> Path:
+        return self._tables / "postmaster.pid"
+
     def connection(self) -> str:
         """Return SQLAlchemy's URL."""
         return f"postgresql+psycopg2://{USER}:{self.password}@{HOST}:{self.site.port}/{USER}"
@@ -83,6 +87,7 @@ class Postgres(Server, Database):
             (half / "pg_hba.conf").write_text(ACCESS)
             self._alone(half, CREATE)
             half.rename(self._tables)
+        self._unlock()
         passwords = (f"ALTER ROLE {user} PASSWORD '{self.password}';\n" for user in (USER, MONITOR))
         statements = CREATE_STATEMENTS if has_statements() else ""
         self._alone(self._tables, CREATE_MONITOR + statements + "".join(passwords))
@@ -105,6 +110,7 @@ class Postgres(Server, Database):
             chosen["default_transaction_isolation"] = isolation
         if has_statements():
             chosen["shared_preload_libraries"] = STATEMENTS
+        self._unlock()
         words = (word for key, value in chosen.items() for word in ("-c", f"{key}={value}"))
         arguments = (SERVER.path(), "-D", str(self._tables), "-p", str(self.site.port), *words)
         return self.run(unprivileged(arguments))
@@ -112,7 +118,7 @@ class Postgres(Server, Database):
     def healthy(self) -> bool:
         """Read the pid file, as pg_ctl does: the server listens before it is ready."""
         try:
-            lines = (self._tables / "postmaster.pid").read_text().splitlines()
+            lines = self._pid_file.read_text().splitlines()
         except FileNotFoundError:
             return False
         return len(lines) >= 8 and lines[7].strip() == "ready"
@@ -130,6 +136,13 @@ class Postgres(Server, Database):
             return (self._tables / "PG_VERSION").read_text().strip()
         except FileNotFoundError:
             return None
+
+    def _unlock(self) -> None:
+        """Remove the pid file of a server that was killed.
+
+        After a reboot, another process may have its pid: the server would refuse to start.
+        """
+        self._pid_file.unlink(missing_ok=True)
 
     def _count_no_statements(self) -> None:
         """Set the default. An option of the server's command would prevail over a reload."""
