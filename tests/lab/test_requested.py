@@ -62,6 +62,18 @@ def test_a_patch_that_changed_while_the_lab_runs_is_told(tmp_path: Path, monkeyp
         deployment.up("mine", deployment.requested("mine", []), print)
 
 
+@pytest.mark.parametrize(
+    ("size", "pool"), [("7", 57), ("0", None), ("", None), ("$max_overflow", None)]
+)
+def test_the_pool_of_a_lab_is_as_large_as_keystone_conf_says(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, size: str, pool: int | None
+) -> None:
+    monkeypatch.setenv("LOADSTONE_HOME", str(tmp_path))
+    words = (("database", "mariadb"), ("conf.database.max_pool_size", size))
+    running(deployment.folder_of("mine"), settings.read(words))
+    assert deployment.load("mine").setup().pool == pool
+
+
 def test_a_running_lab_does_not_need_its_patch(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setenv("LOADSTONE_HOME", str(tmp_path))
     patch = tmp_path / "fix.patch"

@@ -187,16 +187,10 @@ class Deployment:
             return Setup(workers=chosen.workers, threads=chosen.threads, service=PROVIDER)
         if self.is_in_rust:
             return Setup()  # a thread for each core, and a pool that no setting here describes
-        conf = {(section, option): value for section, option, value in chosen.conf}
-        size = int(conf.get(("database", "max_pool_size"), POOL))
-        overflow = int(conf.get(("database", "max_overflow"), OVERFLOW))
         return Setup(
             workers=chosen.workers * chosen.nodes,
             threads=chosen.threads,
-            # SQLAlchemy's pool has no limit with a size of 0 or a negative overflow.
-            pool=size + overflow
-            if chosen.database is not DatabaseBackend.SQLITE and size > 0 and overflow >= 0
-            else None,
+            pool=None if chosen.database is DatabaseBackend.SQLITE else _pool(chosen.conf),
             cache=chosen.cache.value,
         )
 
@@ -275,6 +269,18 @@ class Deployment:
         leaders = {r.part: r.process for r in self.state.records if r.process is not None}
         found = processes.families(tuple(leaders.values()))
         return tuple(zip(leaders, found, strict=True))
+
+
+def _pool(conf: tuple[settings.Option, ...]) -> int | None:
+    """Return the most connections of SQLAlchemy's pool; None if it has no limit, or is unknown."""
+    chosen = {(section, option): value for section, option, value in conf}
+    try:
+        size = int(chosen.get(("database", "max_pool_size"), POOL))
+        overflow = int(chosen.get(("database", "max_overflow"), OVERFLOW))
+    except ValueError:  # empty, or the name of another option
+        return None
+    # There is no limit with a size of 0 or a negative overflow.
+    return size + overflow if size > 0 and overflow >= 0 else None
 
 
 def cloud(variables: dict[str, str]) -> dict[str, object]:
