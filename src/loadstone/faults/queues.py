@@ -39,7 +39,7 @@ def _finding(folder: Path, chosen: LabSettings, fault: Fault, effect: FaultEffec
         bounds = [f"{server} has a listen queue of {queue:,}"]
     if chosen.web in UWSGI:
         bounds.append("no harakiri, so that it also answers requests whose clients have left")
-    timeouts = _haproxy(folder)
+    timeouts = _timeouts(folder) if chosen.nodes > 1 else ""  # an earlier start's file may be left
     if timeouts:
         limit = "no maxconn" if chosen.maxconn is None else f"maxconn {chosen.maxconn} a node"
         bounds.append(f"haproxy has {limit} and time-outs of {timeouts}")
@@ -59,8 +59,8 @@ def _listen_queue(chosen: LabSettings) -> tuple[int, str]:
     return uwsgi.backlog(_QUEUES[chosen.web]), chosen.web
 
 
-def _haproxy(folder: Path) -> str:
-    """Return haproxy's time-outs: "connect 5s, client 60s, server 60s"; empty without haproxy."""
+def _timeouts(folder: Path) -> str:
+    """Return haproxy's time-outs: "connect 5s, client 60s, server 60s"; empty without its file."""
     file = folder / "run" / "haproxy.conf"
     if not file.exists():
         return ""
