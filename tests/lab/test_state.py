@@ -1,3 +1,4 @@
+import shutil
 import signal
 from dataclasses import replace
 from pathlib import Path
@@ -90,3 +91,20 @@ def test_another_boot_is_seen() -> None:
 def test_a_part_that_starts_again_replaces_its_record() -> None:
     again = Record("uwsgi", Process(56, 78), int(signal.SIGINT), ())
     assert STATE.with_record(again) == replace(STATE, records=(STATE.records[0], again))
+
+
+def test_a_copy_of_a_running_lab_has_none_of_its_processes(tmp_path: Path) -> None:
+    state.write(tmp_path / "it", STATE)
+    shutil.copytree(tmp_path / "it", tmp_path / "backup")
+    copied = state.read(tmp_path / "backup")
+    assert copied is not None
+    assert (copied.name, copied.phase) == ("backup", DeploymentPhase.STOPPED)
+    assert not any(record.process for record in copied.records)
+    assert copied.settings == STATE.settings
+    assert state.read(tmp_path / "it") == STATE
+
+
+def test_a_lab_that_was_renamed_keeps_its_processes(tmp_path: Path) -> None:
+    state.write(tmp_path / "it", STATE)
+    (tmp_path / "it").rename(tmp_path / "other")
+    assert state.read(tmp_path / "other") == STATE

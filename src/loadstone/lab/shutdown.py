@@ -3,12 +3,10 @@
 import shutil
 import signal
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
 from loadstone.errors import EnvironmentUnusable
 from loadstone.lab import processes, state
-from loadstone.lab.state import DeploymentPhase
 
 
 def shut_down(folder: Path) -> None:
@@ -28,5 +26,4 @@ def shut_down(folder: Path) -> None:
     for private in (state.secret_folder(folder), state.scratch_folder(folder)):
         shutil.rmtree(private, ignore_errors=True)
     if known is not None:
-        stopped = tuple(replace(record, process=None) for record in known.records)
-        state.write(folder, replace(known, phase=DeploymentPhase.STOPPED, records=stopped))
+        state.write(folder, known.stopped(known.name))

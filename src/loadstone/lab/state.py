@@ -1,6 +1,7 @@
 """State of a deployment on disk, from which any later command can find and stop it."""
 
 import json
+import os
 import signal
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
@@ -53,6 +54,11 @@ class DeploymentState:
         others = tuple(r for r in self.records if r.part != record.part)
         return replace(self, records=(*others, record))
 
+    def stopped(self, name: str) -> "DeploymentState":
+        """Return the state without processes, under this name."""
+        records = tuple(replace(record, process=None) for record in self.records)
+        return replace(self, name=name, phase=DeploymentPhase.STOPPED, records=records)
+
     def setting(self, key: str) -> str | None:
         """Return the value of a KEY of `lab up --with`; None if it is unset."""
         return dict(self.settings).get(key)
@@ -93,7 +99,7 @@ def read(folder: Path) -> DeploymentState | None:
     """Return the state, or None if there is none."""
     path = folder / FILE
     try:
-        return _parse(json.loads(path.read_text()))
+        found = _parse(json.loads(path.read_text()))
     except (FileNotFoundError, NotADirectoryError):
         return None
     except PermissionError as problem:
@@ -108,6 +114,10 @@ def read(folder: Path) -> DeploymentState | None:
             f"{path} cannot be read ({type(wrong).__name__}); `loadstone lab down --purge "
             f"{folder.name}` ends its processes and removes the folder"
         ) from None
+    # The processes in a copy of a deployment's folder are those of the original.
+    original = folder.parent / found.name / FILE
+    is_copy = found.name != folder.name and os.path.exists(original)
+    return found.stopped(folder.name) if is_copy else found
 
 
 def _parse(tree: dict[str, list[list[str]]]) -> DeploymentState:
