@@ -108,3 +108,14 @@ def test_a_lab_that_was_renamed_keeps_its_processes(tmp_path: Path) -> None:
     state.write(tmp_path / "it", STATE)
     (tmp_path / "it").rename(tmp_path / "other")
     assert state.read(tmp_path / "other") == STATE
+
+
+def test_a_folder_that_is_not_named_as_a_lab_is_left_out_of_the_list(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOADSTONE_HOME", str(tmp_path))
+    mine = deployment.folder_of("it")
+    state.write(mine, STATE)
+    shutil.copytree(mine, mine.with_name("it.old"))
+    assert [one.name for one in deployment.every()] == ["it"]
+    assert not deployment.is_here("it.old")

@@ -27,6 +27,7 @@ from loadstone.system.say import Say
 __all__ = ["Deployment", "LabSettings", "down", "every", "find", "is_known", "requested", "up"]
 
 OLD_LOGS = "logs.before"
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,31}")
 _SPECIAL = re.compile(r"""[\s"'#;?%${}\\]""")  # in a configuration file of a server
 _SPECIAL_OF_DATA = re.compile(r"[?$\n]")  # in a URL of SQLAlchemy, or a value of oslo.config
 # The watcher of a command that was killed stops the parts in this time.
@@ -392,7 +393,9 @@ def elsewhere() -> Path:
 def _names() -> tuple[str, ...]:
     if not paths.deployments().is_dir():
         return ()
-    return tuple(sorted(path.name for path in paths.deployments().iterdir() if _has_state(path)))
+    # A folder of another name is the user's own, such as a copy that is called mine.old.
+    named = (path for path in paths.deployments().iterdir() if _NAME.fullmatch(path.name))
+    return tuple(sorted(path.name for path in named if _has_state(path)))
 
 
 def _has_state(folder: Path) -> bool:
@@ -404,7 +407,7 @@ def _has_state(folder: Path) -> bool:
 
 def folder_of(name: str) -> Path:
     """Return the folder of a deployment, which need not exist."""
-    if not re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,31}", name):
+    if not _NAME.fullmatch(name):
         raise InvalidInput(
             f"lab name {name!r}: 1 to 32 of a-z 0-9 _ -, with a letter or digit first"
         )
