@@ -150,3 +150,26 @@ def test_without_a_project_or_domain_it_is_said_why_a_role_lacks():
 )
 def test_the_interface_of_other_services_arrives(extra, interface):
     assert from_environment({**COMPLETE, **extra}).interface == interface
+
+
+@pytest.mark.parametrize(
+    ("given", "secrets"),
+    [
+        ({}, {"s3cret"}),
+        ({"OS_AUTH_TYPE": "v3password", "OS_USER_DOMAIN_ID": "default"}, {"s3cret"}),
+        ({"OS_AUTH_TYPE": "v3totp", "OS_PASSWORD": "", "OS_PASSCODE": "123456"}, {"123456"}),
+    ],
+)
+def test_only_secret_settings_of_a_login_are_hidden(given, secrets):
+    assert from_environment(COMPLETE | given).secrets == secrets
+
+
+def test_the_endpoint_of_an_oauth_client_is_not_a_secret():
+    env = {
+        "OS_AUTH_URL": "http://127.0.0.1:5000/v3",
+        "OS_AUTH_TYPE": "v3oauth2clientcredential",
+        "OS_OAUTH2_ENDPOINT": "http://127.0.0.1:5000/v3/OS-OAUTH2/token",
+        "OS_OAUTH2_CLIENT_ID": "client",
+        "OS_OAUTH2_CLIENT_SECRET": "s3cret",
+    }
+    assert from_environment(env).secrets == {"s3cret"}

@@ -693,3 +693,42 @@ def test_a_mistake_in_what_to_search_is_said(
     assert ended.code == 2
     assert said in ended.stderr
     assert not ended.engine.plans
+
+
+def test_a_user_of_an_identity_provider_may_be_the_targets_identity(
+    loadstone: VirtualCommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake = loadstone.fake
+    carry_out, issue = fake.carry_out, fake.issue
+
+    def federated(call: Any, url: Any, body: Any) -> Any:
+        if "OS-FEDERATION" not in call.path:
+            return carry_out(call, url, body)
+        assert call.headers["Authorization"] == "Bearer of-the-provider"
+        return fake.token({"name": "ann"}, {})
+
+    def scoped(body: Any) -> Any:
+        if body["auth"]["identity"]["methods"] == ["token"]:
+            return fake.token({"name": "ann"}, body["auth"]["scope"])
+        return issue(body)
+
+    fake.carry_out, fake.issue = federated, scoped  # type: ignore[method-assign]
+
+    def variables(port: int) -> dict[str, str]:
+        return {
+            "OS_AUTH_URL": f"http://127.0.0.1:{port}/v3",
+            "OS_AUTH_TYPE": "v3oidcaccesstoken",
+            "OS_ACCESS_TOKEN": "of-the-provider",
+            "OS_IDENTITY_PROVIDER": "company",
+            "OS_PROTOCOL": "openid",
+            "OS_PROJECT_NAME": "admin",
+            "OS_PROJECT_DOMAIN_ID": "default",
+        }
+
+    monkeypatch.setattr("virtual._variables", variables)
+    ended = loadstone("capacity", "--users=2", "--budget=60s", "--json=-", service=STEADY)
+    assert ended.code == 0, ended.stderr
+    assert fake.names("domains") == []
+    ended = loadstone(*SEARCH, "--scenario=issue", service=STEADY)
+    assert ended.code == 2
+    assert "has no password and project to log in with; let users be made" in ended.stderr

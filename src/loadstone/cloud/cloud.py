@@ -68,6 +68,8 @@ class Cloud:
     interface: str = "public"  # of other services: which of their URLs in the catalog is used
     # Where a project or domain could be given, if none is: "OS_PROJECT_NAME (or a domain, ...)".
     missing_scope: str = ""
+    # Values that log in, and that nothing may show or keep.
+    secrets: frozenset[str] = field(default=frozenset(), repr=False, compare=False)
 
     def lacks_role(self, purpose: str) -> str:
         """Say why the identity may not do something for which it needs the role admin."""

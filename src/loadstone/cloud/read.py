@@ -269,7 +269,21 @@ def _cloud(
         region=region.get_region_name() or None,
         interface=_interface(region),
         missing_scope="" if _has_scope(region, auth) else scope,
+        secrets=_secrets(region, auth),
     )
+
+
+# Of the methods that v3multifactor joins. Its own options name only them.
+_SECRETS_OF_METHODS = ("application_credential_secret", "passcode", "password", "token")
+
+
+def _secrets(region: "CloudRegion", auth: Mapping[str, Any]) -> frozenset[str]:
+    """Return the values of the settings that the plugin calls secret."""
+    from keystoneauth1.loading import get_plugin_options
+
+    options = get_plugin_options(region.config["auth_type"])
+    names = {*_SECRETS_OF_METHODS, *(option.dest for option in options if option.secret)}
+    return frozenset(str(auth[name]) for name in names if auth.get(name))
 
 
 def _interface(region: "CloudRegion") -> str:

@@ -13,7 +13,6 @@ from loadstone.monitor.identity_requests import AccessLogs
 from loadstone.monitor.service import Members
 from loadstone.oidc.provider import Provider
 from loadstone.result.model import Measurement
-from loadstone.system.redaction import is_secret
 
 if TYPE_CHECKING:
     from loadstone.lab.measurement import ActiveMeasurement
@@ -55,10 +54,8 @@ class Target:
     @property
     def secrets(self) -> frozenset[str]:
         """The secret values of its login, and of the logins at its identity provider."""
-        auth = self.access.login
-        known = {} if auth is None else auth.get_cache_id_elements()
-        own = frozenset(str(value) for name, value in known.items() if value and is_secret(name))
-        return own | (self.federation.issuer.secrets if self.federation else frozenset())
+        of_provider = self.federation.issuer.secrets if self.federation else frozenset()
+        return self.access.cloud.secrets | of_provider
 
     @property
     def beside(self) -> tuple[str, ...]:

@@ -13,7 +13,10 @@ def own_user(access: Access) -> User:
     if (auth := access.login) is None:
         raise InvalidInput(f"{access.cloud.chosen}: {access.cloud.who} cannot log in")
     granted = auth.get_access(access.session)
-    known = auth.get_cache_id_elements()
+    try:
+        known = auth.get_cache_id_elements()
+    except NotImplementedError:  # it logs in at an identity provider
+        known = {}
     # The generic plugin names it "password", the v3 plugin "password_password" (keystoneauth1).
     password = known.get("password") or known.get("password_password")
     if not password or not granted.project_id:
