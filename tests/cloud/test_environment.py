@@ -3,7 +3,7 @@ import json
 import pytest
 
 from loadstone.cloud import connect, from_environment
-from loadstone.errors import InvalidInput
+from loadstone.errors import EnvironmentUnusable, InvalidInput
 
 COMPLETE = {
     "OS_AUTH_URL": "http://127.0.0.1:5000/v3",
@@ -173,3 +173,12 @@ def test_the_endpoint_of_an_oauth_client_is_not_a_secret():
         "OS_OAUTH2_CLIENT_SECRET": "s3cret",
     }
     assert from_environment(env).secrets == {"s3cret"}
+
+
+def test_a_missing_library_of_an_authentication_is_named():
+    env = {"OS_AUTH_URL": "http://127.0.0.1:5000/v3", "OS_AUTH_TYPE": "v3kerberos"}
+    with pytest.raises(
+        EnvironmentUnusable, match=r"pip install keystoneauth1\[kerberos\]"
+    ) as problem:
+        from_environment(env)
+    assert "\n" not in str(problem.value)

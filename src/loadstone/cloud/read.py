@@ -182,6 +182,8 @@ def _reading(what: str) -> Iterator[list[Path]]:
             yield listener.files
     except (SDKException, ClientException) as error:
         raise InvalidInput(f"{what}: {' '.join(str(error).split())}") from error
+    except ImportError as error:  # of a kind of authentication such as v3kerberos
+        raise EnvironmentUnusable(f"{what}: {' '.join(str(error).split())}") from error
     except OSError as error:  # the loader fetches a profile that is a URL
         url = getattr(getattr(error, "request", None), "url", None)
         raise EnvironmentUnusable(
