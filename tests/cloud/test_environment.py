@@ -61,6 +61,9 @@ def test_a_url_that_is_none_is_refused_with_its_variable(url, said):
 def test_version_2_is_refused():
     with pytest.raises(InvalidInput, match="v2"):
         from_environment({**COMPLETE, "OS_IDENTITY_API_VERSION": "2.0"})
+    env = {key: value for key, value in COMPLETE.items() if "DOMAIN" not in key}
+    with pytest.raises(InvalidInput, match="choose v3password"):
+        from_environment(env | {"OS_AUTH_TYPE": "v2password"})
 
 
 def test_a_ca_file_that_is_not_there_is_named():

@@ -328,6 +328,12 @@ def _endpoint(url: str, where: Where) -> Endpoint:
 def _require_v3(region: "CloudRegion") -> None:
     if str(region.config.get("identity_api_version") or "3").startswith("2"):
         raise InvalidInput("Identity API v2 is asked for; only v3 exists since Queens: ask for 3")
+    kind = str(region.config["auth_type"])
+    if kind.startswith("v2"):
+        raise InvalidInput(
+            f"auth_type {kind} asks for Identity API v2; only v3 exists since Queens: "
+            f"choose v3{kind.removeprefix('v2')}"
+        )
 
 
 # Settings of `auth` that are text, whatever the authentication. Numbers are taken for text.
