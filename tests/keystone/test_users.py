@@ -75,6 +75,14 @@ def test_the_default_role_may_be_written_otherwise_as_in_rally(
         assert fake.grants == {(user.project_id, user.id, f"r-{found}")}
 
 
+def test_a_trust_gives_the_role_that_the_users_have(fake, access, journal, said):
+    fake.roles = {"r-old": "_member_"}
+    with users(access, RUN, UsersSettings(), journal, said.append) as made:
+        with_credentials(access, made, (Need.TRUST,))
+    (trust,) = (body["trust"] for body in fake.bodies if body and "trust" in body)
+    assert trust["roles"] == [{"id": "r-old"}]
+
+
 def test_a_further_role_is_found_by_its_exact_name_only_as_in_rally(access, journal, said):
     settings = UsersSettings(roles=("Reader",))
     with (

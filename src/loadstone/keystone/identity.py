@@ -216,14 +216,14 @@ class Identity:
         )
         return str(credential_id), str(secret)
 
-    def create_trust(self, user: User, token: Token, role: str) -> str:
+    def create_trust(self, user: User, token: Token, role_id: str) -> str:
         """Let the user trust itself with a role in its project; return the trust's id."""
         trust = {
             "trustor_user_id": user.id,
             "trustee_user_id": user.id,
             "project_id": user.project_id,
             "impersonation": False,
-            "roles": [{"name": role}],
+            "roles": [{"id": role_id}],
         }
         what = "create a trust"
         response = self.call("/OS-TRUST/trusts", "POST", {"trust": trust}, whom=token)

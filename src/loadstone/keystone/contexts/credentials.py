@@ -59,7 +59,8 @@ def _restricted_credential(identity: Identity, user: User) -> Mapping[str, str]:
 
 
 def _trust(identity: Identity, user: User) -> Mapping[str, str]:
-    return {"trust_id": identity.create_trust(user, identity.log_in(user), _ROLE)}
+    role_id = identity.role_id(_ROLE)
+    return {"trust_id": identity.create_trust(user, identity.log_in(user), role_id)}
 
 
 def _ec2(identity: Identity, user: User) -> Mapping[str, str]:
