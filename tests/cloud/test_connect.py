@@ -304,8 +304,7 @@ def test_connections_that_the_server_drops_do_not_show(fake, variables):
 
 def test_a_ca_file_that_is_gone_since_is_one_line(variables, tmp_path):
     """As that of a lab that another command has purged."""
-    ca = tmp_path / "ca.pem"
-    ca.touch()
+    ca = Authority(tmp_path, "ca").file
     given = {**variables, "OS_AUTH_URL": "https://127.0.0.1:9/v3", "OS_CACERT": str(ca)}
     cloud = from_environment(given)
     ca.unlink()

@@ -1,6 +1,8 @@
 import json
 
 import pytest
+from authority import Authority
+from cryptography.hazmat.primitives import serialization
 
 from loadstone.cloud import connect, from_environment
 from loadstone.errors import EnvironmentUnusable, InvalidInput
@@ -185,3 +187,36 @@ def test_a_missing_library_of_an_authentication_is_named():
     ) as problem:
         from_environment(env)
     assert "\n" not in str(problem.value)
+
+
+OVER_TLS = COMPLETE | {"OS_AUTH_URL": "https://127.0.0.1:5000/v3"}
+
+
+def test_a_ca_file_without_certificates_is_named(tmp_path):
+    (tmp_path / "ca.der").write_bytes(b"0\x82")
+    with pytest.raises(InvalidInput, match=r"^OS_CACERT: .*ca\.der has no certificate in PEM"):
+        from_environment(OVER_TLS | {"OS_CACERT": str(tmp_path / "ca.der")})
+
+
+def test_a_clients_certificate_needs_its_own_key(tmp_path):
+    authority = Authority(tmp_path, "ca")
+    own, other = (str(authority.issue(name)) for name in ("own", "other"))
+    assert from_environment(OVER_TLS | {"OS_CERT": own}).tls.key_file == own
+    with pytest.raises(InvalidInput, match=r"^OS_CERT: .*\(key values mismatch\)"):
+        from_environment(OVER_TLS | {"OS_CERT": own, "OS_KEY": other})
+    with pytest.raises(InvalidInput, match=r"^OS_CERT: .*ca\.pem and the key in it cannot be used"):
+        from_environment(OVER_TLS | {"OS_CERT": str(authority.file)})
+
+
+def test_an_encrypted_key_is_refused_without_asking_for_its_passphrase(tmp_path):
+    authority = Authority(tmp_path, "ca")
+    key = tmp_path / "key.pem"
+    key.write_bytes(
+        authority.key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.BestAvailableEncryption(b"s3cret"),
+        )
+    )
+    with pytest.raises(InvalidInput, match=r"^OS_KEY: .*key\.pem is encrypted"):
+        from_environment(OVER_TLS | {"OS_CERT": str(authority.file), "OS_KEY": str(key)})

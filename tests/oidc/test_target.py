@@ -1,6 +1,7 @@
 import threading
 
 import pytest
+from authority import Authority
 from fake_server import handled, serving
 
 from loadstone.errors import EnvironmentUnusable, InvalidInput
@@ -20,10 +21,17 @@ def test_authorities_that_cannot_be_read_are_refused_before_any_request(monkeypa
 
 
 def test_authorities_that_can_be_read_are_those_of_the_provider(monkeypatch, tmp_path):
-    (tmp_path / "ca.pem").touch()
-    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
+    ca = Authority(tmp_path, "ca").file
+    monkeypatch.setenv("SSL_CERT_FILE", str(ca))
     cloud = OidcIssuer("https://127.0.0.1:8443/realms/x", Client("load")).cloud
-    assert cloud.tls.ca_file == str(tmp_path / "ca.pem")
+    assert cloud.tls.ca_file == str(ca)
+
+
+def test_a_file_without_authorities_is_named(monkeypatch, tmp_path):
+    (tmp_path / "ca.der").write_bytes(b"0\x82")
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.der"))
+    with pytest.raises(InvalidInput, match=r"^SSL_CERT_FILE: .*ca\.der has no certificate in PEM"):
+        _ = OidcIssuer("https://127.0.0.1:8443/realms/x", Client("load")).cloud
 
 
 def test_a_clients_secret_is_hidden_in_the_form_of_http_basic_too():

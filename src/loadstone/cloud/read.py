@@ -7,6 +7,7 @@ OS_CLIENT_CONFIG_FILE is read in each call.
 import logging
 import os
 import re
+import ssl
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -260,14 +261,15 @@ def _cloud(
     plugin = region.get_auth()
     if plugin is None or "auth_url" not in auth:
         raise InvalidInput(f"{where('auth_type')}: this kind of authentication uses no Keystone")
+    endpoint = _endpoint(str(auth["auth_url"]), where)
     scope = f"{where('project_name')} (or a domain, or system_scope)"
     return Cloud(
         chosen=chosen,
         auth_url=str(auth["auth_url"]).rstrip("/"),
-        endpoint=_endpoint(str(auth["auth_url"]), where),
+        endpoint=endpoint,
         who=_who(auth),
         auth=plugin,
-        tls=_tls(region, where),
+        tls=_tls(region, endpoint, where),
         region=region.get_region_name() or None,
         interface=_interface(region),
         missing_scope="" if _has_scope(region, auth) else scope,
@@ -381,7 +383,7 @@ def _who(auth: Mapping[str, Any]) -> str:
     return "the given identity"
 
 
-def _tls(region: "CloudRegion", where: Where) -> Tls:
+def _tls(region: "CloudRegion", endpoint: Endpoint, where: Where) -> Tls:
     verify, cert = region.get_requests_verify_args()
     cert_file, key_file = cert if isinstance(cert, tuple) else (cert, cert)
     ca_file = verify if isinstance(verify, str) else None
@@ -394,7 +396,43 @@ def _tls(region: "CloudRegion", where: Where) -> Tls:
     for field, path in (("cacert", ca_file), ("cert", cert_file), ("key", key_file)):
         if path is not None:
             require_file(path, where(field))
+    if endpoint.scheme == "https":
+        if ca_file is not None:
+            require_certificates(ca_file, where("cacert"))
+        if cert_file is not None:
+            _require_pair(cert_file, key_file, where)
     return Tls(bool(verify), ca_file, cert_file, key_file)
+
+
+def require_certificates(path: str, name: str) -> None:
+    """Raise InvalidInput, with the name of the setting, for a file without certificates in PEM."""
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(path)
+    except ssl.SSLError:
+        raise InvalidInput(
+            f"{name}: {path} has no certificate in PEM; from DER: openssl x509 -inform der"
+        ) from None
+
+
+def _require_pair(cert_file: str, key_file: str | None, where: Where) -> None:
+    """Refuse a client's certificate and key that cannot be used."""
+
+    def passphrase() -> str:
+        raise InvalidInput(
+            f"{where('key')}: {key_file or cert_file} is encrypted, and its passphrase cannot be "
+            "given; write a key without one: openssl pkey"
+        )
+
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_cert_chain(cert_file, key_file, passphrase)
+    except ssl.SSLError as problem:
+        reason = (problem.reason or "").lower().replace("_", " ")
+        why = reason or "one of them is not PEM"
+        key = key_file if key_file not in (None, cert_file) else "the key in it"
+        raise InvalidInput(
+            f"{where('cert')}: {cert_file} and {key} cannot be used together ({why}); give a "
+            f"certificate and its own key in PEM ({where('key')})"
+        ) from None
 
 
 def require_file(path: str, name: str) -> None:

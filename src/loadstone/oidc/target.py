@@ -9,7 +9,7 @@ from pathlib import Path
 
 from loadstone.cloud.cloud import Cloud, Endpoint
 from loadstone.cloud.permission import require_permission
-from loadstone.cloud.read import require_file
+from loadstone.cloud.read import require_certificates, require_file
 from loadstone.errors import InvalidInput
 from loadstone.oidc.client import Client
 from loadstone.oidc.http import Http
@@ -90,4 +90,5 @@ def _tls(endpoint: Endpoint) -> Tls:
     ca_file = os.environ.get(CA_VARIABLE) or None
     if ca_file is not None and endpoint.scheme == "https":
         require_file(ca_file, CA_VARIABLE)
+        require_certificates(ca_file, CA_VARIABLE)
     return Tls(ca_file=ca_file)
