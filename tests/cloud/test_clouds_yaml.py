@@ -1,3 +1,4 @@
+import re
 import subprocess
 import sys
 
@@ -116,6 +117,31 @@ def test_a_broken_secure_yaml_is_named(clouds, url, monkeypatch, tmp_path):
     secure.write_text("clouds: [\n")
     monkeypatch.setenv("OS_CLIENT_SECURE_FILE", str(secure))
     with pytest.raises(InvalidInput, match=rf"^{secure}:2: not YAML or JSON$"):
+        from_clouds_yaml("prod")
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("clouds:\n- prod\n", "1: clouds must be a mapping, not a list"),
+        ("clouds:\n  prod: s3cret\n", "2: clouds.prod must be a mapping, not a text"),
+        ("clouds:\n  prod:\n    auth:\n", "3: clouds.prod.auth must be a mapping, not nothing"),
+    ],
+)
+def test_a_secure_yaml_of_another_form_is_named(clouds, url, monkeypatch, tmp_path, content, said):
+    clouds({"clouds": {"prod": entry(url)}})
+    secure = tmp_path / "secure.yaml"
+    secure.write_text(content)
+    monkeypatch.setenv("OS_CLIENT_SECURE_FILE", str(secure))
+    with pytest.raises(InvalidInput, match=f"^{re.escape(f'{secure}:{said}')}$"):
+        from_clouds_yaml("prod")
+
+
+@pytest.mark.parametrize("wrong", [None, ["http://127.0.0.1:5000/v3"], 5])
+def test_an_auth_url_that_is_no_text_is_named(clouds, url, wrong):
+    auth = entry(url)["auth"] | {"auth_url": wrong}
+    clouds({"clouds": {"prod": {"auth": auth}}})
+    with pytest.raises(InvalidInput, match=r"clouds\.prod\.auth\.auth_url must be a text, not"):
         from_clouds_yaml("prod")
 
 

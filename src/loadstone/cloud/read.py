@@ -85,6 +85,8 @@ def from_clouds_yaml(name: str, given: str = "") -> Cloud:
 
         for file in _files_of_clouds(loader):
             yaml_file.require_finite(file)
+        if (secure := _secure_file(loader)) is not None:
+            _require_shape(secure, name)
         config = OpenStackConfig()
         if skipped:
             # As above, it goes on to the next place.
@@ -124,8 +126,17 @@ def _files_of_clouds(loader: ModuleType) -> Iterator[Path]:
             yield Path(file)
 
 
+def _secure_file(loader: ModuleType) -> Path | None:
+    """Return the file of secrets that the loader reads: the first that is there."""
+    places = (os.environ.get("OS_CLIENT_SECURE_FILE"), *loader.SECURE_FILES)
+    return next((Path(file) for file in places if file and os.path.isfile(file)), None)
+
+
 def _require_shape(path: Path, name: str) -> None:
-    """Refuse an entry that is not a mapping: the loader's error names neither file nor key."""
+    """Refuse an entry of another form: the loader's error names neither file nor key.
+
+    It is a mapping with a mapping `auth`, in which `auth_url` is a text.
+    """
     try:
         file = yaml_file.read(path)
     except InvalidInput:
@@ -141,6 +152,12 @@ def _require_shape(path: Path, name: str) -> None:
             raise InvalidInput(
                 f"{file.place(*keys)}: {'.'.join(keys)} must be a mapping, not {kind}"
             )
+    url = content.get("auth_url", "")
+    if not isinstance(url, str):
+        kind = _KINDS.get(type(url), "a number or a mapping")
+        raise InvalidInput(
+            f"{file.place(*keys, 'auth_url')}: {'.'.join(keys)}.auth_url must be a text, not {kind}"
+        )
 
 
 def _require_clouds(given: str, path: str | None) -> None:
