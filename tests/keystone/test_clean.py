@@ -256,6 +256,27 @@ def test_an_impossible_url_in_the_catalog_keeps_only_the_resources_of_its_servic
     assert (services.networks, services.groups, fake.names("domains")) == ({}, {}, [])
 
 
+@pytest.mark.parametrize(
+    ("service", "kinds"),
+    [("compute", ("server",)), ("network", ("network", "security group"))],
+)
+def test_a_gateway_that_does_not_know_a_service_has_not_removed_its_resources(
+    fake, services, variables, journal, service, kinds
+):
+    (entry,) = [one for one in fake.catalog if one["type"] == service]
+    known = entry["endpoints"][0]["url"]
+    entry["endpoints"][0]["url"] = known.replace(f"/{service}", "/moved")  # 404 with JSON
+    with connect(from_environment(variables)) as access:
+        left_in_region(access, journal)
+        left = {str(one.thing.kind): one.why for one in clean(access, journal, [].append)}
+    assert sorted(left) == sorted(kinds)
+    assert all("of all projects: HTTP 404" in why for why in left.values())
+    entry["endpoints"][0]["url"] = known
+    with connect(from_environment(variables)) as access:
+        assert clean(access, journal, [].append) == ()
+    assert (services.servers, services.networks, services.groups) == ({}, {}, {})
+
+
 def test_what_was_removed_is_not_listed_beside_what_would_not_go(
     fake, services, access, journal, said
 ):

@@ -70,8 +70,8 @@ class Networks:
         path, marker = key.replace("_", "-"), ""
         while True:
             response = self.identity.call_service(f"{url}/{path}?{query}{marker}", "GET")
-            if key in _OF_EXTENSIONS and is_missing(response):
-                return  # this Neutron has none
+            if key in _OF_EXTENSIONS and is_missing(response) and self._is_neutron(url):
+                return  # it has none
             if not response.ok:
                 raise self.identity.refused_by_service(url, what, response)
             try:
@@ -84,6 +84,10 @@ class Networks:
             if "next" not in links or not things:
                 return
             marker = f"&marker={quote(str(things[-1]['id']), safe='')}"
+
+    def _is_neutron(self, url: str) -> bool:
+        """Return whether networks are served there, not only by a gateway that answers 404."""
+        return self.identity.call_service(f"{url}/networks?fields=id&limit=1", "GET").ok
 
     def remove(self, thing: Resource) -> None:
         """Remove a network with its subnets, or a security group."""

@@ -31,8 +31,6 @@ class Servers:
             f"{url}/servers/detail", "GET", query={"all_tenants": "1", "name": named}
         )
         what = "list the servers of all projects"
-        if is_missing(response):
-            return ()
         if not response.ok:
             raise self.identity.refused_by_service(url, what, response)
         try:
