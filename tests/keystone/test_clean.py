@@ -277,6 +277,15 @@ def test_a_gateway_that_does_not_know_a_service_has_not_removed_its_resources(
     assert (services.servers, services.networks, services.groups) == ({}, {}, {})
 
 
+def test_a_neutron_without_security_groups_has_none_left(
+    services, access, journal, said, monkeypatch
+):
+    left_in_region(access, journal)
+    none = {"NeutronError": {"message": "no such resource"}}
+    monkeypatch.setattr(services, "neutron_group", lambda *_: (404, none))
+    assert clean(access, journal, said.append) == ()
+
+
 def test_what_was_removed_is_not_listed_beside_what_would_not_go(
     fake, services, access, journal, said
 ):

@@ -1,6 +1,7 @@
 import pytest
 from fake_keystone import FakeKeystone
 
+from loadstone.cloud import connect, from_environment
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.keystone.clean import clean, remaining
 from loadstone.keystone.contexts.model import DummyContext, Quotas, Roles, Users
@@ -150,6 +151,30 @@ def test_quotas_of_a_service_that_the_cloud_lacks_are_named(access, journal, sai
     with contexts(access, RunJournal(RUN, journal), wanted, said.append):
         pass
     assert "quotas: the cloud has no nova, so its quotas are left out" in said
+
+
+@pytest.mark.parametrize("path", ["/compute", "/compute/v2.1", "/compute/v2.1/a-project"])
+def test_quotas_of_nova_are_set_whatever_the_catalog_has_of_its_url(
+    fake, url, variables, journal, path
+):
+    endpoint = {"id": "e", "interface": "public", "region": "R", "url": url + path}
+    fake.catalog = [{"id": "nova", "type": "compute", "name": "nova", "endpoints": [endpoint]}]
+    put = []
+
+    def nova(method, asked):
+        if not asked.startswith("/compute/"):
+            return None
+        put.append((method, asked))
+        return 200, {}
+
+    fake.disturb = nova
+    wanted = [Users(), Quotas({"nova": {"cores": 1}})]
+    with (
+        connect(from_environment(variables)) as access,
+        contexts(access, RunJournal(RUN, journal), wanted, [].append) as actors,
+    ):
+        project = actors.users[0].project_id
+    assert put == [("PUT", f"/compute/v2.1/os-quota-sets/{project}")]
 
 
 def test_quotas_of_projects_that_exist_are_not_set_and_that_is_reported(access, journal, said):

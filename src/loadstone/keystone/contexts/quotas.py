@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from loadstone.cloud import Access
 from loadstone.cloud.access import unusable
 from loadstone.errors import EnvironmentUnusable
+from loadstone.keystone.identity import Identity
+from loadstone.keystone.servers import Servers
 from loadstone.system.say import Say
 
 # Rally's client -> type in the catalog, path for a project, key of the body. Quotas are not reset:
@@ -27,7 +29,9 @@ def set_quotas(
     """Set each service's limits for each project; services that the cloud lacks are reported."""
     for client, quotas in limits.items():
         kind, path, key = _SERVICES[client]
-        url = access.service_url(kind)
+        # Also a catalog without Nova's version in the URL.
+        nova = Servers(Identity(access))
+        url = nova.url() if client == "nova" else access.service_url(kind)
         if url is None:
             say(f"quotas: the cloud has no {client}, so its quotas are left out")
             continue
