@@ -13,6 +13,8 @@ from loadstone.engine import parquet
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.rally.export import as_rally
 from loadstone.rally.import_run import import_file
+from loadstone.report.sections.trends import report_of
+from loadstone.report.trends import trends
 
 FOLDER = Path(__file__).parent.parent / "data/rally"
 REPORT, OLD = FOLDER / "report.json", FOLDER / "results-old.json"
@@ -174,6 +176,39 @@ def test_the_old_form_gives_the_same_workloads_one_history(store):
         same = [one for one in store.history() if one.config_id == measurement.config_id]
         assert len(same) == 2
         assert same[0].median_s == pytest.approx(same[1].median_s, abs=1e-6)
+
+
+def test_rallys_requests_have_a_history_of_their_own(store, tmp_path):
+    (_, imported) = import_file(store, REPORT)
+    run = store.get(imported)
+    (of_rally,) = run.measurements
+    for number, as_rally_sends in enumerate((False, True)):
+        measurement = replace(of_rally, requests_as_rally=as_rally_sends)
+        own = replace(run, run_id=f"20261128-120{number}-ab12cd", measurements=(measurement,))
+        store.begin(own)
+        document = as_rally(own, lambda one: store.samples(imported, one))
+        (tmp_path / f"{number}.json").write_text(json.dumps(document))
+        import_file(store, tmp_path / f"{number}.json")  # an export comes back to its own history
+    history = [one for one in store.history() if one.scenario == of_rally.scenario]
+    plain, like_rally = trends(history, store.get)
+    if plain.requests_as_rally:
+        plain, like_rally = like_rally, plain
+    assert (len(plain.runs), len(like_rally.runs)) == (2, 3)
+    assert imported in {one.run_id for one in like_rally.runs}
+    assert [one.requests_as_rally for one in (plain, like_rally)] == [False, True]
+    subtitles = [one.subtitle for one in report_of((), (plain, like_rally)).sections]
+    assert ["Rally's own requests" in one for one in subtitles] == [False, True]
+
+
+def test_scenarios_of_which_rally_sends_no_more_have_one_history(store, tmp_path):
+    given = json.loads(REPORT.read_text())
+    given["tasks"] = given["tasks"][1:]
+    (workload,) = given["tasks"][0]["subtasks"][0]["workloads"]
+    workload["scenario"] = {"Dummy.dummy": {}}
+    (tmp_path / "dummy.json").write_text(json.dumps(given))
+    (imported,) = import_file(store, tmp_path / "dummy.json")
+    (measurement,) = store.get(imported).measurements
+    assert not measurement.requests_as_rally
 
 
 def test_hooks_of_the_old_form_are_those_of_a_task_file(store, tmp_path):

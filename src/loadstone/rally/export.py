@@ -30,6 +30,7 @@ from loadstone.system.say import Say
 FORMAT, RALLY = "1.2", "5.1.1"  # the version whose format this is
 FIGURES = ("min", "median", "90%ile", "95%ile", "max", "avg")
 MOST_CAUSES = 3  # of an iteration whose cause is not known
+OWN, AS_RALLY = "loadstone", "rally-requests"  # tags: of all tasks here, of --rally-requests
 STATUS = {"finished": "finished", "running": "running", "interrupted": "aborted"}
 # A fixed namespace, so that every export of a run has the same task id.
 NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "loadstone:run")
@@ -51,7 +52,7 @@ def as_rally(run: Run, samples_of: SamplesOf, say: Say = lambda _line: None) -> 
         "title": run.title,
         "description": "",
         "status": STATUS.get(run.status, "crashed"),
-        "tags": ["loadstone", run.run_id],
+        "tags": _tags(run),
         "env_uuid": _id(dict(run.environment.target).get("url", "")),
         "env_name": dict(run.environment.target).get("url", "n/a"),
         "created_at": stamp,
@@ -61,6 +62,11 @@ def as_rally(run: Run, samples_of: SamplesOf, say: Say = lambda _line: None) -> 
     }
     info = {"rally_version": RALLY, "generated_at": stamp, "format_version": FORMAT}
     return {"info": info, "tasks": [task]}
+
+
+def _tags(run: Run) -> list[str]:
+    as_rally = any(measurement.requests_as_rally for measurement in run.workloads)
+    return [OWN, run.run_id, *([AS_RALLY] if as_rally else [])]
 
 
 def _id(name: str) -> str:

@@ -20,7 +20,9 @@ from loadstone.engine.outcome import Outcome
 from loadstone.engine.samples import Samples
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.rally import result_hooks
+from loadstone.rally.export import AS_RALLY, OWN
 from loadstone.rally.result_samples import SampleTable
+from loadstone.rally.scenarios import has_requests_of_rally, is_data
 from loadstone.rally.task.spec import masked_settings
 from loadstone.result.model import Environment, Measurement, Run
 from loadstone.result.task_workload import TaskWorkload
@@ -47,6 +49,7 @@ class _Task:
     # Subtask's title, whether the workload is its first one, workload.
     workloads: tuple[tuple[str, bool, Mapping[str, Any]], ...]
     created_at: str = ""  # UTC without saying so
+    is_as_rally: bool = True  # False: exported by Loadstone, without --rally-requests
 
 
 def import_file(
@@ -176,6 +179,7 @@ def _tasks(data: Any, digest: str) -> tuple[list[_Task], list[str]]:
 
 
 def _task(task: Mapping[str, Any], digest: str, rally: str) -> _Task:
+    tags = task.get("tags") or ()
     return _Task(
         name=str(task.get("uuid", digest)),
         title=str(task.get("title", "")),
@@ -188,6 +192,7 @@ def _task(task: Mapping[str, Any], digest: str, rally: str) -> _Task:
             for place, workload in enumerate(subtask["workloads"])
         ),
         created_at=str(task.get("created_at") or ""),
+        is_as_rally=OWN not in tags or AS_RALLY in tags,
     )
 
 
@@ -222,7 +227,7 @@ def _of_old(entry: Mapping[str, Any]) -> tuple[str, bool, Mapping[str, Any]]:
 
 
 def _run(task: _Task, path: Path) -> tuple[Run, tuple[Samples, ...]]:
-    results = [_measurement(*workload) for workload in task.workloads]
+    results = [_measurement(*workload, task.is_as_rally) for workload in task.workloads]
     ends = [(one.trials[0].start_s, one.wall_s) for one, _ in results]
     began_s = min((start_s for start_s, _ in ends if start_s is not None), default=None)
     if began_s is None:  # no workload had an iteration
@@ -254,9 +259,10 @@ def _created_s(task: _Task) -> float:
 
 
 def _measurement(
-    subtask: str, begins_subtask: bool, workload: Mapping[str, Any]
+    subtask: str, begins_subtask: bool, workload: Mapping[str, Any], is_as_rally: bool
 ) -> tuple[Measurement, Samples]:
     given = _given(workload)
+    scenario = next(iter(given.scenario))
     data = workload["data"]
     table = SampleTable.of(data)
     samples, actions = table.samples(), table.actions()
@@ -280,7 +286,7 @@ def _measurement(
         hook_runs=tuple(result_hooks.runs(workload)),
     )
     measurement = Measurement(
-        scenario=next(iter(given.scenario)),
+        scenario=scenario,
         title=subtask,
         policy="fixed",
         status="finished",
@@ -290,6 +296,7 @@ def _measurement(
         begins_subtask=begins_subtask,
         description=str(workload.get("description", "")),
         workload=given,
+        requests_as_rally=is_as_rally and is_data(scenario) and has_requests_of_rally(scenario),
     )
     return measurement, samples
 

@@ -18,13 +18,14 @@ HEADS = ("min", "median", "90%ile", "95%ile", "max", "avg", "success", "count")
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """The runs of one configuration (scenario, arguments, runner, contexts, hooks)."""
+    """The runs of one configuration (scenario, arguments, runner, contexts, hooks, requests)."""
 
     config_id: str
     scenario: str
     workload: TaskWorkload  # of the latest run
     runs: tuple[Performed, ...]  # oldest first
     changes: tuple[TrendChange, ...] = ()  # of the median
+    requests_as_rally: bool = False  # iterations sent every request that Rally sends
 
     @property
     def known(self) -> int:
@@ -82,13 +83,15 @@ def _readable(
 
 def _trend(config_id: str, runs: list[Performed], run_of: Callable[[str], Run]) -> Trend:
     last = runs[-1]
-    workload = run_of(last.run_id).workloads[last.position].workload or TaskWorkload()
+    measurement = run_of(last.run_id).workloads[last.position]
     found = changes(
         [run.run_id for run in runs],
         [run.median_s for run in runs],
         lambda run_id: facts(run_of(run_id).environment),
     )
-    return Trend(config_id, last.scenario, workload, tuple(runs), found)
+    workload = measurement.workload or TaskWorkload()
+    as_rally = measurement.requests_as_rally
+    return Trend(config_id, last.scenario, workload, tuple(runs), found, as_rally)
 
 
 def cells(run: Performed) -> tuple[str, ...]:
@@ -105,6 +108,7 @@ def as_data(trend: Trend) -> dict[str, Any]:
         "config_id": trend.config_id,
         "scenario": trend.scenario,
         "given": trend.workload.as_data(),
+        "requests_as_rally": trend.requests_as_rally,
         "runs": [
             asdict(run) | {"success": run.ok / run.count if run.count else None}
             for run in trend.runs

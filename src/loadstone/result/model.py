@@ -73,7 +73,9 @@ class Measurement:
     @property
     def config_id(self) -> str:
         """Id of the load, without the SLA; equal for workloads with the same load."""
-        return self.workload.config_id if self.workload else ""
+        if self.workload is None:
+            return ""
+        return self.workload.config_id(requests_as_rally=self.requests_as_rally)
 
     @property
     def trial(self) -> Trial | None:

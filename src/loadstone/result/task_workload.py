@@ -32,15 +32,16 @@ class TaskWorkload:
         """The runner's settings, such as its "times"."""
         return self.runner.get(self.runner_name) or {}
 
-    @property
-    def config_id(self) -> str:
-        """Id of the load; workloads that differ only in their SLA have the same."""
-        load = {
+    def config_id(self, *, requests_as_rally: bool) -> str:
+        """Return the id of the load; workloads that differ only in their SLA have the same."""
+        load: dict[str, Any] = {
             "scenario": self.scenario,
             "runner": self.runner,
             "contexts": self.contexts,
             "hooks": self.hooks or {},
         }
+        if requests_as_rally:  # more requests under the same names
+            load["requests"] = "Rally's"
         text = json.dumps(load, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 

@@ -108,9 +108,9 @@ def _trial_body(trial: Trial) -> str:
 
 
 def _config_id(measurement: Measurement, trial: Trial) -> str:
-    if trial.runner is None:
+    if trial.runner is None or measurement.workload is None:
         return measurement.config_id
-    return measurement.workload.at(trial.runner).config_id if measurement.workload else ""
+    return replace(measurement, workload=measurement.workload.at(trial.runner)).config_id
 
 
 def _moment(at_s: float | None) -> str:

@@ -91,10 +91,13 @@ def _workload(anchor: str, trend: Trend) -> Section:
     rows = tuple(Row((run.run_id, *cells(run), _sla(is_held=run.pass_sla))) for run in trend.runs)
     charts = (_durations(anchor, trend), _success(anchor, trend)) if len(trend.runs) > 1 else ()
     median = figures.MISSING if last.median_s is None else figures.plain_s(last.median_s)
+    load = workload.load_of(trend.workload)
+    if trend.requests_as_rally:
+        load += ", Rally's own requests"
     return Section(
         id=anchor,
         title=trend.scenario,
-        subtitle=f"{workload.load_of(trend.workload)}, configuration {trend.config_id}",
+        subtitle=f"{load}, configuration {trend.config_id}",
         answer=Answer(
             label="median",
             text=median,
@@ -104,7 +107,7 @@ def _workload(anchor: str, trend: Trend) -> Section:
         ),
         certainty=_certainty(trend.changes, trend.known),
         facts=(
-            Fact("load", workload.load_of(trend.workload), is_line=False, is_column=True),
+            Fact("load", load, is_line=False, is_column=True),
             *_facts(len(trend.runs), history.sentences(trend.changes, trend.known, MEDIAN)),
         ),
         tables=(Table("Runs", heads, rows, is_primary=True),),
