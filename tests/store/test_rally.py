@@ -211,6 +211,24 @@ def test_scenarios_of_which_rally_sends_no_more_have_one_history(store, tmp_path
     assert not measurement.requests_as_rally
 
 
+def test_a_rate_that_rally_kept_is_of_its_pacing_also_after_an_export(store, tmp_path):
+    given = json.loads(REPORT.read_text())
+    given["tasks"] = given["tasks"][1:]
+    (workload,) = given["tasks"][0]["subtasks"][0]["workloads"]
+    workload["runner"] = {"rps": {"times": 2, "rps": 1}}
+    (tmp_path / "rps.json").write_text(json.dumps(given))
+    (imported,) = import_file(store, tmp_path / "rps.json")
+    run = store.get(imported)
+    assert [one.paced_as_rally for one in run.measurements] == [True]
+    (one,) = run.measurements
+    for measurement in (one, replace(one, paced_as_rally=False)):
+        own = replace(run, run_id=f"own-{measurement.paced_as_rally}", measurements=(measurement,))
+        document = as_rally(own, lambda one: store.samples(imported, one))
+        (tmp_path / "own.json").write_text(json.dumps(document))
+        (back,) = import_file(store, tmp_path / "own.json")
+        assert store.get(back).measurements[0].config_id == measurement.config_id
+
+
 def test_hooks_of_the_old_form_are_those_of_a_task_file(store, tmp_path):
     given = json.loads(OLD.read_text())
     trigger = {"unit": "iteration", "at": [2]}

@@ -102,6 +102,22 @@ def test_a_rate_is_offered_whatever_the_service_does(run: Callable[..., Ended]) 
     assert only(ended)["total"]["max_s"] == pytest.approx(5.0, rel=0.1)
 
 
+def test_a_rate_that_is_paced_as_rally_does_is_said_to_be(run: Callable[..., Ended]) -> None:
+    ramp = "type: rps, times: 60, rps: {start: 5, end: 20, step: 5}"
+    plain, paced = (
+        only(run(ramp, "", *words, service=SERVICE)) for words in ((), ("--rally-pacing",))
+    )
+    assert [one["paced_as_rally"] for one in (plain, paced)] == [False, True]
+    loads = [
+        {fact["label"]: fact["text"] for fact in one["facts"]}["load"] for one in (plain, paced)
+    ]
+    load = "5 to 20 per s, 60 iterations"
+    assert loads == [load, f"{load}, paced as Rally does"]
+    assert plain["config_id"] != paced["config_id"]  # trends compare no two loads
+    closed = only(run(CLOSED, "", "--rally-pacing", service=SERVICE))
+    assert not closed["paced_as_rally"]
+
+
 def test_a_rate_that_the_generator_did_not_keep_is_exit_code_4(run: Callable[..., Ended]) -> None:
     ended = run("type: rps, times: 50, rps: 10", "failure_rate: {max: 0}", service=SERVICE,
                 lag_s=0.1)  # fmt: skip

@@ -30,7 +30,8 @@ from loadstone.system.say import Say
 FORMAT, RALLY = "1.2", "5.1.1"  # the version whose format this is
 FIGURES = ("min", "median", "90%ile", "95%ile", "max", "avg")
 MOST_CAUSES = 3  # of an iteration whose cause is not known
-OWN, AS_RALLY = "loadstone", "rally-requests"  # tags: of all tasks here, of --rally-requests
+OWN = "loadstone"  # tag of every exported task
+AS_RALLY, PACED = "rally-requests", "rally-pacing"  # tags of runs with these options
 STATUS = {"finished": "finished", "running": "running", "interrupted": "aborted"}
 # A fixed namespace, so that every export of a run has the same task id.
 NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "loadstone:run")
@@ -65,8 +66,11 @@ def as_rally(run: Run, samples_of: SamplesOf, say: Say = lambda _line: None) -> 
 
 
 def _tags(run: Run) -> list[str]:
-    as_rally = any(measurement.requests_as_rally for measurement in run.workloads)
-    return [OWN, run.run_id, *([AS_RALLY] if as_rally else [])]
+    options = {
+        AS_RALLY: any(measurement.requests_as_rally for measurement in run.workloads),
+        PACED: any(measurement.paced_as_rally for measurement in run.workloads),
+    }
+    return [OWN, run.run_id, *(tag for tag, is_set in options.items() if is_set)]
 
 
 def _id(name: str) -> str:

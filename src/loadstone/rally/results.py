@@ -20,7 +20,7 @@ from loadstone.engine.outcome import Outcome
 from loadstone.engine.samples import Samples
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.rally import result_hooks
-from loadstone.rally.export import AS_RALLY, OWN
+from loadstone.rally.export import AS_RALLY, OWN, PACED
 from loadstone.rally.result_samples import SampleTable
 from loadstone.rally.scenarios import has_requests_of_rally, is_data
 from loadstone.rally.task.spec import masked_settings
@@ -34,6 +34,7 @@ from loadstone.system.say import Say
 
 MOST_CAUSES = 100
 OTHER_CAUSES = "other causes"
+AS_RALLY_SENDS = frozenset({AS_RALLY, PACED})  # what holds of every task that Rally carried out
 OLD_DATE = "%Y-%d-%mT%H:%M:%S"  # of `rally task results`
 
 
@@ -49,7 +50,7 @@ class _Task:
     # Subtask's title, whether the workload is its first one, workload.
     workloads: tuple[tuple[str, bool, Mapping[str, Any]], ...]
     created_at: str = ""  # UTC without saying so
-    is_as_rally: bool = True  # False: exported by Loadstone, without --rally-requests
+    tags: frozenset[str] = AS_RALLY_SENDS  # those of options here that do as Rally
 
 
 def import_file(
@@ -192,7 +193,7 @@ def _task(task: Mapping[str, Any], digest: str, rally: str) -> _Task:
             for place, workload in enumerate(subtask["workloads"])
         ),
         created_at=str(task.get("created_at") or ""),
-        is_as_rally=OWN not in tags or AS_RALLY in tags,
+        tags=AS_RALLY_SENDS.intersection(tags) if OWN in tags else AS_RALLY_SENDS,
     )
 
 
@@ -227,7 +228,7 @@ def _of_old(entry: Mapping[str, Any]) -> tuple[str, bool, Mapping[str, Any]]:
 
 
 def _run(task: _Task, path: Path) -> tuple[Run, tuple[Samples, ...]]:
-    results = [_measurement(*workload, task.is_as_rally) for workload in task.workloads]
+    results = [_measurement(*workload, task.tags) for workload in task.workloads]
     ends = [(one.trials[0].start_s, one.wall_s) for one, _ in results]
     began_s = min((start_s for start_s, _ in ends if start_s is not None), default=None)
     if began_s is None:  # no workload had an iteration
@@ -259,7 +260,7 @@ def _created_s(task: _Task) -> float:
 
 
 def _measurement(
-    subtask: str, begins_subtask: bool, workload: Mapping[str, Any], is_as_rally: bool
+    subtask: str, begins_subtask: bool, workload: Mapping[str, Any], tags: frozenset[str]
 ) -> tuple[Measurement, Samples]:
     given = _given(workload)
     scenario = next(iter(given.scenario))
@@ -296,7 +297,10 @@ def _measurement(
         begins_subtask=begins_subtask,
         description=str(workload.get("description", "")),
         workload=given,
-        requests_as_rally=is_as_rally and is_data(scenario) and has_requests_of_rally(scenario),
+        requests_as_rally=AS_RALLY in tags
+        and is_data(scenario)
+        and has_requests_of_rally(scenario),
+        paced_as_rally=PACED in tags and given.runner_name == "rps",
     )
     return measurement, samples
 

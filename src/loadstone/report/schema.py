@@ -355,6 +355,7 @@ class MeasurementData(_Measured):
     given: dict[str, Any] | None = Field(description="a task's workload in Rally's format")
     config_id: str | None = Field(description="equal for workloads with the same load")
     requests_as_rally: bool = Field(description="iterations sent every request that Rally sends")
+    paced_as_rally: bool = Field(description="an rps runner kept its rate as Rally does")
     reduced: list[Reduction] = Field(description="settings that --at-most reduced")
     capacity: CapacityData | None
     predicted: PredictionData | None

@@ -18,7 +18,7 @@ HEADS = ("min", "median", "90%ile", "95%ile", "max", "avg", "success", "count")
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """The runs of one configuration (scenario, arguments, runner, contexts, hooks, requests)."""
+    """The runs of one configuration (scenario, runner, contexts, hooks, as Rally or not)."""
 
     config_id: str
     scenario: str
@@ -26,6 +26,7 @@ class Trend:
     runs: tuple[Performed, ...]  # oldest first
     changes: tuple[TrendChange, ...] = ()  # of the median
     requests_as_rally: bool = False  # iterations sent every request that Rally sends
+    paced_as_rally: bool = False
 
     @property
     def known(self) -> int:
@@ -90,8 +91,15 @@ def _trend(config_id: str, runs: list[Performed], run_of: Callable[[str], Run]) 
         lambda run_id: facts(run_of(run_id).environment),
     )
     workload = measurement.workload or TaskWorkload()
-    as_rally = measurement.requests_as_rally
-    return Trend(config_id, last.scenario, workload, tuple(runs), found, as_rally)
+    return Trend(
+        config_id,
+        last.scenario,
+        workload,
+        tuple(runs),
+        found,
+        measurement.requests_as_rally,
+        measurement.paced_as_rally,
+    )
 
 
 def cells(run: Performed) -> tuple[str, ...]:
@@ -109,6 +117,7 @@ def as_data(trend: Trend) -> dict[str, Any]:
         "scenario": trend.scenario,
         "given": trend.workload.as_data(),
         "requests_as_rally": trend.requests_as_rally,
+        "paced_as_rally": trend.paced_as_rally,
         "runs": [
             asdict(run) | {"success": run.ok / run.count if run.count else None}
             for run in trend.runs

@@ -56,6 +56,7 @@ class Measurement:
     workload: TaskWorkload | None = None  # None: not of a task
     reduced: tuple[Reduction, ...] = ()  # settings of the file that were reduced
     requests_as_rally: bool = False  # whether iterations sent every request that Rally sends
+    paced_as_rally: bool = False  # whether an rps runner kept its rate as Rally does
     least_rps: float | None = None  # N below this falls short (`--fail-below`)
     is_repeat: bool = False  # one of several searches, which are judged as combined
     held_fault: str = ""  # the fault that was in force during all its trials
@@ -75,7 +76,9 @@ class Measurement:
         """Id of the load, without the SLA; equal for workloads with the same load."""
         if self.workload is None:
             return ""
-        return self.workload.config_id(requests_as_rally=self.requests_as_rally)
+        return self.workload.config_id(
+            requests_as_rally=self.requests_as_rally, paced_as_rally=self.paced_as_rally
+        )
 
     @property
     def trial(self) -> Trial | None:

@@ -32,7 +32,7 @@ class TaskWorkload:
         """The runner's settings, such as its "times"."""
         return self.runner.get(self.runner_name) or {}
 
-    def config_id(self, *, requests_as_rally: bool) -> str:
+    def config_id(self, *, requests_as_rally: bool, paced_as_rally: bool) -> str:
         """Return the id of the load; workloads that differ only in their SLA have the same."""
         load: dict[str, Any] = {
             "scenario": self.scenario,
@@ -42,6 +42,8 @@ class TaskWorkload:
         }
         if requests_as_rally:  # more requests under the same names
             load["requests"] = "Rally's"
+        if paced_as_rally:
+            load["pacing"] = "Rally's"
         text = json.dumps(load, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 

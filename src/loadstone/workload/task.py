@@ -96,6 +96,7 @@ def _measurement(
             description=workload.description,
             workload=workload.spec,
             reduced=workload.reduced,
+            paced_as_rally=terms.paces_as_rally and isinstance(workload.runner, Rps),
         ),
         generator=_generator(terms, workload, found, place),
         policy=policy,

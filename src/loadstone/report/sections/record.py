@@ -36,6 +36,7 @@ def of(measurement: Measurement) -> dict[str, Any]:
         "given": given,
         "config_id": measurement.config_id or None,
         "requests_as_rally": measurement.requests_as_rally,
+        "paced_as_rally": measurement.paced_as_rally,
         "reduced": [asdict(one) for one in measurement.reduced],
         "capacity": _capacity(measurement.capacity),
         "predicted": prediction.as_data(measurement),

@@ -91,7 +91,7 @@ def _workload(anchor: str, trend: Trend) -> Section:
     rows = tuple(Row((run.run_id, *cells(run), _sla(is_held=run.pass_sla))) for run in trend.runs)
     charts = (_durations(anchor, trend), _success(anchor, trend)) if len(trend.runs) > 1 else ()
     median = figures.MISSING if last.median_s is None else figures.plain_s(last.median_s)
-    load = workload.load_of(trend.workload)
+    load = workload.load_of(trend.workload, paced_as_rally=trend.paced_as_rally)
     if trend.requests_as_rally:
         load += ", Rally's own requests"
     return Section(

@@ -213,7 +213,7 @@ def numbers(measurement: Measurement) -> Iterator[NamedFigure]:
 def load_in_words(measurement: Measurement) -> str:
     """Describe the load: of a workload, from its runner."""
     if measurement.workload:
-        return load_of(measurement.workload)
+        return load_of(measurement.workload, paced_as_rally=measurement.paced_as_rally)
     known = dict(measurement.parameters)
     if "iterations" in known and "at once" in known:
         return f"{int(known['iterations']):,} iterations, {known['at once']} at a time"
@@ -230,10 +230,11 @@ def listing(workload: TaskWorkload) -> Transcript:
     return Transcript("The workload as its file has it", json.dumps(workload.as_data(), indent=2))
 
 
-def load_of(workload: TaskWorkload) -> str:
+def load_of(workload: TaskWorkload, *, paced_as_rally: bool = False) -> str:
     """Describe the load of a task's workload from its runner."""
     name, settings = workload.runner_name, workload.runner_settings
-    return ", ".join(_load_words(name, settings)) or name
+    load = ", ".join(_load_words(name, settings)) or name
+    return f"{load}, paced as Rally does" if paced_as_rally else load
 
 
 def _load_words(name: str, settings: Settings) -> Iterator[str]:
