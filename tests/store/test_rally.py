@@ -15,6 +15,7 @@ from loadstone.rally.export import as_rally
 from loadstone.rally.import_run import import_file
 from loadstone.report.sections.trends import report_of
 from loadstone.report.trends import trends
+from loadstone.result import outcome
 
 FOLDER = Path(__file__).parent.parent / "data/rally"
 REPORT, OLD = FOLDER / "report.json", FOLDER / "results-old.json"
@@ -49,6 +50,30 @@ def test_a_report_becomes_a_run_for_each_task_with_rallys_own_figures(store):
         assert [row.detail for row in measurement.checks] == [
             row["detail"] for row in workload["sla_results"]["sla"]
         ]
+
+
+@pytest.mark.parametrize(
+    ("criterion", "of_run", "of_workload"),
+    [
+        ("aborted_on_sla", "finished", "aborted"),
+        ("aborted_manually", "interrupted", "finished"),
+    ],
+)
+def test_a_task_that_its_sla_ended_was_not_interrupted(
+    store, tmp_path, criterion, of_run, of_workload
+):
+    given = json.loads(REPORT.read_text())
+    given["tasks"] = given["tasks"][1:]
+    given["tasks"][0]["status"] = "aborted"  # in both cases
+    (workload,) = given["tasks"][0]["subtasks"][0]["workloads"]
+    row = {"criterion": criterion, "success": False, "detail": "Task was aborted."}
+    workload["sla_results"]["sla"].append(row)
+    (tmp_path / "aborted.json").write_text(json.dumps(given))
+    (run_id,) = import_file(store, tmp_path / "aborted.json")
+    run = store.get(run_id)
+    (measurement,) = run.measurements
+    assert (run.status, measurement.status) == (of_run, of_workload)
+    assert outcome.exit_code(run, is_clean=True) != 0
 
 
 def test_a_failed_iteration_keeps_its_message(store):

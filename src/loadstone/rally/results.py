@@ -235,11 +235,15 @@ def _run(task: _Task, path: Path) -> tuple[Run, tuple[Samples, ...]]:
         began_s = _created_s(task)
     ended_s = max(((start_s or began_s) + wall_s for start_s, wall_s in ends), default=began_s)
     begin, end = (datetime.fromtimestamp(at_s, UTC) for at_s in (began_s, ended_s))
+    # Rally calls such a task "aborted", as one that its user aborted.
+    is_ended_by_sla = task.status == "aborted" and any(
+        measurement.status == "aborted" for measurement, _ in results
+    )
     mark = hashlib.sha256(task.name.encode()).hexdigest()[:6]
     run = Run(
         run_id=f"{begin:%Y%m%d-%H%M}-{mark}",
         kind="task",
-        status="finished" if task.status == "finished" else "interrupted",
+        status="finished" if task.status == "finished" or is_ended_by_sla else "interrupted",
         started_at=begin.isoformat(timespec="seconds"),
         ended_at=end.isoformat(timespec="seconds"),
         measurements=tuple(one for one, _ in results),
@@ -271,6 +275,9 @@ def _measurement(
     load_s = duration_s(workload["load_duration"], "load_duration")
     stats = replace(computed.stats, failures=_failures(data), load_s=load_s)
     rows = workload.get("sla_results", {}).get("sla", [])
+    criteria = {str(row["criterion"]) for row in rows}
+    is_ended_by_sla = "aborted_on_sla" in criteria and "aborted_manually" not in criteria
+    status = "aborted" if is_ended_by_sla else "finished"
     trial = Trial(
         number=1,
         rate_rps=None,
@@ -284,13 +291,14 @@ def _measurement(
         ),
         start_s=table.start_s if data else None,
         actions=actions,
+        status=status,
         hook_runs=tuple(result_hooks.runs(workload)),
     )
     measurement = Measurement(
         scenario=scenario,
         title=subtask,
         policy="fixed",
-        status="finished",
+        status=status,
         trials=(trial,),
         wall_s=duration_s(workload["full_duration"], "full_duration"),
         subtask=subtask,
