@@ -1,9 +1,11 @@
 """Hooks that inject faults."""
 
+import json
 from dataclasses import replace
 from threading import Barrier
 from threading import Event as Flag
 
+import pytest
 from made_runs import runs
 
 from loadstone.engine.progress import Progress
@@ -59,13 +61,21 @@ def test_a_fault_that_waited_for_other_hooks_does_not_begin_after_the_load():
     assert errors == ["not started before the load ended: 16 other hooks ran"]
 
 
-def test_deeply_nested_output_of_a_command_is_text():
-    command = ("/bin/sh", "-c", "head -c 200000 /dev/zero | tr '\\0' '['")
-    hooks = Hooks((Hook(SysCall(command), Event("time", (1,))),), Redaction(), 5.0)
+@pytest.mark.parametrize(
+    ("command", "text"),
+    [
+        ("head -c 200000 /dev/zero | tr '\\0' '['", "StdOut: [[[["),
+        ('echo \'{"status": "ok"}\'', 'StdOut: {"status": "ok"}\n'),
+    ],
+)
+def test_json_that_is_no_chart_is_text(command, text):
+    action = SysCall(("/bin/sh", "-c", command))
+    hooks = Hooks((Hook(action, Event("time", (1,))),), Redaction(), 5.0)
     hooks.on_progress(Progress(1.5, 10, 10, 10, 0, 1.0))
     trial = runs()["search"].measurements[0].trials[0]
     ended = hooks.on_trial_end(replace(trial, stats=replace(trial.stats, load_s=3.0)))
     hooks.close()
     (run,) = ended.hook_runs
     assert run.error is None
-    assert "StdOut: [[[[" in run.output
+    (area,) = json.loads(run.output)["complete"]
+    assert any(line.startswith(text) for line in area["data"])

@@ -271,9 +271,11 @@ def _not_started(moment: Moment, clock: Clock, why: str) -> HookRun:
 def _charts(out: str) -> Output | None:
     """Return the charts in a command's output; None: it is something else."""
     try:
-        return charts(masked(json.loads(out)))
+        found = charts(masked(json.loads(out)))
     except (ValueError, RecursionError):
         return None
+    # A mapping without a chart is some other JSON, such as a service's answer.
+    return found if found and any(found.values()) else None
 
 
 def _text(command: Sequence[str], code: int, out: str, err: str) -> Output:
