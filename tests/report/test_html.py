@@ -372,7 +372,15 @@ def test_the_number_of_bars_is_that_of_numpy_and_bounded():
         ({"rps": {"times": 100, "rps": 2.5}}, "2.5 per s, 100 iterations"),
         (
             {"rps": {"times": 9, "rps": {"start": 1, "end": 5, "step": 1}}},
+            "1 to 4 per s (5 is not reached), 9 iterations",
+        ),
+        (
+            {"rps": {"times": 9, "rps": {"start": 1, "end": 5, "step": 4, "duration": 2}}},
             "1 to 5 per s, 9 iterations",
+        ),
+        (
+            {"rps": {"times": 20, "rps": {"start": 10, "end": 40, "step": 10, "duration": 2}}},
+            "10 per s (40 is not reached), 20 iterations",
         ),
         ({"serial": {"times": 1}}, "one at a time, 1 iteration"),
         ({"serial": None}, "one at a time, 1 iteration"),

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from typing import Any
 
 from loadstone.analysis.model import Stats
 from loadstone.diagnosis.finding import Severity
@@ -233,16 +234,19 @@ def listing(workload: TaskWorkload) -> Transcript:
 def load_of(workload: TaskWorkload, *, paced_as_rally: bool = False) -> str:
     """Describe the load of a task's workload from its runner."""
     name, settings = workload.runner_name, workload.runner_settings
-    load = ", ".join(_load_words(name, settings)) or name
+    load = ", ".join(_load_words(name, settings, paced_as_rally=paced_as_rally)) or name
     return f"{load}, paced as Rally does" if paced_as_rally else load
 
 
-def _load_words(name: str, settings: Settings) -> Iterator[str]:
+def _load_words(name: str, settings: Settings, *, paced_as_rally: bool) -> Iterator[str]:
     rps = settings.get("rps")
     if name == "serial":
         yield "one at a time"
     elif isinstance(rps, dict):
-        yield f"{rps.get('start', '?')} to {rps.get('end', '?')} per s"
+        start, end = rps.get("start", "?"), rps.get("end", "?")
+        last = end if paced_as_rally else _last_rate(rps, settings.get("times"))
+        rates = start if start == last else f"{start} to {last}"
+        yield f"{rates} per s" + ("" if last == end else f" ({end} is not reached)")
     elif rps is not None:
         yield f"{rps:g} per s"
     elif name in ("constant", "constant_for_duration"):
@@ -252,3 +256,17 @@ def _load_words(name: str, settings: Settings) -> Iterator[str]:
     elif name != "constant_for_duration":
         times = int(settings.get("times", 1))
         yield f"{times:,} iteration{'s' if times != 1 else ''}"
+
+
+def _last_rate(ramp: Settings, times: Any) -> Any:
+    """Return the rate at which the last iterations of a ramp are due: its end, or a lower one."""
+    known: dict[str, Any] = {"duration": 1, **ramp, "times": times}
+    numbers = [known.get(name, 0) for name in ("start", "end", "step", "duration", "times")]
+    rate, end, step, stage_s, times = numbers
+    # What a task file may say; imported results may say anything.
+    if not all(isinstance(one, int | float) and 1 <= one < 2**32 for one in numbers):
+        return end
+    while rate < end and times > rate * stage_s:
+        times -= rate * stage_s
+        rate = min(rate + step, end)
+    return rate
