@@ -118,6 +118,17 @@ def test_a_rate_that_is_paced_as_rally_does_is_said_to_be(run: Callable[..., End
     assert not closed["paced_as_rally"]
 
 
+def test_no_pacing_asks_for_more_than_the_highest_rate(run: Callable[..., Ended]) -> None:
+    """Also if the load is over within a second."""
+    for words in ((), ("--rally-pacing",)):
+        ended = run("type: rps, times: 10, rps: 100", "", *words, "--max-rate=30", service=SERVICE)
+        assert ended.code == 2
+        assert "100 iterations a second are more than the 30 that are allowed" in ended.stderr
+        rising = ("--step=rps=+10", "--until=p99>60s", "--max-rate=30", *words)
+        ended = run("type: rps, times: 10, rps: 10", "", *rising, service=SERVICE)
+        assert [one["runner"]["rps"]["rps"] for one in workloads(ended.data)] == [10, 20, 30]
+
+
 def test_a_rate_that_the_generator_did_not_keep_is_exit_code_4(run: Callable[..., Ended]) -> None:
     ended = run("type: rps, times: 50, rps: 10", "failure_rate: {max: 0}", service=SERVICE,
                 lag_s=0.1)  # fmt: skip

@@ -74,7 +74,7 @@ def _measurement(
     place = f"{workload.file}:{workload.line}: "
     _require_service(workload.scenario.name, provider, place)
     found = _pacing(terms, workload.runner)
-    if rate := _excess_rps(terms, found):
+    if rate := _excess_rps(terms, workload.runner, found):
         raise InvalidInput(
             f"{place}{rate:g} iterations a second are more than the {terms.max_rate_rps:g} that "
             "are allowed; raise --max-rate"
@@ -173,7 +173,7 @@ def _requests(terms: TaskTerms, rising: RisingLoad, workload: Workload) -> Itera
         if step is None:
             return
         found = _pacing(terms, step.runner)
-        if _excess_rps(terms, found) or not _has_room(workload, found):
+        if _excess_rps(terms, step.runner, found) or not _has_room(workload, found):
             return
         yield _request(step, found, runner=step.spec.runner)
 
@@ -212,7 +212,10 @@ def _pacing(terms: TaskTerms, runner: Runner) -> Pacing:
     return pacing(runner, processes)
 
 
-def _excess_rps(terms: TaskTerms, pace: Pacing) -> float | None:
+def _excess_rps(terms: TaskTerms, runner: Runner, pace: Pacing) -> float | None:
     """Return a workload's rate if it exceeds the maximum rate."""
-    rate = peak_rps(pace.load) if isinstance(pace.load, OpenLoop) else 0.0
+    # The rate in the file, too: of Rally's pacing, the peak is a count within one second, which a
+    # short load does not fill.
+    loads = (pace.load, pacing(runner).load)
+    rate = max((peak_rps(one) for one in loads if isinstance(one, OpenLoop)), default=0.0)
     return rate if rate > terms.max_rate_rps else None
