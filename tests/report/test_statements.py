@@ -10,6 +10,7 @@ from loadstone.analysis.model import Cause, TrialState, Verdict
 from loadstone.analysis.sla import Check
 from loadstone.report import figures
 from loadstone.report.sections import search, statements, steps, tables, trials
+from loadstone.report.sections.run import report_of
 from loadstone.result.model import Measurement
 from loadstone.search.model import Capacity, CapacityKind
 
@@ -46,6 +47,31 @@ def test_the_answer_has_its_interval():
 )
 def test_what_is_not_known_is_not_said(capacity, headline):
     assert search.sentence(replace(ISSUE, capacity=capacity)) == headline
+
+
+def test_the_headline_of_repeated_searches_is_their_combined_result():
+    alone = [
+        replace(ISSUE, title=f"token issue, search {number} of 2", is_repeat=True)
+        for number in (1, 2)
+    ]
+    both = replace(ISSUE, title="token issue, 2 searches", trials=())
+    titles = [
+        report_of(replace(RESULT, measurements=(*alone, *more))).title
+        for more in ((both,), (replace(both, capacity=Capacity(None, 5.0, 7.0, 0.0)),), ())
+    ]
+    assert titles == [
+        "Keystone 30.0.0 sustains 7.19 logins a second",
+        "token issue, 2 searches: N between 5.0 and 7.0 per second",
+        "token issue, search 1 of 2: N = 7.19 per second; "
+        "token issue, search 2 of 2: N = 7.19 per second",
+    ]
+
+
+def test_the_headline_names_a_scenario_of_several_requests_in_full():
+    longer = replace(ISSUE, title="token issue, then revocation")
+    assert report_of(replace(RESULT, measurements=(longer,))).title == (
+        "Keystone 30.0.0 sustains 7.19 x token issue, then revocation a second"
+    )
 
 
 def test_the_headline_latency_is_from_a_rate_up_to_n_that_never_failed():

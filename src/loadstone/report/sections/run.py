@@ -1,5 +1,6 @@
 """A run as a report."""
 
+import re
 from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any
@@ -18,6 +19,7 @@ from loadstone.result.outcome import exit_code, summary
 # What an iteration of a scenario is, in the plural.
 NOUNS = {"token issue": "logins", "token validation": "validations"}
 MOST_NAMED = 3  # searches in the headline
+_SEARCHES = re.compile(r", \d+ searches$")  # of the title of a combined result
 WITH_BUDGET = ("capacity", "demo")  # kinds of runs whose command has --budget for each search
 WITH_LAB = ("capacity", "demo", "fault", "task")  # kinds whose lab, if any, is there afterwards
 WORDS = (
@@ -146,24 +148,29 @@ def _about(run: Run) -> str:
 
 def _title(run: Run, sections: tuple[Section, ...]) -> str:
     service = _named(dict(run.environment.target).get("release", "")) or "The service"
-    found = [one for one in run.measurements if one.capacity and one.capacity.rate_rps]
+    both = list(zip(run.measurements, sections, strict=True))
+    # Of repeated searches the combined result is the answer, once there is one.
+    answers = [pair for pair in both if not pair[0].is_repeat] or both
+    found = [
+        one for one, _ in answers if not one.is_repeat and one.capacity and one.capacity.rate_rps
+    ]
     if run.workloads:
         verdict = summary(run) or _all_held(run)
         return f"{run.title or 'A task'}: {verdict}"
     effects = [line for one in run.measurements for line in fault.headlines(one)]
     if effects:
         return "; ".join(effects[:MOST_NAMED])
-    if found and len(found) == len(run.measurements) and len(found) <= MOST_NAMED:
+    if found and len(found) == len(answers) and len(found) <= MOST_NAMED:
         return f"{service} sustains {_listed([_many(one) for one in found])} a second"
     if sections:
-        return "; ".join(f"{one.title}: {one.answer.line}" for one in sections[:MOST_NAMED])
+        return "; ".join(f"{one.title}: {one.answer.line}" for _, one in answers[:MOST_NAMED])
     return f"{service}: nothing was measured"
 
 
 def _many(measurement: Measurement) -> str:
     number = figures.n(measurement.capacity)
-    base = measurement.title.partition(",")[0]
-    return f"{number} {NOUNS.get(base, f'x {measurement.title}')}"
+    title = _SEARCHES.sub("", measurement.title)
+    return f"{number} {NOUNS.get(title, f'x {title}')}"
 
 
 def _listed(parts: list[str]) -> str:
