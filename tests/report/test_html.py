@@ -12,6 +12,7 @@ from rendered import page_of
 
 from loadstone.analysis.model import Ticks
 from loadstone.analysis.sla import Check
+from loadstone.compare.section import report_of as report_of_comparison
 from loadstone.diagnosis.finding import AuditFinding
 from loadstone.errors import EnvironmentUnusable
 from loadstone.report import figures, html
@@ -404,3 +405,10 @@ def test_the_page_says_what_limits_n(kind, words):
     limited = replace(finding, capacity=replace(finding.capacity, kind=kind))
     header = page(replace(KEPT, measurements=(limited,))).partition("</header>")[0]
     assert words in words_of(header)
+
+
+def test_a_headline_that_begins_with_a_users_name_keeps_its_letters():
+    compared = replace(made_runs.compared(), names=("lab-a", "lab-b"))
+    assert "<h1>lab-b compared with lab-a: " in html.render(report_of_comparison(compared))
+    task = replace(made_runs.runs()["task"], title="nightly")
+    assert "<h1>nightly: " in html.render(report_of(task))

@@ -61,8 +61,8 @@ def test_the_headline_of_repeated_searches_is_their_combined_result():
     ]
     assert titles == [
         "Keystone 30.0.0 sustains 7.19 logins a second",
-        "token issue, 2 searches: N between 5.0 and 7.0 per second",
-        "token issue, search 1 of 2: N = 7.19 per second; "
+        "Token issue, 2 searches: N between 5.0 and 7.0 per second",
+        "Token issue, search 1 of 2: N = 7.19 per second; "
         "token issue, search 2 of 2: N = 7.19 per second",
     ]
 

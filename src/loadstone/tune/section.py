@@ -77,9 +77,9 @@ class Shown:
 def report_of(shown: Shown) -> Report:
     """Return the tuning as a report with one section."""
     section = _section(shown)
-    journal = shown.journal
+    said, journal = section.answer.sentence, shown.journal
     return Report(
-        title=section.answer.sentence,
+        title=f"{said[:1].upper()}{said[1:]}",
         subject=f"default: {_default(shown)}",
         sections=(section,),
         overview=overview((section,)),
