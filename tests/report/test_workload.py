@@ -43,3 +43,17 @@ def test_workloads_of_one_scenario_are_told_apart_in_the_overview():
         f"{scenario}: large",
         f"{scenario}: large (2)",
     ]
+
+
+def test_what_happened_once_is_told_in_the_singular():
+    task = runs()["task"].measurements[0]
+    [trial] = task.trials
+    once = replace(trial, hook_runs=trial.hook_runs[1:], stats=replace(trial.stats, cut_off=1))
+    shown = replace(task, trials=(once,))
+    assert "acted 1 time" in [one.text for one in workload.facts(shown)]
+    said = [one.text for one in workload.described(shown)]
+    assert "Hooks acted 1 time, 0 of them failed." in said
+    assert (
+        "Cut off when the load ended, counted neither as succeeded nor as failed: 1 iteration."
+        in said
+    )

@@ -174,6 +174,15 @@ def test_exact_costs_give_the_cores_workers_nodes_and_connections_of_the_utilisa
     assert found.full.at.value == pytest.approx(2 / busy)
 
 
+def test_one_of_each_is_named_in_the_singular_and_has_no_interval_that_is_unknown() -> None:
+    single = run(1, 0.0, WITHOUT_NOISE)
+    searches = tuple(replace(one, trials=one.trials[-1:]) for one in single.measurements)
+    found = sized([replace(single, measurements=searches)], 0, 1, cores_per_node=1)
+    [section] = report_of(found).sections
+    assert section.answer.sentence == "1 node of 1 core, with 1 worker of Keystone"
+    assert [one.text for one in section.facts] == ["1"]
+
+
 def test_an_error_of_floating_point_adds_no_worker_and_no_connection() -> None:
     # Exactly 21 workers, each with two connections to the database; 42 / 0.7 is a little above 60.
     found = sized([run(1, 0.0, WITHOUT_NOISE)], logins=0, validations=1470, utilisation=0.7)

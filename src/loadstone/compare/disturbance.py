@@ -5,6 +5,7 @@ from statistics import fmean
 
 from loadstone.compare.pairs import is_usable
 from loadstone.diagnosis.limit import OTHER_CORES
+from loadstone.report import figures
 from loadstone.result.model import Run
 
 
@@ -24,7 +25,7 @@ def notes(runs: Sequence[Run]) -> Iterator[str]:
     busy = [one.others_busy * one.cores for one in usages if one.others_busy is not None]
     if busy and fmean(busy) > OTHER_CORES:
         yield (
-            f"Other work used {fmean(busy):.1f} of the machine's {usages[0].cores} cores during "
-            "the trials: a gain that needs processors shows less or not at all. Measure again "
-            "when it is quiet."
+            f"Other work used {fmean(busy):.1f} of the machine's "
+            f"{figures.counted(usages[0].cores, 'core')} during the trials: a gain that needs "
+            "processors shows less or not at all. Measure again when it is quiet."
         )

@@ -24,6 +24,7 @@ from loadstone.compare import trimmed
 from loadstone.compare.answer import Metric, Pair
 from loadstone.compare.metrics import REQUEST_TIME, THROUGHPUT, values
 from loadstone.engine.samples import Outcome, Samples
+from loadstone.report import figures
 
 TURN_S = 0.15  # of a turn with several in flight: short against noise, long against its tail
 FEWEST_FOR_ORDER = 40  # pairs of turns for a statement on their order
@@ -245,11 +246,12 @@ def statements(duets: Sequence[Duet]) -> Iterator[str]:
     """Say how the trials took turns, whether both were full, and whether the order mattered."""
     single = sum(one.pairs for one in duets if one.length == 1)
     if single:
-        yield f"{single:,} pairs of requests, one at a time."
+        yield f"{figures.counted(single, 'pair')} of requests, one at a time."
     several = [one for one in duets if one.length > 1]
     if several:
         count = sum(one.pairs for one in several)
-        yield f"{count:,} pairs of turns of {several[0].length} iterations with several in flight."
+        pairs = figures.counted(count, "pair")
+        yield f"{pairs} of turns of {several[0].length} iterations with several in flight."
     starts = {one.start for one in duets} - {None}
     if starts:
         often = "once" if len(starts) == 1 else f"{len(starts)} times"

@@ -92,6 +92,11 @@ def seconds(value_s: float) -> str:
     return f"{minutes} min {rest} s" if rest else f"{minutes} min"
 
 
+def counted(count: int, noun: str) -> str:
+    """Return "1 worker" or "2,000 workers"."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
 def n(capacity: CapacityFigures | None) -> str:
     """Return N alone, with "at least" or "below" if only one end is known."""
     if capacity is None:

@@ -85,7 +85,7 @@ def _workloads(workloads: Sequence[Performed]) -> list[tuple[str, str, str]]:
     counts = {"failed": judged.count(False), "not ended": judged.count(None)}
     verdict = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
     names = dict.fromkeys(performed.scenario for performed in workloads)
-    others = f", {len(names) - 1} others" if len(names) > 1 else ""
+    others = f", {figures.counted(len(names) - 1, 'other')}" if len(names) > 1 else ""
     return [(f"{len(workloads)} workloads: {next(iter(names))}{others}", "", verdict or "all held")]
 
 

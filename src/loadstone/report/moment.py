@@ -40,7 +40,7 @@ def now(
         about_s = progress.elapsed_s * (count - ended) / ended
         parts.append(f"about {min(about_s, at_most_s or about_s):.0f} s left")
     elif at_most_s == 0:
-        parts.append(f"load over, waiting for {progress.in_flight:,} answers")
+        parts.append(f"load over, waiting for {figures.counted(progress.in_flight, 'answer')}")
     elif at_most_s is not None:
         parts.append(f"at most {at_most_s:.0f} s left")
     return " | ".join(parts)

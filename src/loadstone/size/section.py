@@ -42,9 +42,12 @@ def report_of(found: Sizing) -> Report:
 
 def _section(found: Sizing, subject: str) -> Section:
     value, low, high = round_up(found.nodes)
-    nodes = f"{value} node{'' if value == 1 else 's'} of {found.cores_per_node} cores"
-    workers, within = _whole_cells(found.workers)
-    said = f"{nodes}, with {workers} workers of Keystone"
+    cores = figures.counted(found.cores_per_node, "core")
+    workers, *_ = round_up(found.workers)
+    said = (
+        f"{figures.counted(value, 'node')} of {cores}, with {figures.counted(workers, 'worker')} "
+        "of Keystone"
+    )
     interval = "" if low is None or high is None else f"{low} to {high}"
     return Section(
         id="sizing",
@@ -53,7 +56,7 @@ def _section(found: Sizing, subject: str) -> Section:
         answer=Answer(
             label="nodes",
             text=str(value),
-            unit=f"of {found.cores_per_node} cores",
+            unit=f"of {cores}",
             sentence=said,
             value=value,
             low=low,
@@ -62,7 +65,7 @@ def _section(found: Sizing, subject: str) -> Section:
             confidence=0.95 if interval else 0.0,
         ),
         certainty=Certainty("sustained", "computed"),
-        facts=(Fact("workers", f"{workers} ({within}, 95 %)", rank=1),),
+        facts=(Fact("workers", _workers(found.workers), rank=1),),
         figures=tuple(
             NamedFigure(f"{role.value}_cores", cpu_name(role, KEYSTONE), one.value)
             for role, one in found.cores
@@ -135,7 +138,7 @@ def _rows(found: Sizing) -> Iterator[tuple[str, str, str]]:
         name = role_name(role, KEYSTONE)
         yield f"cores of {name.removeprefix('the ')}", three_digits(one.value), _interval(one)
     yield "workers of Keystone", *_whole_cells(found.workers)
-    yield f"nodes of {found.cores_per_node} cores", *_whole_cells(found.nodes)
+    yield f"nodes of {figures.counted(found.cores_per_node, 'core')}", *_whole_cells(found.nodes)
     for name, connections in (("database", found.database), ("memcached", found.cache)):
         if connections is not None:
             yield f"connections to {name}, held", str(connections.held), figures.MISSING
@@ -202,6 +205,11 @@ def _interval(one: DemandEstimate) -> str:
     if one.low is None or one.high is None:
         return figures.MISSING
     return f"{three_digits(one.low)} to {three_digits(one.high)}"
+
+
+def _workers(one: DemandEstimate) -> str:
+    value, within = _whole_cells(one)
+    return value if within == figures.MISSING else f"{value} ({within}, 95 %)"
 
 
 def _whole_cells(one: DemandEstimate) -> tuple[str, str]:

@@ -28,15 +28,16 @@ from loadstone.system.redaction import Redaction
 def plan(study: Study, seed: int, to: Console) -> None:
     """Print the cells, the order and the duration of a study."""
     _head(study, to)
-    count = len(study.cells) * study.repeats
+    cells, count = len(study.cells), len(study.cells) * study.repeats
     to.print(
-        f"{len(study.cells)} cells x {study.repeats} = {count} {_measuring(study)}, "
+        f"{figures.counted(cells, 'cell')} x {study.repeats} = {count} {_measuring(study)}, "
         f"{study.pause_s:g} s between them: about {about(estimate_s(study))} in all.",
         soft_wrap=True,
     )
     if pairs := cell_pairs(study):
         each = f"at most {study.pairs_in_turns} pairs of trials of {TRIAL_S:g} s each"
-        to.print(f"Then {len(pairs)} pairs of cells in turns, {each}.", soft_wrap=True)
+        of_cells = f"{figures.counted(len(pairs), 'pair')} of cells"
+        to.print(f"Then {of_cells} in turns, {each}.", soft_wrap=True)
     has_scenario = any(cell.scenario for cell in study.cells)
     scenario_head = ("scenario",) if has_scenario else ()
     table = Table(*_factors(study), *scenario_head, "settings", box=SIMPLE_HEAD, pad_edge=False)

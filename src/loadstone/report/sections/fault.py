@@ -290,7 +290,8 @@ def sentences(summary: FaultSummary, repeats: list[FaultEffect]) -> Iterator[str
     if earlier := sum(one.baseline_failed for one in repeats):
         ended = sum(one.baseline_due or 0 for one in repeats)
         of_all = f" of {ended:,}" if all(one.baseline_due for one in repeats) else ""
-        yield f"{earlier:,}{of_all} requests failed before the fault, too."
+        which = f"{earlier:,}{of_all} requests" if of_all else figures.counted(earlier, "request")
+        yield f"{which} failed before the fault, too."
     logged = [one.logged_failures for one in repeats if one.logged_failures is not None]
     if len(logged) == len(repeats):
         total = failed + sum(one.baseline_failed for one in repeats)
@@ -304,7 +305,7 @@ def sentences(summary: FaultSummary, repeats: list[FaultEffect]) -> Iterator[str
             count, worst_s = kinds.get(kind.kind, (0, 0.0))
             kinds[kind.kind] = (count + kind.count, max(worst_s, kind.max_s))
     for cause, (count, worst_s) in sorted(kinds.items(), key=lambda one: -one[1][0]):
-        yield f"{count:,} times: {cause}, told after {worst_s:.2f} s at most."
+        yield f"{figures.counted(count, 'time')}: {cause}, told after {worst_s:.2f} s at most."
     for finding in {one.id: one for effect in repeats for one in effect.findings}.values():
         yield f"{finding.sentence} Try: {finding.advice}"
     missing = summary.repeats - summary.recovered

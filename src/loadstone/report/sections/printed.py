@@ -50,7 +50,7 @@ def omissions(measurement: Measurement) -> Iterator[str]:
             "result as JSON (--json, --rally-json)"
         )
     if measurement.outputs_dropped:
-        yield f"{measurement.outputs_dropped:,} further charts were too much to keep"
+        yield f"too much to keep: {figures.counted(measurement.outputs_dropped, 'further chart')}"
 
 
 def _drawn(anchor: str, every: Iterable[tuple[str, dict[str, Any]]]) -> Iterator[Printed]:

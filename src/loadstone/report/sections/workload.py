@@ -122,7 +122,7 @@ def _hooks(measurement: Measurement) -> str:
         return ""
     runs = measurement.hook_runs
     acted = {run.hook for run in runs}
-    parts = [f"acted {len(runs)} times"]
+    parts = [f"acted {figures.counted(len(runs), 'time')}"]
     if failed := [run.error[0] for run in runs if run.error]:
         parts.append(f"{len(failed)} failed: {failed[0]}")
     never = [hook_name(spec, at) for at, spec in enumerate(specs) if at not in acted]
@@ -183,8 +183,8 @@ def _lines(measurement: Measurement, stats: Stats | None) -> Iterator[str]:
         )
         if stats.cut_off:
             yield (
-                f"cut off when the load ended: {stats.cut_off:,} iterations, which count neither "
-                "as succeeded nor as failed"
+                "cut off when the load ended, counted neither as succeeded nor as failed: "
+                f"{figures.counted(stats.cut_off, 'iteration')}"
             )
         if measurement.usage is not None:
             yield usage.line(measurement.usage, stats.total.ok)
@@ -196,7 +196,8 @@ def _lines(measurement: Measurement, stats: Stats | None) -> Iterator[str]:
         yield statements.retried(measurement.health.retries)
     if measurement.hook_runs:
         failed = sum(run.status == "failed" for run in measurement.hook_runs)
-        yield f"hooks acted {len(measurement.hook_runs)} times, {failed} of them failed"
+        acted = figures.counted(len(measurement.hook_runs), "time")
+        yield f"hooks acted {acted}, {failed} of them failed"
 
 
 def numbers(measurement: Measurement) -> Iterator[NamedFigure]:
