@@ -13,6 +13,8 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import AggregationTemporality
 from otlp_receiver import metrics, receiving, resource, until
 from reserved_port import reserve_port
 from secret_watch import files_with, watched
+from simulator.service import Service
+from virtual import VirtualCommandLine
 
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.live import push as pushing
@@ -157,6 +159,18 @@ def test_a_collector_that_is_away_costs_one_line(said):
     with to_collector(f"http://127.0.0.1:{port}/x", said.append) as push:
         until(lambda: push._receiver.problem)
     assert said == [
+        f"--otlp http://127.0.0.1:{port}/x: cannot be reached; the measurement is not affected"
+    ]
+
+
+def test_quiet_hides_no_collector_that_is_away(tmp_path, capsys, monkeypatch):
+    port = reserve_port()
+    command = VirtualCommandLine(tmp_path, capsys, monkeypatch)
+    words = ("--budget=20s", "--users=2", "--store=store", "--quiet")
+    done = command(
+        "capacity", *words, "--otlp", f"http://127.0.0.1:{port}/x", service=Service(1, 100.0)
+    )
+    assert done.stderr.splitlines() == [
         f"--otlp http://127.0.0.1:{port}/x: cannot be reached; the measurement is not affected"
     ]
 

@@ -212,7 +212,10 @@ def watching(
     with ExitStack() as stack:
         if given["metrics"] is not None:
             viewers.append(stack.enter_context(_metrics(given["metrics"])))
-        viewers.extend(map(stack.enter_context, _pushes(given, feed.say)))
+        # Metrics that do not arrive are an error, which --quiet prints, too.
+        is_quiet = style is ProgressStyle.QUIET
+        complain = partial(click.echo, err=True) if is_quiet else feed.say
+        viewers.extend(map(stack.enter_context, _pushes(given, complain)))
         if given["live"] is not None:
             # Only the page needs the templates of HTML.
             from loadstone.live.page import interrupt
