@@ -14,11 +14,12 @@ from loadstone.diagnosis.demand import MACHINE, BottleneckKind, Observation, Res
 from loadstone.diagnosis.limit import named_limit
 from loadstone.diagnosis.resources import Resources, Timeline
 from loadstone.monitor.roles import Role
-from loadstone.report import schema, trial_figures
+from loadstone.report import prediction, schema, trial_figures
 from loadstone.report.sections import charts, statements
 from loadstone.report.sections.run import report_of
 from loadstone.result.model import Run
 from loadstone.search.low_load import ALONE, PURPOSE
+from loadstone.search.model import Capacity
 from loadstone.store import codec
 
 SENTENCE = "Keystone's CPU: 1.96 of 2 cores busy; a request costs 272 ms."
@@ -151,14 +152,19 @@ def test_the_store_gives_back_the_flame_graph():
     assert codec.loads(CpuProfile, codec.dumps(profile())) == profile()
 
 
-def test_the_page_shows_utilisation_by_rate_with_the_predicted_n():
+def predicted_and_measured():
+    """A search that began with a low load."""
     search = watched().measurements[0]
     machine = ResourceUse("the machine's CPU", BottleneckKind.CPU, MACHINE, 0.3, 2, "cores", 0.3)
     first, *others = search.trials
     seen = first.resources.observation
     seen = replace(seen, uses=(*seen.uses, machine))
     low = replace(first, purpose=PURPOSE, resources=replace(first.resources, observation=seen))
-    search = replace(search, trials=(low, *others))
+    return replace(search, trials=(low, *others))
+
+
+def test_the_page_shows_utilisation_by_rate_with_the_predicted_n():
+    search = predicted_and_measured()
     (chart,) = [
         one
         for one in charts.of(search, "a", lambda trial: SAMPLES[0, trial.number])
@@ -173,6 +179,20 @@ def test_the_page_shows_utilisation_by_rate_with_the_predicted_n():
         (predicted.low_rps, predicted.high_rps)
     ]
     assert chart.band is not None  # the measured N
+
+
+def test_a_measured_n_is_within_the_predicted_interval_only_if_it_lies_there():
+    search = predicted_and_measured()
+    predicted = search.prediction
+    above, below = 1.1 * predicted.high_rps, 0.9 * predicted.low_rps
+    overlapping = "and their intervals overlap"
+    for n_rps, ends, said in (
+        (predicted.rate_rps, (below, above), "within its interval"),
+        (above, (predicted.rate_rps, 2 * above), overlapping),
+        (below, (below / 2, predicted.rate_rps), overlapping),
+    ):
+        measured = replace(search, capacity=Capacity(n_rps, *ends, 0.95))
+        assert list(prediction.sentences(measured))[-1].endswith(f" the prediction, {said}")
 
 
 def test_a_prediction_without_known_workers_is_an_upper_bound_if_requests_mostly_wait():

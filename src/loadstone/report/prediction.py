@@ -124,7 +124,9 @@ def _compared(found: Prediction, capacity: Capacity, measurement: Measurement) -
     if capacity.high_rps is None:
         return f"the measured N is at least {figures.rate(low_rps)}, which the prediction allows"
     way = "above" if measured_rps >= found.rate_rps else "below"
-    return f"the measured N is {share} {way} the prediction, within its interval"
+    is_within = found.low_rps <= measured_rps <= found.high_rps
+    how = "within its interval" if is_within else "and their intervals overlap"
+    return f"the measured N is {share} {way} the prediction, {how}"
 
 
 def _software(measurement: Measurement) -> str:
