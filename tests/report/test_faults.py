@@ -153,3 +153,24 @@ def test_what_bounds_the_queues_is_a_finding() -> None:
     run = run_of(replace(killed(1.0), findings=(finding,)))
     assert "overload-queues" in [one["id"] for one in measured(run)["findings"]]
     schema.check(data_of(run))
+
+
+def test_a_share_is_rounded_to_none_or_all_only_if_it_is_none_or_all() -> None:
+    [one] = RUN.measurements
+    [effect] = one.trials[0].faults
+    cases = ((1, 9000, "0.01 %"), (8999, 9000, "99.9 %"), (9000, 9000, "100.0 %"))
+    for failed, due, share in cases:
+        changed = replace(effect, failed=failed, due=due, baseline_failed=0, baseline_due=None)
+        shown = replace(one, trials=(replace(one.trials[0], faults=(changed,)),))
+        assert f"failed {share}," in next(fault.headlines(shown))
+
+
+def test_repeats_that_do_not_differ_show_no_interval_and_no_negative_zero() -> None:
+    [one] = RUN.measurements
+    [effect] = one.trials[0].faults
+    alike = replace(effect, absolute_s=-0.0001, detected_s=0.5)
+    shown = replace(one, trials=tuple(replace(t, faults=(alike,)) for t in one.trials))
+    [table] = fault.tables(shown)
+    rows = {row.cells[0]: row.cells[1:3] for row in table.rows}
+    assert rows["degradation"] == ("0.000 s", "")
+    assert rows["until haproxy noticed"] == ("0.500 s", "")

@@ -1,5 +1,6 @@
 """Effects of faults: the answer, tables, sentences, data."""
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -62,6 +63,7 @@ PUBLISHED = {
         },
     },
 }
+LEAST_SHARE = 0.0005  # a smaller share would be 0.0 %
 # haproxy closes a keep-alive connection silently when its server does; clients should retry.
 CLOSED = WORDS[Outcome.CLOSED_EARLY]
 GIVEN_UP = (WORDS[Outcome.FIRST_BYTE_TIMEOUT], WORDS[Outcome.BODY_TIMEOUT])
@@ -267,13 +269,21 @@ def _of_all(estimate: Interval, unit: str, summary: FaultSummary) -> str:
 
 def _value(value: float, unit: str) -> str:
     if unit == "%":
-        return f"{100 * value:.1f} %"
+        return _percent(value)
     digits = 3 if unit == "s" and abs(value) < 1 else 2 if unit == "s" else 1
-    return f"{value:.{digits}f} {unit}".strip()
+    return f"{round(value, digits) + 0.0:.{digits}f} {unit}".strip()  # + 0.0: no "-0.000"
+
+
+def _percent(share: float) -> str:
+    """Return a share; 0 % only if none failed, 100 % only if all did."""
+    if 0.0 < share < LEAST_SHARE:
+        return f"{100 * share:.{-math.floor(math.log10(100 * share))}f} %"
+    return f"{100 * (share if share >= 1.0 else min(share, 1.0 - 2 * LEAST_SHARE)):.1f} %"
 
 
 def _interval(estimate: Interval, unit: str) -> str:
-    if estimate.low is None or estimate.high is None:
+    """Return the interval; empty without one, and if the repeats did not differ."""
+    if estimate.low is None or estimate.high is None or estimate.low == estimate.high:
         return ""
     return f"{_value(estimate.low, unit)} to {_value(estimate.high, unit)}"
 
