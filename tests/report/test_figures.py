@@ -2,6 +2,7 @@
 
 import pytest
 
+from loadstone.diagnosis.demand import BottleneckKind, ResourceUse
 from loadstone.report import figures
 from loadstone.search.model import Capacity
 
@@ -30,6 +31,17 @@ def test_a_time_in_seconds_has_rallys_digits_unless_they_are_zeros(value_s, text
 
 def test_n_of_a_slow_service_keeps_its_digits() -> None:
     assert figures.n(Capacity(0.0042, 0.0039, 0.0046, 0.95)) == "0.0042"
+
+
+@pytest.mark.parametrize(
+    ("limit", "text"),
+    [(1.0, "1 connection"), (1.5, "1.5 connections"), (151.0, "151 connections"),
+     (16384.0, "16,384 connections"), (100_000.0, "100,000 connections")],
+)  # fmt: skip
+def test_a_capacity_has_all_digits_before_the_point(limit: float, text: str) -> None:
+    kind = BottleneckKind.CONNECTIONS
+    use = ResourceUse("connections to the database", kind, "database", 1.0, limit, "connections")
+    assert figures.capacity(use) == text
 
 
 def test_what_failed_once_is_not_100_percent():

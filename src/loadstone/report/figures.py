@@ -122,4 +122,5 @@ def interval(capacity: CapacityFigures | None) -> str:
 
 def capacity(use: "ResourceUse") -> str:
     """Return the capacity of a resource with its unit."""
-    return f"{use.capacity:.4g} {use.unit.removesuffix('s') if use.capacity == 1 else use.unit}"
+    number = f"{use.capacity:,.0f}" if use.capacity >= 1000 else f"{use.capacity:.4g}"
+    return f"{number} {use.unit.removesuffix('s') if use.capacity == 1 else use.unit}"
