@@ -1,3 +1,4 @@
+import io
 from dataclasses import replace
 
 import pytest
@@ -5,12 +6,16 @@ from made_stats import with_errors
 from made_workloads import steps as made_steps
 from made_workloads import workload
 from realistic import keystone
+from rich.console import Console
 
 from loadstone.analysis.model import Cause, TrialState, Verdict
 from loadstone.analysis.sla import Check
 from loadstone.report import figures
-from loadstone.report.sections import search, statements, steps, tables, trials
+from loadstone.report.listing import listing
+from loadstone.report.section import Answer
+from loadstone.report.sections import charts, search, statements, steps, tables, trials
 from loadstone.report.sections.run import report_of
+from loadstone.result.listing import Entry, MeasurementSummary
 from loadstone.result.model import Measurement
 from loadstone.search.model import Capacity, CapacityKind
 
@@ -47,6 +52,31 @@ def test_the_answer_has_its_interval():
 )
 def test_what_is_not_known_is_not_said(capacity, headline):
     assert search.sentence(replace(ISSUE, capacity=capacity)) == headline
+
+
+@pytest.mark.parametrize(
+    ("capacity", "line"),
+    [
+        (Capacity(33.0, 31.0, 36.0, 0.95), "N = 33"),
+        (Capacity(50.0, 50.0, None, 0.95), "N at least 50.0"),
+        (Capacity(None, None, 5.0, 0.0), "N below 5.00"),
+        (Capacity(None, 5.0, 7.0, 0.0), "N 5.0 to 7.0"),
+    ],
+)
+def test_only_a_number_is_said_to_equal_n(capacity, line):
+    measured = replace(ISSUE, capacity=capacity)
+    drawn = charts.of(measured, "a", lambda trial: SAMPLES[0, trial.number])
+    assert {one.band.label for one in drawn if one.band is not None} == {line}
+    assert Answer("N", figures.n(capacity), "", "").line == line
+
+
+def test_a_range_in_a_list_is_not_given_twice():
+    found = MeasurementSummary("issue", "token issue", None, 5.0, 7.0)
+    started = "2026-11-21T09:31:07Z"
+    entry = Entry("20261121-0931-ab12cd", "capacity", "finished", started, None, (found,), 5)
+    file = io.StringIO()
+    listing((entry,), Console(file=file, width=100))
+    assert "N 5.0 to 7.0  known as a range only" in file.getvalue()
 
 
 def test_the_headline_of_repeated_searches_is_their_combined_result():

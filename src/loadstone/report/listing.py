@@ -75,7 +75,9 @@ def _search(found: MeasurementSummary) -> tuple[str, str, str]:
         return found.title, known, "interrupted, not confirmed"
     if number == figures.NOT_FOUND:
         return found.title, f"N {number}", ""
-    return found.title, f"N {number}", f"interval {figures.interval(found)}"
+    interval = figures.interval(found)
+    known = "known as a range only" if number == interval else f"interval {interval}"
+    return found.title, f"N {number}", known
 
 
 def _workloads(workloads: Sequence[Performed]) -> list[tuple[str, str, str]]:

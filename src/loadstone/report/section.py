@@ -30,7 +30,7 @@ class Answer:
     @property
     def line(self) -> str:
         """The answer without its interval: "N = 33 per second"."""
-        is_number = self.text[:1].isdigit()
+        is_number = self.text[:1].isdigit() and " to " not in self.text
         sign = " = " if is_number and self.label[:1].isupper() else ": " if is_number else " "
         return f"{self.label}{sign}{self.text} {self.unit}".rstrip()
 

@@ -15,6 +15,7 @@ from loadstone.errors import EnvironmentUnusable
 from loadstone.monitor.roles import Role
 from loadstone.report import figures, trial_figures
 from loadstone.report.chart import Band, Chart, ChartSeries, MarkedSpan, Tone, Xy, with_data
+from loadstone.report.section import Answer
 from loadstone.report.sections.tables import TONES, tone_of
 from loadstone.report.sections.trials import NEAR, first_degraded, last_sustained, paced
 from loadstone.result.model import Measurement
@@ -329,7 +330,7 @@ def _band(capacity: Capacity | None, axis: Literal["x", "y"] = "x") -> Band | No
     known = [side for side in sides if side is not None]
     if not known:
         return None
-    label = f"N = {figures.n(capacity)}"
+    label = Answer("N", figures.n(capacity), "", "").line
     return Band(low=known[0], high=known[-1], at=capacity.rate_rps, label=label, axis=axis)
 
 
