@@ -112,3 +112,15 @@ def test_a_search_that_the_generator_ended_is_not_valid():
     assert not one["generator"]["valid"]
     assert one["generator"]["send_lag_ms"]["p99"] == 58.0
     assert (data["exit_code"], one["certainty"]["exit_code"]) == (4, 4)
+
+
+@pytest.mark.parametrize("kind", REPORTS)
+def test_no_statement_repeats_the_answer(kind):
+    for section in REPORTS[kind].sections:
+        for one in (section, *section.parts):
+            assert one.answer.sentence not in [said.text for said in one.statements]
+
+
+def test_steps_that_took_the_same_time_have_no_range():
+    facts = REPORTS["steps"].sections[0].facts
+    assert "0.324 s" in [one.text for one in facts if one.label == "p95"]

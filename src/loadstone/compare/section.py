@@ -209,10 +209,7 @@ def _section(
         figures=tuple(
             NamedFigure(f"{row.metric.name} B / A", row.metric.name, row.ratio) for row in rows
         ),
-        statements=(
-            Statement(said),
-            *(Statement(_meaning(row)) for row in leading(rows) if _has_meaning(row)),
-        ),
+        statements=tuple(Statement(_meaning(row)) for row in leading(rows) if _has_meaning(row)),
         tables=(_metrics(rows),) if rows else (),
         flame=_flame(compared.where) if compared.where and number == 1 else None,
         data={

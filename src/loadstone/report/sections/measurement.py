@@ -112,7 +112,6 @@ class Maker:
             answer=steps.answer(curve),
             certainty=self._certainty(measurement, steps.sla(curve)),
             facts=(*steps.facts(curve), *_shared_facts(measurement, workload.limit(measurement))),
-            statements=(Statement(statements.sentence(steps.said(curve))),),
             commands=self._commands(measurement),
             tables=(steps.table(curve, loaded),),
             charts=steps.charts(anchor, curve) if self.samples_of else (),

@@ -71,10 +71,11 @@ def answer(curve: Curve) -> Answer:
     rates = [one.stats.throughput_rps for one in held if one.stats]
     peak = max(rates, default=math.nan)
     value = peak if math.isfinite(peak) else None
-    return Answer("throughput", f"at most {figures.rate(peak)}", "per second", said(curve), value)
+    said = f"{_said(curve)}."
+    return Answer("throughput", f"at most {figures.rate(peak)}", "per second", said, value)
 
 
-def said(curve: Curve) -> str:
+def _said(curve: Curve) -> str:
     """Say over which loads it was made, and where the SLA was broken."""
     broken = [f"{step.value:g}" for step in curve.steps if not step.measurement.checks_passed]
     verdict = f"its SLA was broken at {', '.join(broken)}" if broken else "its SLA held"
@@ -105,7 +106,8 @@ def facts(curve: Curve) -> tuple[Fact, ...]:
     p95s = [total.p95_s for total in totals if math.isfinite(total.p95_s)]
     found = [Fact("load", _span(curve), rank=2, is_column=True)]
     if p95s:
-        text = f"{figures.plain_s(min(p95s))} to {figures.plain_s(max(p95s))} s"
+        ends = dict.fromkeys((figures.plain_s(min(p95s)), figures.plain_s(max(p95s))))
+        text = f"{' to '.join(ends)} s"
         found.append(Fact("p95", text, rank=3, is_column=True))
     return tuple(found)
 
