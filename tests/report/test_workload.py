@@ -5,6 +5,7 @@ from dataclasses import replace
 from made_runs import runs
 from made_stats import nothing_ended
 
+from loadstone.report import figures
 from loadstone.report.sections import workload
 from loadstone.report.sections.run import report_of
 from loadstone.result.model import Measurement
@@ -57,3 +58,13 @@ def test_what_happened_once_is_told_in_the_singular():
         "Cut off when the load ended, counted neither as succeeded nor as failed: 1 iteration."
         in said
     )
+
+
+def test_steps_without_an_sla_have_none_that_held():
+    rising = runs()["steps"].measurements[0]
+    free = replace(rising, trials=tuple(replace(one, checks=()) for one in rising.trials))
+    [section] = report_of(replace(runs()["steps"], measurements=(free,))).sections
+    assert section.answer.sentence.endswith("in 2 steps: it has no SLA.")
+    assert section.certainty.text == "valid"
+    [table] = section.tables
+    assert {row.cells[-1] for row in table.rows} == {figures.MISSING}

@@ -110,7 +110,9 @@ class Maker:
             name=names.of_measurement(measurement),
             scenario=measurement.scenario,
             answer=steps.answer(curve),
-            certainty=self._certainty(measurement, steps.sla(curve)),
+            certainty=self._certainty(
+                measurement, steps.sla(curve) or workload.certainty(measurement)
+            ),
             facts=(*steps.facts(curve), *_shared_facts(measurement, workload.limit(measurement))),
             commands=self._commands(measurement),
             tables=(steps.table(curve, loaded),),

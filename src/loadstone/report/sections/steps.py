@@ -34,6 +34,11 @@ class Curve:
     steps: tuple[WorkloadStep, ...]
 
     @property
+    def has_sla(self) -> bool:
+        """Whether there are criteria that can hold or be broken."""
+        return any(step.measurement.checks for step in self.steps)
+
+    @property
     def scenario(self) -> str:
         """Rally's short name."""
         return self.steps[0].measurement.scenario
@@ -78,7 +83,8 @@ def answer(curve: Curve) -> Answer:
 def _said(curve: Curve) -> str:
     """Say over which loads it was made, and where the SLA was broken."""
     broken = [f"{step.value:g}" for step in curve.steps if not step.measurement.checks_passed]
-    verdict = f"its SLA was broken at {', '.join(broken)}" if broken else "its SLA held"
+    unbroken = "its SLA held" if curve.has_sla else "it has no SLA"
+    verdict = f"its SLA was broken at {', '.join(broken)}" if broken else unbroken
     return f"{curve.scenario}, {_span(curve)}: {verdict}"
 
 
@@ -89,8 +95,10 @@ def _span(curve: Curve) -> str:
     return f"{curve.setting} {first:g}{over}"
 
 
-def sla(curve: Curve) -> Certainty:
-    """Return whether the SLA held at every step."""
+def sla(curve: Curve) -> Certainty | None:
+    """Return whether the SLA held at every step; None without criteria."""
+    if not curve.has_sla:
+        return None
     broken = tuple(step for step in curve.steps if not step.measurement.checks_passed)
     if broken and curve.steps[-len(broken) :] == broken:
         return Certainty("degraded", f"SLA broken from {curve.setting} {broken[0].value:g} on")
@@ -125,7 +133,8 @@ def table(curve: Curve, anchors: tuple[str, ...]) -> Table:
 
 
 def _row(measurement: Measurement) -> tuple[Cell, ...]:
-    sla = measurement.failure or held(is_held=measurement.checks_passed)
+    judged = held(is_held=measurement.checks_passed) if measurement.checks else figures.MISSING
+    sla = measurement.failure or judged
     stats = measurement.stats
     if stats is None:
         return (*(figures.MISSING,) * 5, sla)
@@ -159,7 +168,7 @@ def _throughput(anchor: str, curve: Curve) -> Chart:
         ("SLA held", "sustained", True),
         ("SLA broken", "degraded", False),
     )
-    for name, tone, good in kinds:
+    for name, tone, good in kinds if curve.has_sla else ():
         points = tuple(point for point in data if (point[0] in held) is good)
         if points:
             lines.append(ChartSeries(name, "points", tone, points))
