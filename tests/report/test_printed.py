@@ -1,10 +1,12 @@
 """Charts that hooks and iterations print, drawn as they are."""
 
 import math
+import sys
 
 import pytest
 
 from loadstone.engine.callables.charts import charts
+from loadstone.report.html import svg
 from loadstone.report.section import Chart, Table, Transcript
 from loadstone.report.sections.printed import Printed, drawn
 
@@ -31,11 +33,20 @@ def test_every_line_is_drawn_and_what_is_below_zero_stays_there() -> None:
     [
         ("Table", {"cols": ["a"], "rows": [[1, 2]]}),
         ("Lines", [["a", [[0, HUGE]]]]),
+        ("Lines", [["a", [[0, sys.float_info.max]]]]),
+        ("Lines", [["a", [[0, 5e-324], [1, 0]]]]),
         ("Pie", [["a", HUGE]]),
     ],
 )
 def test_data_that_fits_no_chart_is_shown_as_text(plugin: str, data: object) -> None:
     assert isinstance(shown(plugin, data), Transcript)
+
+
+def test_large_and_small_numbers_are_drawn_as_they_are() -> None:
+    for data in ([[0, 9e299], [1, -9e299]], [[0, 2e-300], [1, 0]], [[0, 0]]):
+        found = shown("Lines", [["a", data]])
+        assert isinstance(found, Chart)
+        assert svg.draw(found).startswith("<svg")
 
 
 def test_a_row_may_be_shorter_than_its_table() -> None:

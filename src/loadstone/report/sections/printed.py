@@ -18,6 +18,7 @@ from loadstone.result.model import Measurement
 
 # Tones of lines, in the order of use.
 TONES: tuple[Tone, ...] = ("p50", "p95", "p99", "metered", "sustained", "invalid", "undecided")
+LEAST_DRAWN, MOST_DRAWN = 1e-300, 1e300  # near the limits of a float, differences overflow
 LINES = ("Lines", "StackedArea")
 # Rally's columns for repeated figures.
 COLUMNS = ["name", "min", "median", "90%ile", "95%ile", "max", "avg", "count"]
@@ -161,13 +162,18 @@ def _lines(data: Any) -> tuple[ChartSeries, ...]:
         ]
     except (TypeError, ValueError, OverflowError):
         return ()
-    if not all(math.isfinite(value) for _, points in lines for xy in points for value in xy):
+    if not all(_is_drawable(value) for _, points in lines for xy in points for value in xy):
         return ()
     return tuple(
         ChartSeries(name, "line", TONES[number % len(TONES)], points)
         for number, (name, points) in enumerate(lines)
         if points
     )
+
+
+def _is_drawable(value: float) -> bool:
+    """Return whether an axis can reach the value: the largest floats have no room above them."""
+    return value == 0.0 or LEAST_DRAWN < abs(value) < MOST_DRAWN
 
 
 def _pairs(data: Any) -> tuple[tuple[str, float], ...]:
