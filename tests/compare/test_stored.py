@@ -123,3 +123,6 @@ def test_a_search_without_a_number_says_why_n_is_not_compared() -> None:
     found = compared(*with_cpu)
     assert [row.metric.name for row in found.metrics[0][1]] == ["CPU per request"]
     assert "so that it is not compared" in found.notes[0]
+    bound = Capacity(50.0, 50.0, None, 0.95)  # the load that was allowed, not the service
+    with pytest.raises(InvalidInput, match=r"N of A is no number \(at least 50\.0/s\)"):
+        compared(run(1, bound), run(2, Capacity(30.0, 29.0, 31.0, 0.95)))

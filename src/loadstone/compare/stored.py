@@ -38,6 +38,7 @@ from loadstone.report import figures
 from loadstone.report.history import EFFORT
 from loadstone.report.settings import SettingDifference, differences
 from loadstone.result.model import Measurement, Run
+from loadstone.search.model import Capacity
 from loadstone.store.store import Store
 
 
@@ -277,7 +278,7 @@ def _apart(
 def _estimates(measured: Measurement) -> Iterator[tuple[Metric, StoredValue]]:
     """Yield the metrics with values greater than 0."""
     capacity, stats = measured.capacity, measured.stats
-    if capacity is not None and capacity.rate_rps:
+    if capacity is not None and capacity.rate_rps and _is_number(capacity):
         yield CAPACITY, StoredValue(capacity.rate_rps, capacity.low_rps, capacity.high_rps)
     if measured.policy == "fixed" and stats is not None and stats.ok:
         if _rate_rps(measured) is None:  # else it is that of the schedule
@@ -289,10 +290,17 @@ def _estimates(measured: Measurement) -> Iterator[tuple[Metric, StoredValue]]:
         yield CPU, StoredValue(measured.cpu_per_request_s)
 
 
+def _is_number(capacity: Capacity | None) -> bool:
+    """Return whether N is a number: not a range, and not "at least 50"."""
+    if capacity is None or not capacity.rate_rps:
+        return False
+    return capacity.low_rps is None or capacity.high_rps is not None
+
+
 def _without_number(a: Measurement, b: Measurement) -> Iterator[str]:
     """Say which side's search found no number, so that N is not compared."""
     for side, one in (("A", a), ("B", b)):
-        if one.policy == "search" and (one.capacity is None or not one.capacity.rate_rps):
+        if one.policy == "search" and not _is_number(one.capacity):
             known = figures.n(one.capacity)
             found = f"{known}/s" if known != figures.NOT_FOUND else "not found"
             yield f"{one.title}: N of {side} is no number ({found}), so that it is not compared"
