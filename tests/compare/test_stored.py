@@ -7,6 +7,7 @@ from realistic import keystone
 
 from loadstone.compare.answer import ComparisonAnswer, Criteria
 from loadstone.compare.metrics import THROUGHPUT
+from loadstone.compare.section import report_of
 from loadstone.compare.stored import compare_runs
 from loadstone.errors import InvalidInput
 from loadstone.result.model import Run
@@ -102,6 +103,14 @@ def test_runs_that_measured_one_scenario_in_other_ways_say_so() -> None:
     search = run(1, Capacity(100.0, 98.0, 102.0, 0.95))
     with pytest.raises(InvalidInput, match=r"issue \(a search for N\) and .* \(a fixed load\)"):
         compared(search, fixed(2, 10.0))
+
+
+def test_equal_figures_are_not_said_to_differ_by_0_percent() -> None:
+    found = Capacity(100.0, 98.0, 102.0, 0.95)
+    [section] = report_of(compared(run(1, found), run(2, found))).sections
+    assert "N of 20261102-0300-ab12cd equals that of 20261101-0300-ab12cd (" in (
+        section.answer.sentence
+    )
 
 
 def test_a_run_is_not_compared_with_itself() -> None:

@@ -406,9 +406,10 @@ def _sentence(row: MetricComparison, compared: Compared) -> str:
     names = dict(zip("ab", compared.names, strict=True))
     if names["a"] == names["b"]:
         names = {"a": "A", "b": "B"}
-    change = figures.percent(abs(row.ratio - 1))
+    differs = figures.percent(abs(row.ratio - 1))
     direction = "more" if row.ratio > 1 else "less"
-    about = f"{row.metric.name} of {names['b']} is {change} {direction} than that of {names['a']}"
+    than = f"is {differs} {direction} than" if differs != figures.percent(0.0) else "equals"
+    about = f"{row.metric.name} of {names['b']} {than} that of {names['a']}"
     within = f"(95 %: {_interval(row)} times)" if math.isfinite(row.high) else "(no interval)"
     match row.answer:
         case ComparisonAnswer.FASTER | ComparisonAnswer.SLOWER:
