@@ -12,8 +12,11 @@ from prometheus_client.parser import text_string_to_metric_families as prometheu
 from realistic import keystone
 
 from loadstone.analysis.sla import Check
+from loadstone.live.metrics import families
+from loadstone.live.state import LiveState
 from loadstone.plan.hooks import HookRun
 from loadstone.report import openmetrics
+from loadstone.search.model import Capacity
 
 RESULT, SAMPLES = keystone()
 # In CI a missing program fails the tests that need it.
@@ -151,6 +154,20 @@ def test_what_is_not_known_is_not_given():
     found = Found(openmetrics.render(replace(RESULT, ended_at=None, measurements=findings)))
     assert not any("capacity" in name or "generator" in name for name in found.names())
     assert "loadstone_run_end_timestamp_seconds" not in found.names()
+
+
+def test_a_bound_of_n_is_no_estimate():
+    bounds = Capacity(50.0, 50.0, None, 0.95), Capacity(None, 5.0, 7.0, 0.0)
+    for capacity, kinds in zip(bounds, ({"low"}, {"low", "high"}), strict=True):
+        search = replace(RESULT.measurements[0], capacity=capacity)
+        found = Found(openmetrics.render(replace(RESULT, measurements=(search,))))
+        name = "loadstone_capacity_iterations_per_second"
+        assert {one.labels["bound"] for one in found.samples if one.name == name} == kinds
+        assert ("loadstone_capacity_confidence_ratio" in found.names()) is bool(capacity.confidence)
+        live = LiveState(0.0, 1.0, so_far=(capacity,))
+        live_name = "loadstone_live_capacity_iterations_per_second"
+        shown = [sample for one in families(live) for sample in one.samples]
+        assert {one.labels["bound"] for one in shown if one.name == live_name} == kinds
 
 
 def test_a_label_may_hold_anything():

@@ -18,6 +18,7 @@ from loadstone.live.feed import Viewer
 from loadstone.live.site import NOT_FOUND, ListenAddress, Request, Response, Routes, SiteServer
 from loadstone.live.state import HostPoint, LiveState
 from loadstone.plan.load import OpenLoad
+from loadstone.report.openmetrics import estimate_rps
 
 if TYPE_CHECKING:
     from prometheus_client import Metric
@@ -169,7 +170,8 @@ def _capacity(state: LiveState) -> "Metric":
     )
     if state.so_far:
         found = state.so_far[-1]
-        bounds = (("estimate", found.rate_rps), ("low", found.low_rps), ("high", found.high_rps))
+        n_rps = estimate_rps(found)
+        bounds = (("estimate", n_rps), ("low", found.low_rps), ("high", found.high_rps))
         for bound, rate_rps in bounds:
             if rate_rps is not None:
                 gauge.add_metric((bound,), rate_rps)

@@ -22,6 +22,7 @@ from loadstone.report.generator import generator_of
 from loadstone.report.sections import steps
 from loadstone.report.sections.trials import representative
 from loadstone.result.model import Measurement, Run
+from loadstone.search.model import Capacity
 
 Labels = dict[str, str]
 PREFIX = "loadstone_"
@@ -165,10 +166,11 @@ def _measurement(measurement: Measurement) -> Iterator[Point]:
 def _capacity(measurement: Measurement) -> Iterator[Point]:
     capacity = measurement.capacity
     if capacity is not None:
-        yield "capacity_iterations_per_second", {"bound": "estimate"}, capacity.rate_rps
+        n_rps = estimate_rps(capacity)
+        yield "capacity_iterations_per_second", {"bound": "estimate"}, n_rps
         yield "capacity_iterations_per_second", {"bound": "low"}, capacity.low_rps
         yield "capacity_iterations_per_second", {"bound": "high"}, capacity.high_rps
-        yield "capacity_confidence_ratio", {}, capacity.confidence
+        yield "capacity_confidence_ratio", {}, capacity.confidence or None
     if predicted := measurement.prediction:
         yield "predicted_iterations_per_second", {"bound": "estimate"}, predicted.rate_rps
         yield "predicted_iterations_per_second", {"bound": "low"}, predicted.low_rps
@@ -178,6 +180,12 @@ def _capacity(measurement: Measurement) -> Iterator[Point]:
         yield "measurement_sustained_iterations_per_second", {}, best.rate_rps
     if best is not None:
         yield "measurement_latency_seconds", {}, _distribution(best.stats.total)
+
+
+def estimate_rps(found: Capacity) -> float | None:
+    """Return N; None if only a bound is known: "at least 50"."""
+    is_bound = found.low_rps is not None and found.high_rps is None
+    return None if is_bound else found.rate_rps
 
 
 def _generator(measurement: Measurement) -> Iterator[Point]:
