@@ -106,12 +106,12 @@ def test_a_backlog_that_drained_and_ends_as_high_again_is_not_steady() -> None:
 def test_errors_beyond_the_allowed_share_degrade() -> None:
     found = verdict(counts(level(30), failed=30))
     assert (found.state, found.cause) == (TrialState.DEGRADED, Cause.ERRORS)
-    assert found.reasons[0].startswith("30 of 1500 failed (2.00%, allowed 0.10%)")
+    assert found.reasons[0].startswith("30 of 1500 failed (2.00 %, allowed 0.10 %)")
 
 
 def test_a_small_share_that_is_allowed_is_not_printed_as_zero() -> None:
     found = verdict(counts(level(30), failed=30), goal=Goal(error_share=0.00001))
-    assert found.reasons[0].startswith("30 of 1500 failed (2.00%, allowed 0.001%)")
+    assert found.reasons[0].startswith("30 of 1500 failed (2.00 %, allowed 0.001 %)")
 
 
 @pytest.mark.parametrize("seconds", [1.0, 4.0])

@@ -49,7 +49,7 @@ def test_two_workers_on_two_cores_are_limited_by_cpu():
     assert (found.kind, found.role) == (BottleneckKind.CPU, "keystone")
     assert found.sentence == (
         "Keystone's CPU: 1.96 of 2 cores busy; a request costs 274 ms; next is the database's CPU "
-        "at 6%."
+        "at 6 %."
     )
     assert found.utilisation == pytest.approx(0.98)
     assert found.demand_s == pytest.approx(0.274)
@@ -144,7 +144,7 @@ def test_workers_of_a_service_without_other_servers_do_not_wait_for_them():
     )
     assert verdict.findings[0].id == "keystone-workers-wait"
     assert verdict.bottleneck.sentence == (
-        "Keystone's workers: 2.0 of 2 worker threads are busy, and wait 64% of the time for a "
+        "Keystone's workers: 2.0 of 2 worker threads are busy, and wait 64 % of the time for a "
         "lock, a disk or a server that was not watched; meanwhile other programs took 1.3 of 2 "
         "cores."
     )
@@ -256,7 +256,7 @@ def test_a_full_disk_is_the_limit_where_the_database_waits_for_it():
     full = judged(*uses, disk(0.95), setup=setup, io_waiters=2.5, **figures)
     assert full.findings[0].id == "database-disk"
     assert full.bottleneck.sentence == (
-        "The database's disk: 2.5 sessions wait for it on average (disk sda is busy 95% of the "
+        "The database's disk: 2.5 sessions wait for it on average (disk sda is busy 95 % of the "
         "time)."
     )
     rarely = judged(*uses, disk(0.95), setup=setup, io_waiters=0.05, **figures)
@@ -385,7 +385,7 @@ def test_a_full_machine_of_an_unwatched_service_is_not_called_idle():
     machine = ResourceUse("the machine's CPU", BottleneckKind.CPU, "machine", 2.0, 2, "cores", 0.01)
     sentence = judged(machine, worker_cpu=0.1).bottleneck.sentence
     assert "Nothing that was watched is saturated" not in sentence
-    assert "2 of 2 cores (100%)" in sentence
+    assert "2 of 2 cores (100 %)" in sentence
 
 
 def test_threads_that_wait_for_their_workers_one_connection_need_not_fill_it():
@@ -424,10 +424,10 @@ def test_commits_count_among_what_workers_wait_for_not_among_what_they_do():
 def test_what_busy_workers_wait_for_is_said_where_it_is_known():
     setup = Setup(workers=4, threads=1)
     database = judged(slots(4, 4), setup=setup, worker_cpu=0.2, transactions_open=3.1)
-    assert "80% of the time for the database" in database.bottleneck.sentence
+    assert "80 % of the time for the database" in database.bottleneck.sentence
     few = {"worker_cpu": 0.2, "transactions_open": 0.4}
     unknown = judged(slots(4, 4), cpu("cache", 0.1, 2), setup=setup, **few)
-    assert "80% of the time for other servers" in unknown.bottleneck.sentence
+    assert "80 % of the time for other servers" in unknown.bottleneck.sentence
 
 
 KEYCLOAK = Setup(pool=1, service=KEYCLOAK_SERVICE)
@@ -445,7 +445,7 @@ def test_a_jvm_that_frees_memory_much_of_the_time_is_limited_by_its_heap():
     found = judged(*uses, setup=KEYCLOAK, gc_pause_share=0.4, cores_wanted=1.2).bottleneck
     assert (found.kind, found.role) == (BottleneckKind.MEMORY, "keystone")
     assert found.sentence == (
-        "Keycloak's heap: garbage collection stops it 40% of the time; 123 of 128 MiB are in use."
+        "Keycloak's heap: garbage collection stops it 40 % of the time; 123 of 128 MiB are in use."
     )
     # A usual share of pauses is none.
     found = judged(*uses, setup=KEYCLOAK, gc_pause_share=0.03, cores_wanted=1.2).bottleneck
@@ -565,7 +565,7 @@ def test_whether_workers_wait_is_not_said_where_it_is_not_known():
     assert "was not watched" in found.bottleneck.sentence
     assert "% of the time" not in found.bottleneck.sentence
     some = judged(slots(15.9, 16), remote("keystone", 8.0, 16), setup=Setup(workers=16, threads=1))
-    assert "wait 50% of the time" in some.bottleneck.sentence
+    assert "wait 50 % of the time" in some.bottleneck.sentence
 
 
 def on_hosts(busy, capacity, names, demand_s=0.1):

@@ -44,7 +44,7 @@ def test_a_generator_with_its_core_to_itself_is_valid() -> None:
 def test_more_than_70_percent_of_its_cores_is_a_limit() -> None:
     assert judged(replace(GOOD, cpu_s=7.0), OpenLoad(100, 10)).is_valid
     (limit,) = judged(replace(GOOD, cpu_s=7.2), OpenLoad(100, 10)).limits
-    assert limit == "the load generator used 72% of its core (the limit is 70%)"
+    assert limit == "the load generator used 72 % of its core (the limit is 70 %)"
     assert judged(replace(GOOD, cpu_s=7.2, threads=2), OpenLoad(100, 10)).is_valid
 
 
@@ -53,7 +53,7 @@ def test_a_busy_machine_is_named_as_the_reason_of_the_lag() -> None:
     (limit,) = judged(late, OpenLoad(100, 10)).limits
     assert limit == (
         "1 % of the requests were sent more than 40.0 ms late (the limit is 20.0 ms); "
-        "the generator waited for a core during 30% of the run: this machine is busy"
+        "the generator waited for a core during 30 % of the run: this machine is busy"
     )
 
 
@@ -74,7 +74,7 @@ def test_a_part_that_had_nothing_to_send_does_not_make_the_load_invalid() -> Non
     good = replace(GOOD, lag=begun)
     assert merged([good, idle], load).limits == ()
     (limit,) = merged([good, sent], load).limits
-    assert limit.startswith("part 1: the load generator used 80% of its core")
+    assert limit.startswith("part 1: the load generator used 80 % of its core")
 
 
 def test_the_counts_of_engines_that_sent_one_load_are_added() -> None:

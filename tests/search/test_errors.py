@@ -60,7 +60,7 @@ def test_errors_near_the_allowed_share_are_named_with_n_without_them(share: floa
             others += failed.interval[1] > 0.001 and NOTE not in capacity.words[-1]
             continue
         reason, without = capacity.words[:2]
-        is_named = reason.startswith((ANY_RATE, MAYBE)) and "allowed share of 0.10%" in reason
+        is_named = reason.startswith((ANY_RATE, MAYBE)) and "allowed share of 0.10 %" in reason
         others += not is_named
         bounds = WITHOUT.fullmatch(without)
         assert bounds is not None

@@ -292,7 +292,7 @@ class OtherOnTheCurve:
         self._first, self._last = first, last
 
     def measure(self, request: TrialRequest) -> Trial:
-        share = re.match(r"curve: (\d+)%", request.purpose)
+        share = re.match(r"curve: (\d+) %", request.purpose)
         is_other = share is not None and self._first <= int(share[1]) / 100 <= self._last
         return (self._other if is_other else self._usual).measure(request)
 

@@ -79,7 +79,7 @@ def test_a_limiter_refuses_the_allowed_share_at_n(allowed: float) -> None:
     assert capacity.low_rps is not None
     assert capacity.high_rps is not None
     assert capacity.low_rps <= truth <= capacity.high_rps
-    good, bad = (float(share) / 100 for share in re.findall(r"([\d.]+)%", capacity.words[0]))
+    good, bad = (float(share) / 100 for share in re.findall(r"([\d.]+) %", capacity.words[0]))
     assert good <= allowed < bad
 
 

@@ -31,8 +31,8 @@ def test_searches_that_differ_widen_the_interval_to_what_lies_between_them() -> 
     assert found.high_rps == pytest.approx(129.9, rel=0.001)
     assert found.rate_rps is None
     assert found.words == (
-        "known to within 30% only, which is too wide for a number: more searches tell",
-        "3 searches found 90 to 111.1/s, 23.5% apart",
+        "known to within 30 % only, which is too wide for a number: more searches tell",
+        "3 searches found 90 to 111.1/s, 23.5 % apart",
     )
 
 
@@ -87,7 +87,7 @@ def test_short_searches_of_a_noisy_service_cover_the_truth_together() -> None:
 
 
 def test_a_range_beside_a_search_without_an_interval_is_kept():
-    ranged = Capacity(None, 40.0, 52.0, 0.95, ("known to within 13% only",))
+    ranged = Capacity(None, 40.0, 52.0, 0.95, ("known to within 13 % only",))
     lost = Capacity(None, None, None, 0.0, ("the load generator was the limit",))
     found = combined([ranged, lost])
     assert (found.rate_rps, found.low_rps, found.high_rps) == (None, 40.0, 52.0)
@@ -106,7 +106,7 @@ def test_searches_that_contradict_each_other_are_no_number() -> None:
     # t with one degree of freedom would give 22 to 605.
     assert (found.rate_rps, found.low_rps, found.high_rps) == (None, None, None)
     assert found.words == (
-        "2 searches found 100 to 130/s, 30.0% apart, which is too far for an interval: more "
+        "2 searches found 100 to 130/s, 30.0 % apart, which is too far for an interval: more "
         "searches tell",
     )
 

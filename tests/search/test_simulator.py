@@ -128,4 +128,4 @@ def test_a_trial_too_short_to_show_overload_is_undecided(seed: int) -> None:
     ask = TrialRequest(OpenLoad(6.52, 4.2), "test", alarm_s=3.0, rise_s=2.0)
     trial = Simulator(service, seed).measure(ask)
     assert trial.verdict.state is TrialState.UNDECIDED
-    assert "are too short: overload of 30% could pass unnoticed" in trial.verdict.reasons[0]
+    assert "are too short: overload of 30 % could pass unnoticed" in trial.verdict.reasons[0]

@@ -85,7 +85,7 @@ def test_the_terminal_and_the_page_show_it(trends, tmp_path):
     page = (tmp_path / "n.html").read_text()
     assert "What differs: workers 4 -&gt; 3." in page
     assert "N over the runs" in page
-    assert re.search(r"<title>-1\d\.\d%</title>", page)  # the span of the change
+    assert re.search(r"<title>-1\d\.\d %</title>", page)  # the span of the change
 
 
 def search(day: int, users: str, **changes) -> Run:
@@ -231,7 +231,7 @@ def test_the_highest_rate_allowed_is_no_change_of_n(tmp_path):
 
 def test_a_range_in_the_last_run_is_what_the_sentence_says(tmp_path):
     run = search(2, "10")
-    ranged = Capacity(None, 20.0, 30.0, 0.95, ("known to within 20% only",))
+    ranged = Capacity(None, 20.0, 30.0, 0.95, ("known to within 20 % only",))
     last = replace(run, measurements=(replace(run.measurements[0], capacity=ranged),))
     [section] = report_of(found(tmp_path, search(1, "10"), last), ()).sections
     assert section.answer.sentence == "N of token issue: 20 to 30 per second, latest of 2 runs."

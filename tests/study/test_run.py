@@ -313,7 +313,7 @@ def test_a_reference_whose_generator_was_always_the_limit_has_no_figure():
 
 def test_a_range_is_an_answer_but_no_number(store, begun, tmp_path):
     found = result_of("20261121-0931-000002", 40.0)
-    wide = Capacity(None, 38.0, 43.0, 0.95, ("known to within 6% only",))
+    wide = Capacity(None, 38.0, 43.0, 0.95, ("known to within 6 % only",))
     found = replace(
         found, measurements=(replace(found.measurements[0], capacity=wide, policy="search"),)
     )

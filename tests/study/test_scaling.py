@@ -89,7 +89,7 @@ def test_a_study_over_workers_states_the_law_for_each_other_level() -> None:
     [sentence] = sentences(rows)
     assert sentence.startswith("workers (off): Universal Scalability Law: 20.0/s of one")
     assert "contention 0.060 (0.060 to 0.060)" in sentence
-    assert f"the next after 8 brings {capacity(9) / capacity(8) - 1:+.1%}" in sentence
+    assert f"the next after 8 brings {100 * (capacity(9) / capacity(8) - 1):+.1f} %" in sentence
     assert sentence.endswith("highest at 15")
 
 

@@ -113,7 +113,8 @@ def _errors(stats: Stats, goal: Goal) -> Verdict | None:
 
 def percent(share: float) -> str:
     """Return a share as a percentage with two decimals, or more where those would be zeros."""
-    return f"{share:.2%}" if not share or share >= LEAST_SHARE else f"{100 * share:.2g}%"
+    is_even = not share or share >= LEAST_SHARE
+    return f"{100 * share:.2f} %" if is_even else f"{100 * share:.2g} %"
 
 
 def _growth(trial: _Paced) -> Verdict | None:
@@ -183,7 +184,7 @@ def _insensitive(trial: _Paced) -> Verdict | None:
     judged_s = JUDGED_SHARE * (trial.seconds - trial.spec.settle_s)
     if judged_s > 0 and trial.limit_s <= MOST_UNNOTICED * judged_s:
         return None
-    reason = f"are too short: overload of {MOST_UNNOTICED:.0%} could pass unnoticed"
+    reason = f"are too short: overload of {100 * MOST_UNNOTICED:.0f} % could pass unnoticed"
     return _undecided(f"{trial.seconds:.1f} s {reason}")
 
 

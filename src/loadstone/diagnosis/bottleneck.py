@@ -162,7 +162,8 @@ def garbage_collection(case: Case) -> FoundLimit | None:
         BottleneckKind.MEMORY,
         Role.KEYSTONE,
         use,
-        f"{case.setup.service.title}'s heap: garbage collection stops it {share:.0%} of the time"
+        f"{case.setup.service.title}'s heap: garbage collection stops it {100 * share:.0f} % of "
+        "the time"
         f"{used}.",
         "Raise the heap (-Xmx), and the memory of its container or machine with it.",
         (
@@ -218,7 +219,7 @@ def disk(case: Case) -> FoundLimit | None:
         return None
     commits = seen.figure("commits_per_request")
     each = f"; a request commits {commits:.1f} times" if commits else ""
-    busy = f" ({use.name} is busy {use.utilisation:.0%} of the time)" if use else ""
+    busy = f" ({use.name} is busy {100 * use.utilisation:.0f} % of the time)" if use else ""
     reason = "for it" if is_full and waiting > committing else "for a commit to be on disk"
     return FoundLimit(
         "database-disk",
@@ -376,7 +377,7 @@ def other_work(case: Case) -> FoundLimit | None:
         machine,
         f"Other programs on this machine: they took {others:.1f} of {machine.capacity:.0f} cores, "
         f"and {case.setup.service.name}'s workers waited for a core "
-        f"{waiting / (running + waiting):.0%} of the time that they could have run.",
+        f"{100 * waiting / (running + waiting):.0f} % of the time that they could have run.",
         "End the other programs, and measure again.",
         (("others_cores", others), ("worker_cpu_wait", waiting)),
     )
@@ -461,7 +462,7 @@ def workers_wait(case: Case) -> FoundLimit | None:
     if slots is None or not _slots_are_busy(case) or (runnable or 0.0) >= RUNNABLE:
         return None
     if runnable is not None:
-        does = f", and wait {1.0 - runnable:.0%} of the time for {_awaited(case)}"
+        does = f", and wait {100 * (1.0 - runnable):.0f} % of the time for {_awaited(case)}"
     else:
         does = "; whether they run or wait was not watched"
     return FoundLimit(
@@ -549,7 +550,7 @@ def _none(case: Case) -> FoundLimit:
     if nearest is not None:
         figures = (
             f"{three_digits(nearest.busy)} of {three_digits(nearest.capacity)} {nearest.unit} "
-            f"({nearest.utilisation:.0%})"
+            f"({100 * nearest.utilisation:.0f} %)"
         )
         sentence += f" The busiest is {nearest.name}: {figures}."
         if is_full:
@@ -641,7 +642,7 @@ def _cpu_sentence(seen: Observation, use: ResourceUse) -> str:
     others = [role for role in ROLES if role not in (use.role, Role.GENERATOR)]
     cpus = (one for one in seen.uses if one.kind is BottleneckKind.CPU)
     next_one = next((one for one in cpus if one.role in others), None)
-    after = f"; next is {next_one.name} at {next_one.utilisation:.0%}" if next_one else ""
+    after = f"; next is {next_one.name} at {100 * next_one.utilisation:.0f} %" if next_one else ""
     # Of what is left to it, where others use the machine, too.
     return f"{name}: {use.busy:.2f} of {use.capacity:.3g} cores busy{cost}{after}."
 

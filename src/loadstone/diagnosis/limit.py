@@ -75,4 +75,4 @@ def named_limit(resources: Resources | None) -> str | None:
     demand_s = resources.observation.cpu_demand_s(found.role)
     cost = f", {three_digits(demand_s * 1000)} ms of CPU a request" if demand_s else ""
     cores = "core" if use.capacity == 1 else "cores"
-    return f"{name}: {use.utilisation:.0%} of {use.capacity:.3g} {cores}{cost}".replace("%", " %")
+    return f"{name}: {100 * use.utilisation:.0f} % of {use.capacity:.3g} {cores}{cost}"

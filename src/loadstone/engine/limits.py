@@ -154,9 +154,9 @@ def _limits(health: Health, load: Load) -> list[str]:
         )
     if health.cpu_share > CPU_SHARE:
         limits.append(
-            f"the load generator used {health.cpu_share:.0%} of its "
+            f"the load generator used {100 * health.cpu_share:.0f} % of its "
             f"{'core' if health.threads == 1 else f'{health.threads} cores'} "
-            f"(the limit is {CPU_SHARE:.0%})"
+            f"(the limit is {100 * CPU_SHARE:.0f} %)"
         )
     if health.without_port:
         limits.append(
@@ -178,4 +178,7 @@ def _because(health: Health) -> str:
     waited = health.runqueue_wait_s / (health.wall_s * health.threads)
     if waited <= RUNQUEUE_SHARE:
         return ""
-    return f"; the generator waited for a core during {waited:.0%} of the run: this machine is busy"
+    return (
+        f"; the generator waited for a core during {100 * waited:.0f} % of the run: this machine "
+        "is busy"
+    )

@@ -60,6 +60,6 @@ def explain(python: Path, stored: str, measurement: Measurement) -> tuple[str, .
     then = f": with half of it at most {most} a second are possible" if half else ""
     return (
         f"The password check alone (bcrypt, cost {found[1]}) takes {check_s * 1000:.0f} ms of CPU "
-        f"here, {share:.0%} of the {cost_s * 1000:.0f} ms that a token costs{then}; [identity] "
-        "password_hash_rounds sets it, and lower is easier to break",
+        f"here, {100 * share:.0f} % of the {cost_s * 1000:.0f} ms that a token costs{then}; "
+        "[identity] password_hash_rounds sets it, and lower is easier to break",
     )

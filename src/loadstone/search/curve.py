@@ -35,7 +35,8 @@ def with_curve(session: Session, body: Strategy) -> Strategy:
         for share in SHARES:
             if share * n_rps <= session.settings.ceiling_rps:
                 load = OpenLoad(share * n_rps, seconds)
-                request = TrialRequest(load, f"{PURPOSE}: {share:.0%} of N", alarm_s=ALARM_S)
+                purpose = f"{PURPOSE}: {100 * share:.0f} % of N"
+                request = TrialRequest(load, purpose, alarm_s=ALARM_S)
                 tried.append((yield request))
     return _checked(found, n_rps, tried)
 

@@ -300,7 +300,7 @@ def number(trials: Sequence[Trial], found: Capacity, since_s: float, most: float
             f"{slower.rate_rps:.4g}/s completed after {slower.at_s:.0f} s of load and "
             f"{faster.rate_rps:.4g}/s after {faster.at_s:.0f} s"
         )
-    half = f"{reach_rps / rate_rps:.0%}" if rate_rps else f"{reach_rps:.3g}/s"
+    half = f"{100 * reach_rps / rate_rps:.0f} %" if rate_rps else f"{reach_rps:.3g}/s"
     note = f"known to within {half} only, which is too wide for a number: {why}"
     words = (note, *(word for word in found.words if not word.startswith("known to within")))
     return replace(found, rate_rps=None, words=words, kind=None)
@@ -349,8 +349,9 @@ def _drift(one: Fit) -> str:
     minutes = (one.blocks[-1].at_s - one.blocks[0].at_s) / 60
     return (
         f"the capacity {how} all the time: {first:.4g}/s about {begin_s:.0f} s after the start, "
-        f"{last:.4g}/s about {end_s:.0f} s after it, {abs(change):.2%} (± {2 * error:.2%}) for "
-        f"each 1,000 requests or {abs(trend.share) / minutes:.1%} for each minute of load"
+        f"{last:.4g}/s about {end_s:.0f} s after it, {100 * abs(change):.2f} % "
+        f"(± {200 * error:.2f} %) for each 1,000 requests or "
+        f"{100 * abs(trend.share) / minutes:.1f} % for each minute of load"
     )
 
 

@@ -679,12 +679,13 @@ class Refusal:
         of_low, of_bad = (_share(self._at(rate)) for rate in (low, bad))
         if self._allows_many:
             return (
-                f"refuses with {self._error()} before it saturates: at {low:.4g}/s {of_low:.1%} "
-                f"and at {bad:.4g}/s {of_bad:.1%} of the requests that come after the first refusal"
+                f"refuses with {self._error()} before it saturates: at {low:.4g}/s "
+                f"{100 * of_low:.1f} % and at {bad:.4g}/s {100 * of_bad:.1f} % of the requests "
+                "that come after the first refusal"
             )
         return (
             f"refuses with {self._error()} before it saturates: at {low:.4g}/s "
-            f"{refusals(self._at(low))}, at {bad:.4g}/s {of_bad:.1%}"
+            f"{refusals(self._at(low))}, at {bad:.4g}/s {100 * of_bad:.1f} %"
         )
 
     def _error(self) -> str:

@@ -63,7 +63,10 @@ def combined(searches: Sequence[Capacity], budget_s: float) -> Capacity:
     # Published methods state their numbers however wide they are.
     if confidence < CONFIDENCE or reach <= limits.get(kind, math.inf):
         return Capacity(found.mean, low, high, confidence, notes, kind)
-    wide = f"known to within {reach:.0%} only, which is too wide for a number: more searches tell"
+    wide = (
+        f"known to within {100 * reach:.0f} % only, which is too wide for a number: more searches "
+        "tell"
+    )
     return Capacity(None, low, high, confidence, (wide, *notes))
 
 
@@ -85,7 +88,8 @@ def _left(halves: Sequence[float]) -> float:
 def _spread(known: Sequence[Capacity]) -> str:
     rates = sorted(one.rate_rps or 0.0 for one in known)
     share = rates[-1] / rates[0] - 1
-    return f"{len(rates)} searches found {rates[0]:.4g} to {rates[-1]:.4g}/s, {share:.1%} apart"
+    found = f"{len(rates)} searches found {rates[0]:.4g} to {rates[-1]:.4g}/s"
+    return f"{found}, {100 * share:.1f} % apart"
 
 
 def _without(searches: Sequence[Capacity], known: Sequence[Capacity]) -> tuple[str, ...]:

@@ -241,4 +241,4 @@ def _more_time(rate: float, low: float, high: float) -> tuple[str, ...]:
     share = max(high - rate, rate - low) / rate
     if share <= WIDE:
         return ()
-    return (f"known to within {share:.0%} only: four times the load time would halve that",)
+    return (f"known to within {100 * share:.0f} % only: four times the load time would halve that",)

@@ -122,7 +122,7 @@ def _sentence(points: Sequence[tuple[float, float]]) -> str:
             f"{parameters}; contention below 0: capacity grows more than in proportion, which the "
             "law does not explain, so it forecasts nothing here"
         )
-    return f"{parameters}; the next after {most:g} brings {gain:+.1%}; {highest}"
+    return f"{parameters}; the next after {most:g} brings {100 * gain:+.1f} %; {highest}"
 
 
 def _parameter(one: Parameter) -> str:

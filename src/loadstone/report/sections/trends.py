@@ -175,7 +175,7 @@ def _marks(changes: Sequence[TrendChange], run_ids: Sequence[str]) -> tuple[Mark
         MarkedSpan(
             1.0 + run_ids.index(change.before),
             1.0 + run_ids.index(change.after),
-            f"{change.ratio - 1:+.1%}",
+            f"{100 * (change.ratio - 1):+.1f} %",
             "undecided",
         )
         for change in changes
