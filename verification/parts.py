@@ -357,6 +357,14 @@ FAULTS = (
         is_first=True,
     ),
     Part(
+        "fault-recovery",
+        "faults",
+        "how often a recovery is stated wrongly, on simulated loads",
+        5 * MINUTE_S,
+        "{python} -m verification.faults.recovery",
+        "{python} -m verification.faults.recovery --rounds 2",
+    ),
+    Part(
         "fault-undo",
         "faults",
         "`loadstone fault` killed 30 times: is everything undone?",

@@ -10,6 +10,7 @@ from loadstone.analysis.fault import Injection
 from loadstone.analysis.fault_effect import effect, kinds, summarize
 from loadstone.analysis.interval import of_values
 from loadstone.analysis.iterations import Iterations
+from loadstone.analysis.recovery import Recovery
 from loadstone.engine.outcome import Outcome
 
 RATE_RPS = 50.0
@@ -87,7 +88,7 @@ def test_what_never_comes_back_has_no_recovery() -> None:
     gone = effect(made(due_s, due_s + 0.005, outcome), Injection("kill", 10.0))
     assert gone.mttr_s is None
     assert near(gone.downtime_s, 10.0, 0.01)
-    assert not gone.has_recovered
+    assert gone.outcome is Recovery.NOT_RECOVERED
 
 
 def test_failures_that_go_on_to_the_end_have_not_ended_with_one_success() -> None:
@@ -97,7 +98,7 @@ def test_failures_that_go_on_to_the_end_have_not_ended_with_one_success() -> Non
     half = effect(made(due_s, due_s + 0.005, outcome), Injection("kill", 10.0))
     assert outcome[-1] == Outcome.OK
     assert half.mttr_s is None
-    assert not half.has_recovered
+    assert half.outcome is Recovery.NOT_RECOVERED
 
 
 @pytest.mark.parametrize(("before", "share"), [(0.0, 0.03), (0.0, 0.1), (0.002, 0.1), (0.01, 0.2)])
@@ -190,17 +191,19 @@ def test_lasting_errors_are_no_recovery_because_some_failed_before(
 @pytest.mark.parametrize(("before", "after"), [(0.01, 0.05), (0.05, 0.1)])
 def test_failures_end_only_if_what_follows_is_as_before(before: float, after: float) -> None:
     due_s = np.arange(0, 60, 0.02)
-    recovered = {40.0: 0, 60.0: 0}
+    recovered, ended = 0, 0
     for seed in SEEDS:
         chance = np.random.default_rng(seed).random(len(due_s))
-        for end_s in recovered:
+        for end_s in (40.0, 60.0):
             is_faulty = (due_s >= 30) & (due_s < end_s)
             fails = chance < np.where(is_faulty, after, before)
             outcome = np.where(fails, Outcome.HTTP_STATUS, Outcome.OK)
             one = effect(made(due_s, due_s + 0.005, outcome), Injection("kill", 30.0))
-            recovered[end_s] += one.has_recovered
-    assert recovered[60.0] <= 3
-    assert recovered[40.0] >= 17
+            recovered += end_s == 60.0 and one.outcome is Recovery.RECOVERED
+            is_over = one.mttr_s is not None and one.outcome is not Recovery.NOT_RECOVERED
+            ended += end_s == 40.0 and is_over
+    assert recovered == 0
+    assert ended >= 17
 
 
 def test_a_slow_stretch_long_after_the_fault_is_not_its_effect() -> None:
@@ -250,14 +253,14 @@ def test_a_load_that_is_too_high_before_the_fault_is_not_its_effect(load: float)
 def test_a_fault_under_a_load_that_is_slightly_too_high_has_its_effect() -> None:
     for seed in SEEDS:
         slower = effect(queued(1.03, seed, 1.5), Injection("steal cpu", 10.0))
-        assert not slower.has_recovered
+        assert slower.outcome is Recovery.NOT_RECOVERED
 
 
 @pytest.mark.parametrize("factor", [1.0, 2.0])
 def test_a_load_that_is_borne_is_never_too_high(factor: float) -> None:
     for seed in SEEDS:
         one = effect(queued(0.7, seed, factor), Injection("steal cpu", 10.0))
-        assert one.has_recovered == (factor == 1.0)
+        assert one.outcome is (Recovery.RECOVERED if factor == 1.0 else Recovery.NOT_RECOVERED)
 
 
 def test_the_plans_recovery_takes_iterations_in_the_order_in_which_they_were_due() -> None:

@@ -67,6 +67,24 @@ def test_a_fault_without_figures_says_nothing() -> None:
     assert exit_code(replace(run, measurements=(without,))) == 4
 
 
+def test_a_recovery_that_is_not_shown_is_exit_code_4_and_is_said() -> None:
+    dark = Scripted("dark", 10.0, 1.0)
+    few = effect(simulated(dark, 1, 5.0), Injection(ACTION, 10.0, 11.0))
+    run = run_of(few)
+    assert exit_code(run) == 4
+    schema.check(data_of(run))
+    [summary] = measured(run)["faults_summary"]
+    assert (summary["recovered"], summary["not_recovered"], summary["not_shown"]) == (0, 0, 1)
+    assert measured(run)["faults"][0]["recovery"] == "not shown"
+    for shown in (in_full(run), page_of(run)):
+        text = " ".join(shown.split())
+        assert "errors and slowness ended after" in text
+        assert "recovery not shown 1 of 1 times" in text
+        assert "do not show whether it recovered: 0 of" in text
+        assert "recovered after 1" not in text
+    assert exit_code(run_of(few, few, few, few, few)) < 4  # together they show it
+
+
 def test_processes_that_end_with_the_fault_are_counted_in_one_line() -> None:
     run = run_of(killed(1.0), killed(2.0), killed(1.0))
     [one] = run.measurements

@@ -92,6 +92,18 @@ def test_rows_have_the_means_over_repeats():
     assert rows[DETECTED].shortcoming == "not reached in any repeat"
 
 
+def test_a_recovery_that_is_not_shown_has_no_time():
+    run, _ = keystone()
+    [first, *_] = run.measurements
+    few = effect(simulated(Scripted("dark", 10.0, 1.0), 1, 5.0), Injection(KILL, 10.0, 11.0))
+    trials = (replace(first.trials[0], faults=(few,)),)
+    measured = replace(run, measurements=(replace(first, policy="fixed", trials=trials),))
+    found = study(STUDY.replace("detected_s]", "detected_s, mttr_s]"))
+    row = of_turn(measured, found.measurement)[f"{KILL}: until recovered, s"]
+    assert row.estimate is None
+    assert row.shortcoming == "recovery is not shown in 1 of 1 repeats"
+
+
 def test_a_repeat_without_figures_leaves_its_rows_without_a_mean():
     run, _ = keystone()
     [first, *_] = run.measurements

@@ -1,8 +1,10 @@
 """Faults during a load: how they were injected, and their effect on clients."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from loadstone.analysis.recovery import Recovery, Remainder, judge_all
 from loadstone.diagnosis.finding import Finding
 
 if TYPE_CHECKING:  # every load imports this module, and few need the interval's
@@ -91,6 +93,9 @@ class FaultEffect:
     # Failed requests of the whole load in haproxy's log; None: there is no haproxy.
     logged_failures: int | None = None
     findings: tuple[Finding, ...] = ()  # after an overload: what bounds the queues
+    # By this repeat alone, and from what; None: a result of an older release.
+    recovery: Recovery | None = None
+    remainder: Remainder | None = None
 
     @property
     def failed_share(self) -> float:
@@ -103,9 +108,19 @@ class FaultEffect:
         return self.baseline_failed / self.baseline_due if self.baseline_due else None
 
     @property
-    def has_recovered(self) -> bool:
+    def outcome(self) -> Recovery:
         """Whether everything was as before at the end of the observation."""
-        return self.mttr_s is not None
+        if self.recovery is not None:
+            return self.recovery
+        return Recovery.NOT_RECOVERED if self.mttr_s is None else Recovery.RECOVERED
+
+
+def recoveries(repeats: Sequence[FaultEffect]) -> tuple[Recovery, ...]:
+    """Return whether the service recovered in each repeat of a fault, from all together."""
+    remainders = [one.remainder for one in repeats if one.remainder is not None]
+    if len(remainders) < len(repeats):  # a result of an older release
+        return tuple(one.outcome for one in repeats)
+    return judge_all(remainders)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,14 +156,20 @@ class FaultSummary:
 
     action: str
     repeats: int  # with figures
-    recovered: int  # repeats in which everything was as before at the end
+    recovered: int  # repeats in which everything is shown to be as before at the end
     figures: tuple[tuple[str, "Interval"], ...]  # by the names of FIGURES; absent ones left out
     unmeasured: int = 0  # repeats without figures
+    not_recovered: int = 0  # repeats in which something is shown to be worse than before
 
     @property
     def injected(self) -> int:
         """Repeats with and without figures."""
         return self.repeats + self.unmeasured
+
+    @property
+    def not_shown(self) -> int:
+        """Repeats in which neither is shown."""
+        return self.repeats - self.recovered - self.not_recovered
 
     def figure(self, name: str) -> "Interval | None":
         """Return one figure; None: it exists in no repeat."""

@@ -22,9 +22,11 @@ from loadstone.analysis.fault import (
     Injection,
     PhaseEffect,
     UnmeasuredFault,
+    recoveries,
 )
 from loadstone.analysis.interval import Interval, of_values
 from loadstone.analysis.iterations import Iterations
+from loadstone.analysis.recovery import LEAST_COMPARED, Recovery, Remainder, judge
 from loadstone.analysis.stats import in_words
 from loadstone.engine.outcome import Outcome
 
@@ -58,6 +60,10 @@ MOST_FAILING = 0.999  # share in such a period: a single failure after an outage
 LEAST_DEGRADED_S = 0.3  # shorter periods are hiccups of the machine
 LEAST_HELD_S = 0.5  # shortest fault for which goodput is computed
 P99 = 0.99
+SHORTEST_BLOCK_S = 1.0  # bursts of errors are no shorter, or as if independent
+LEAST_BLOCKS = 8  # of one length, to estimate a variance
+BATCHES = 10  # of latencies; 10 to 30 are advised (Schmeiser, Operations Research 30, 1982)
+LEAST_LATENCY_S = 1e-6  # resolution of the engine's clock: a pause may take a whole iteration
 CHAIN_S = 5.0  # effects that begin later after the last one are not attributed to the fault
 
 
@@ -130,6 +136,10 @@ def effect(
     usual_s = float(usual.latency_s.mean())
     mean_s = float(slow_s.mean()) if len(slow_s) else usual_s
     backlog, drained_s = _backlog(rows, injection.at_s)
+    mttr_s = _mttr_s(failing, stretches, injection.at_s, after) if has_ended else None
+    effects = (*failing, *stretches)
+    remainder = _remainder(before, after, injection, effects, is_open=mttr_s is None)
+    recovery = judge(remainder)
     return FaultEffect(
         action=injection.action,
         at_s=injection.at_s,
@@ -139,7 +149,7 @@ def effect(
         failed=int((~after.is_ok).sum()),
         downtime_s=math.fsum(end - begin for begin, end in clusters),
         unavailable_s=_unavailable_s(after, injection.at_s),
-        mttr_s=_mttr_s(failing, stretches, injection.at_s, after) if has_ended else None,
+        mttr_s=None if recovery is Recovery.NOT_RECOVERED else mttr_s,
         plan_mttr_s=_plan_mttr_s(usual, good),
         absolute_s=mean_s - usual_s,
         relative=mean_s / usual_s if usual_s > 0 else 1.0,
@@ -157,6 +167,8 @@ def effect(
         baseline_p99_s=float(np.quantile(usual.latency_s, P99)),
         baseline_due=len(before),
         failing_s=_covered_s(failing),
+        recovery=recovery,
+        remainder=remainder,
     )
 
 
@@ -169,14 +181,23 @@ def summarize(
     for one in effects:
         by_action[one.action].append(one)
     return tuple(
-        FaultSummary(
-            action=action,
-            repeats=len(found),
-            recovered=sum(one.has_recovered for one in found),
-            figures=tuple(_estimates(found)),
-            unmeasured=without_figures[action],
-        )
-        for action, found in by_action.items()
+        _summary(action, found, without_figures[action]) for action, found in by_action.items()
+    )
+
+
+def _summary(action: str, found: Sequence[FaultEffect], unmeasured: int) -> FaultSummary:
+    states = recoveries(found)
+    known = [
+        replace(one, mttr_s=None) if state is Recovery.NOT_RECOVERED else one
+        for one, state in zip(found, states, strict=True)
+    ]
+    return FaultSummary(
+        action=action,
+        repeats=len(found),
+        recovered=states.count(Recovery.RECOVERED),
+        figures=tuple(_estimates(known)),
+        unmeasured=unmeasured,
+        not_recovered=states.count(Recovery.NOT_RECOVERED),
     )
 
 
@@ -281,6 +302,97 @@ def _has_ended(failing: Sequence[tuple[float, float]], before: _Rows, after: _Ro
     rest = ~after.is_ok[after.due_s >= max(end_s for _, end_s in failing)]
     scores = _scores(rest, min(*shares, MOST_FAILING), _usual_share(before))
     return float(scores.sum()) <= -math.log(LEAST_ODDS)
+
+
+def _remainder(
+    before: _Rows,
+    after: _Rows,
+    injection: Injection,
+    effects: Iterable[tuple[float, float]],
+    *,
+    is_open: bool,
+) -> Remainder:
+    """Return what was due after the fault was undone and its effects ended.
+
+    Effects that begin later than CHAIN_S after the last one are errors as any others: they may come
+    back. Of an effect that lasts to the end, all since the fault was undone; without any effect and
+    failure, all since the fault.
+    """
+    ends_s = [injection.undone_s or 0.0, *(one.end_s for one in injection.phases)]
+    # A fault may be undone only after the load.
+    begin_s = max((one for one in ends_s if one < after.due_s[-1]), default=0.0)
+    found = () if is_open else sorted(effects)
+    begin_s = max(injection.at_s, begin_s if found or is_open or not after.is_ok.all() else 0.0)
+    for first_s, last_s in found:
+        if first_s - begin_s > CHAIN_S:
+            break
+        begin_s = max(begin_s, last_s)
+    rest = after.picked(after.due_s >= begin_s)
+    log_ratio, log_error, degrees = _latency_change(before, rest)
+    return Remainder(
+        before_due=len(before),
+        before_failed=int((~before.is_ok).sum()),
+        after_due=len(rest),
+        after_failed=int((~rest.is_ok).sum()),
+        clustering=_clustering(before, rest),
+        log_ratio=log_ratio,
+        log_error=log_error,
+        degrees=degrees,
+        is_open=is_open,
+    )
+
+
+def _clustering(before: _Rows, rest: _Rows) -> float:
+    """Return the design effect of failures that come in bursts; at least 1.
+
+    Pearson's statistic per degree of freedom (McCullagh and Nelder, Generalized Linear Models, 4.5)
+    of the failures in blocks. The length of bursts is not known, so the blocks' lengths are doubled
+    as long as there are enough, and the highest counts.
+    """
+    highest, length_s = 1.0, SHORTEST_BLOCK_S
+    while True:
+        square, degrees = 0.0, 0
+        for rows in (before, rest):
+            one, count = _pearson(rows, length_s)
+            square, degrees = square + one, degrees + count
+        if not degrees:
+            return highest
+        highest, length_s = max(highest, square / degrees), 2 * length_s
+
+
+def _pearson(rows: _Rows, length_s: float) -> tuple[float, int]:
+    """Return Pearson's statistic of the failures in blocks, and its degrees of freedom."""
+    share = float((~rows.is_ok).mean()) if len(rows) else 0.0
+    if not 0 < share < 1:
+        return 0.0, 0
+    block = ((rows.due_s - rows.due_s[0]) // length_s).astype(np.int64)
+    due = np.bincount(block)
+    failed, due = np.bincount(block, ~rows.is_ok)[due > 0], due[due > 0]
+    if len(due) < LEAST_BLOCKS:
+        return 0.0, 0
+    square = (failed - due * share) ** 2 / (due * share * (1 - share))
+    return float(square.sum()), len(due) - 1
+
+
+def _latency_change(before: _Rows, rest: _Rows) -> tuple[float | None, float, float]:
+    """Return the logarithm of the latency's ratio, its standard error and degrees of freedom.
+
+    From means of consecutive iterations, which depend on each other less than single ones; the
+    error is Welch's (Biometrika 34, 1947).
+    """
+    means, errors, degrees = [], [], 0.0
+    for rows in (rest, before):
+        good_s = rows.latency_s[rows.is_ok]
+        if len(good_s) < LEAST_COMPARED:
+            return None, 0.0, math.inf
+        batches = np.array_split(np.log(np.maximum(good_s, LEAST_LATENCY_S)), BATCHES)
+        of_batches = np.array([one.mean() for one in batches])
+        means.append(float(of_batches.mean()))
+        errors.append(float(of_batches.var(ddof=1)) / BATCHES)
+    square = sum(errors)
+    if square > 0:
+        degrees = square**2 / sum(one**2 / (BATCHES - 1) for one in errors)
+    return means[0] - means[1], math.sqrt(square), degrees or math.inf
 
 
 def _covered_s(periods: Sequence[tuple[float, float]]) -> float:

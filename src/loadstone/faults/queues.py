@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 from loadstone.analysis.fault import ErrorKind, FaultEffect
+from loadstone.analysis.recovery import Recovery
 from loadstone.diagnosis.finding import Confidence, Evidence, Finding
 from loadstone.faults import parts
 from loadstone.faults.sentence import Fault
@@ -80,6 +81,8 @@ def _client_errors(errors: tuple[ErrorKind, ...]) -> str:
 
 
 def _recovery(fault: Fault, effect: FaultEffect) -> str:
+    if effect.outcome is Recovery.NOT_SHOWN:
+        return "the requests afterwards do not show whether it came back"
     if effect.mttr_s is None:
         return f"it had not come back {effect.observed_s - fault.hold_s:.0f} s after the overload"
     after_s = effect.mttr_s - fault.hold_s

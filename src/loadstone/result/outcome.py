@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from loadstone.analysis import decimals
+from loadstone.analysis.fault import recoveries
 from loadstone.analysis.model import Cause, Trial, TrialState
+from loadstone.analysis.recovery import Recovery
 from loadstone.errors import FELL_SHORT, EnvironmentUnusable, MeasurementInvalid
 from loadstone.result.model import Measurement, Run
 from loadstone.search.floor import FloorOutcome, judge_floor
@@ -18,6 +20,10 @@ CONTRARY = {Cause.GENERATOR, Cause.DRIFT, Cause.INCONSISTENT}
 VARIED = {Cause.DRIFT, Cause.INCONSISTENT}
 
 NOT_ENDED = "it did not end"
+NOT_SHOWN = (
+    "the requests show neither that the service recovered from the fault nor that it did not; a "
+    "longer --baseline and --observe, a higher --rate or more --repeats show more"
+)
 NOT_CONFIRMED = ", not confirmed"  # of bounds without N
 
 
@@ -203,6 +209,7 @@ def _of_fixed_load(measurement: Measurement) -> Iterator[Shortfall]:
     of_state = {trial.verdict.state: trial for trial in measurement.trials}
     has_figures = any(trial.faults for trial in measurement.trials)
     unmeasured = [sentence for _, sentence in unmeasured_faults(measurement)]
+    states = _recoveries(measurement)
     if not of_state:
         yield Shortfall(invalid, f"no load was made: the measurement is {measurement.status}")
     elif TrialState.INVALID in of_state:
@@ -210,7 +217,7 @@ def _of_fixed_load(measurement: Measurement) -> Iterator[Shortfall]:
         yield Shortfall(invalid, reasons or "the load generator was the limit")
     elif "fault" in dict(measurement.parameters) and not has_figures:
         yield Shortfall(invalid, "; ".join(unmeasured) or "the fault has no figures")
-    elif any(not one.has_recovered for trial in measurement.trials for one in trial.faults):
+    elif Recovery.NOT_RECOVERED in states:
         yield Shortfall(FELL_SHORT, "the service did not recover from the fault")
     elif TrialState.DEGRADED in of_state:
         reasons = "; ".join(of_state[TrialState.DEGRADED].verdict.reasons)
@@ -220,9 +227,18 @@ def _of_fixed_load(measurement: Measurement) -> Iterator[Shortfall]:
         yield Shortfall(FELL_SHORT, reasons)
     elif unmeasured:
         yield Shortfall(invalid, "; ".join(unmeasured))
+    elif Recovery.NOT_SHOWN in states:
+        yield Shortfall(invalid, NOT_SHOWN)
     elif any(_is_too_short(trial) for trial in measurement.trials):
         reasons = "; ".join(of_state[TrialState.UNDECIDED].verdict.reasons)
         yield Shortfall(invalid, reasons)
+
+
+def _recoveries(measurement: Measurement) -> set[Recovery]:
+    effects = [one for trial in measurement.trials for one in trial.faults]
+    actions = {one.action for one in effects}
+    by_action = ([one for one in effects if one.action == action] for action in actions)
+    return {state for found in by_action for state in recoveries(found)}
 
 
 def unmeasured_faults(measurement: Measurement) -> Iterator[tuple[str, str]]:

@@ -266,6 +266,9 @@ def _of_faults(row: FaultRow, run: Run) -> TurnFigure:
     estimate = summary.figure(row.figure)
     if estimate is None:
         return TurnFigure(None, True, "not reached in any repeat")
+    if row.figure == "mttr_s" and summary.not_shown:
+        why = f"recovery is not shown in {summary.not_shown} of {summary.repeats} repeats"
+        return TurnFigure(None, True, why)
     if missing := summary.repeats - estimate.count:  # a mean of the others would be too short
         why = f"not reached in {missing} of {summary.repeats} repeats"
         return TurnFigure(None, True, why)

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from loadstone.analysis.fault import FaultEffect, FaultSummary, UnmeasuredFault
+from loadstone.analysis.fault import FaultEffect, FaultSummary, UnmeasuredFault, recoveries
 from loadstone.analysis.fault_effect import summarize
 from loadstone.analysis.interval import Interval
+from loadstone.analysis.recovery import Recovery, latency_ratio, pooled, share_rise
 from loadstone.analysis.stats import WORDS
 from loadstone.diagnosis.finding import Finding
 from loadstone.engine.outcome import Outcome
@@ -67,6 +68,7 @@ LEAST_SHARE = 0.0005  # a smaller share would be 0.0 %
 # haproxy closes a keep-alive connection silently when its server does; clients should retry.
 CLOSED = WORDS[Outcome.CLOSED_EARLY]
 GIVEN_UP = (WORDS[Outcome.FIRST_BYTE_TIMEOUT], WORDS[Outcome.BODY_TIMEOUT])
+ENDED_AFTER = "errors and slowness ended after"  # which is no recovery where that is not shown
 # Figure, label, unit.
 ROWS = (
     ("downtime_s", "downtime (first to last error)", "s"),
@@ -134,7 +136,22 @@ def _effect(effect: FaultEffect) -> dict[str, Any]:
         "baseline_failed_share": effect.baseline_failed_share,
     }
     del data["findings"]  # listed with the measurement's other findings
-    return data
+    del data["remainder"]
+    return data | _compared(effect)
+
+
+def _compared(effect: FaultEffect) -> dict[str, Any]:
+    """Return how the failures and latency at the end compare with those before, as data."""
+    rest = effect.remainder
+    if rest is None:  # a result of an older release
+        return {}
+    ratio = latency_ratio(rest)
+    return {
+        "end_due": rest.after_due,
+        "end_failed": rest.after_failed,
+        "end_failed_share_rise": asdict(share_rise(rest)),
+        "end_latency_ratio": None if ratio is None else asdict(ratio),
+    }
 
 
 def _published(scenario: str, action: str) -> dict[str, tuple[float, float]]:
@@ -148,6 +165,8 @@ def _summary(summary: FaultSummary, scenario: str) -> dict[str, Any]:
         "repeats": summary.repeats,
         "unmeasured": summary.unmeasured,
         "recovered": summary.recovered,
+        "not_recovered": summary.not_recovered,
+        "not_shown": summary.not_shown,
         "published": {
             name: {"mean": mean, "plus_minus": error}
             for name, (mean, error) in _published(scenario, summary.action).items()
@@ -178,7 +197,8 @@ def facts(measurement: Measurement) -> Iterator[Fact]:
         yield Fact("fault" if len(found) > 1 else "did", _headline(summary), rank=rank)
     for summary in found[:1]:
         times = summary.figure("mttr_s")
-        after = figures.MISSING if times is None else _of_all(times, "s", summary)
+        is_known = times is not None and not summary.not_shown
+        after = _of_all(times, "s", summary) if times and is_known else figures.MISSING
         yield Fact("recovered after", after, is_line=False, is_column=True)
 
 
@@ -201,12 +221,15 @@ def _headline(summary: FaultSummary) -> str:
         for name, label, unit in (
             (_downtime(summary), "downtime", "s"),
             ("failed_share", "failed", "%"),
-            ("mttr_s", "recovered after", "s"),
+            ("mttr_s", ENDED_AFTER if summary.not_shown else "recovered after", "s"),
         )
         if (one := summary.figure(name)) is not None
     ]
-    missing = summary.repeats - summary.recovered
-    for what, count in (("not recovered", missing), ("no figures", summary.unmeasured)):
+    for what, count in (
+        ("not recovered", summary.not_recovered),
+        ("recovery not shown", summary.not_shown),
+        ("no figures", summary.unmeasured),
+    ):
         parts += [f"{what} {count} of {summary.injected} times"] if count else []
     times = f"mean of {summary.repeats}" if summary.injected > 1 else "once"
     return f"{summary.action}: {', '.join(parts)} ({times})"
@@ -247,7 +270,8 @@ def _table(summary: FaultSummary, scenario: str) -> Table:
         one = summary.figure(name)
         if one is None or (name == "failing_s" and one == summary.figure("downtime_s")):
             continue
-        row = [label, _of_all(one, unit, summary), _interval(one, unit)]
+        shown = ENDED_AFTER if name == "mttr_s" and summary.not_shown else label
+        row = [shown, _of_all(one, unit, summary), _interval(one, unit)]
         if published:
             figure = published.get(name)
             row.append("" if figure is None else f"{figure[0]:g} +- {figure[1]:g} {unit}".strip())
@@ -318,12 +342,35 @@ def sentences(summary: FaultSummary, repeats: list[FaultEffect]) -> Iterator[str
         yield f"{figures.counted(count, 'time')}: {cause}, told after {worst_s:.2f} s at most."
     for finding in {one.id: one for effect in repeats for one in effect.findings}.values():
         yield f"{finding.sentence} Try: {finding.advice}"
-    missing = summary.repeats - summary.recovered
-    if missing:
+    yield from _recovery(summary, repeats)
+
+
+def _recovery(summary: FaultSummary, repeats: list[FaultEffect]) -> Iterator[str]:
+    """Describe the end of the observation, unless the service recovered each time."""
+    if summary.not_recovered:
         yield (
-            f"{missing} of {summary.injected} times it was not as before at the end, "
-            f"{max(one.observed_s for one in repeats):.0f} s after the fault."
+            f"{summary.not_recovered} of {summary.injected} times it was not as before at the "
+            f"end, {max(one.observed_s for one in repeats):.0f} s after the fault."
         )
+    states = recoveries(repeats)
+    unclear = [
+        one.remainder
+        for one, state in zip(repeats, states, strict=True)
+        if state is Recovery.NOT_SHOWN and one.remainder is not None
+    ]
+    if not unclear:
+        return
+    rest = pooled(unclear)
+    rise, ratio = share_rise(rest), latency_ratio(rest)
+    text = (
+        f"{len(unclear)} of {summary.injected} times the requests do not show whether it "
+        f"recovered: {rest.after_failed:,} of {rest.after_due:,} failed at the end and "
+        f"{rest.before_failed:,} of {rest.before_due:,} before, a rise of {100 * rise.low:.2f} to "
+        f"{100 * rise.high:.2f} percentage points"
+    )
+    if ratio is not None:
+        text += f"; latency was {ratio.low:.2f} to {ratio.high:.2f} times that before"
+    yield f"{text} (90 % intervals)."
 
 
 def _not_logged(repeats: list[FaultEffect]) -> str:
