@@ -9,7 +9,7 @@ from typing import Any
 from loadstone.analysis.fault import FaultEffect, FaultSummary, UnmeasuredFault, recoveries
 from loadstone.analysis.fault_effect import summarize
 from loadstone.analysis.interval import Interval
-from loadstone.analysis.recovery import Recovery, latency_ratio, pooled, share_rise
+from loadstone.analysis.recovery import Recovery, Remainder, latency_ratio, pooled, share_rise
 from loadstone.analysis.stats import WORDS
 from loadstone.diagnosis.finding import Finding
 from loadstone.engine.outcome import Outcome
@@ -348,29 +348,37 @@ def sentences(summary: FaultSummary, repeats: list[FaultEffect]) -> Iterator[str
 def _recovery(summary: FaultSummary, repeats: list[FaultEffect]) -> Iterator[str]:
     """Describe the end of the observation, unless the service recovered each time."""
     if summary.not_recovered:
+        known = _remainders(repeats, Recovery.NOT_RECOVERED)
         yield (
             f"{summary.not_recovered} of {summary.injected} times it was not as before at the "
-            f"end, {max(one.observed_s for one in repeats):.0f} s after the fault."
+            f"end, {max(one.observed_s for one in repeats):.0f} s after the fault"
+            f"{f': {_change(known)}' if known else ''}."
         )
-    states = recoveries(repeats)
-    unclear = [
-        one.remainder
-        for one, state in zip(repeats, states, strict=True)
-        if state is Recovery.NOT_SHOWN and one.remainder is not None
-    ]
-    if not unclear:
-        return
-    rest = pooled(unclear)
+    if known := _remainders(repeats, Recovery.NOT_SHOWN):
+        yield (
+            f"{len(known)} of {summary.injected} times the requests do not show whether it "
+            f"recovered: {_change(known)}."
+        )
+
+
+def _remainders(repeats: list[FaultEffect], state: Recovery) -> list[Remainder]:
+    """Return what was compared in the repeats that ended in a state."""
+    pairs = zip(repeats, recoveries(repeats), strict=True)
+    return [one.remainder for one, own in pairs if own is state and one.remainder is not None]
+
+
+def _change(remainders: list[Remainder]) -> str:
+    """Return the share of failures and the latency at the end, beside those before."""
+    rest = pooled(remainders)
     rise, ratio = share_rise(rest), latency_ratio(rest)
     text = (
-        f"{len(unclear)} of {summary.injected} times the requests do not show whether it "
-        f"recovered: {rest.after_failed:,} of {rest.after_due:,} failed at the end and "
+        f"{rest.after_failed:,} of {rest.after_due:,} failed at the end and "
         f"{rest.before_failed:,} of {rest.before_due:,} before, a rise of {100 * rise.low:.2f} to "
         f"{100 * rise.high:.2f} percentage points"
     )
     if ratio is not None:
         text += f"; latency was {ratio.low:.2f} to {ratio.high:.2f} times that before"
-    yield f"{text} (90 % intervals)."
+    return f"{text} (90 % intervals)"
 
 
 def _not_logged(repeats: list[FaultEffect]) -> str:
