@@ -35,6 +35,20 @@ def test_without_a_rate_n_is_measured_first_and_a_share_of_it_is_offered() -> No
     assert fault.at_capacity(4.0).faults[0].at_s == 25.0
 
 
+def test_at_a_low_n_loads_are_long_enough_to_show_a_recovery() -> None:
+    def observed_s(capacity_rps: float, **terms) -> float:
+        _, fault = measurements(load=0.5, **terms)
+        found = fault.at_capacity(capacity_rps)
+        return found.policy.request.load.duration_s - found.faults[0].at_s
+
+    kill = f"{KILL} for 5 seconds"
+    assert observed_s(4.0, sentences=(kill,)) == pytest.approx(5 + 400 / (5 * 2.0))
+    assert observed_s(4.0, sentences=(kill,), repeats=1) == 125.0  # at most
+    assert observed_s(4.0, sentences=(kill,), observe_s=30.0) == 30.0
+    overload = "overload 2x for 60 seconds, then 0.5x"
+    assert observed_s(4.0, sentences=(overload,)) == pytest.approx(60 + 400 / (5 * 1.0))
+
+
 @pytest.mark.parametrize("load", [0.1, 0.6])
 def test_the_run_has_time_for_the_longest_baseline_and_refuses_a_longer_one(load: float) -> None:
     terms = FaultTerms((KILL,), load=load, repeats=2)

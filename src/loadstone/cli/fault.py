@@ -140,7 +140,7 @@ class Options(TargetOptions, GeneratorOptions):
     "observe_s",
     type=Span(is_positive=True),
     help="Duration of load after the fault begins. Default: 20s, or longer if the fault lasts "
-    "longer.",
+    "longer or N is low.",
 )
 @click.option(
     "--timeout",

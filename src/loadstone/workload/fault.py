@@ -17,6 +17,10 @@ from loadstone.workload.policy import Repeats
 from loadstone.workload.searchable import USERS, RequestOptions, Searchable
 
 LEAST_REQUESTS = 50  # in the baseline: fewer do not show what is normal
+# After a fault, over all repeats: 270 without an error show a recovery (analysis/recovery.py), and
+# effects last beyond the fault.
+LEAST_AFTER = 400
+MOST_AFTER_S = 120.0  # of one load, to send them
 OBSERVE_S = 20.0  # after a fault ...
 AFTER_OVERLOAD_S = 40.0  # ... after an overload, whose backlog must drain ...
 ROLLING_S = 60.0  # ... of a rolling restart ...
@@ -87,7 +91,8 @@ def most_load_s(terms: FaultTerms) -> float:
     """Return the maximum load time of all faults."""
     # The last answers come within the time-out.
     baseline_s = (terms.baseline_s if terms.rate_rps else _baseline_s(terms, LEAST_N_RPS)) + 1
-    times = [_observe_s(terms, read(one)) + terms.timeout_s for one in terms.sentences]
+    least_rps = None if terms.rate_rps is not None else terms.load * LEAST_N_RPS
+    times = [_observe_s(terms, read(one), least_rps) + terms.timeout_s for one in terms.sentences]
     return _searches_s(terms) + sum(terms.repeats * (baseline_s + one) for one in times)
 
 
@@ -140,8 +145,13 @@ def _at_share(
             f"N is {capacity_rps:.3g}/s; a share of an N below {LEAST_N_RPS:g}/s does not show "
             "what a fault does within minutes; give --rate and a --baseline that is long enough"
         )
-    terms = replace(terms, baseline_s=_baseline_s(terms, capacity_rps))
-    return _measurement(searched, terms, fault, terms.load * capacity_rps)
+    rate_rps = terms.load * capacity_rps
+    terms = replace(
+        terms,
+        baseline_s=_baseline_s(terms, capacity_rps),
+        observe_s=_observe_s(terms, fault, rate_rps),
+    )
+    return _measurement(searched, terms, fault, rate_rps)
 
 
 def _baseline_s(terms: FaultTerms, capacity_rps: float) -> float:
@@ -149,14 +159,24 @@ def _baseline_s(terms: FaultTerms, capacity_rps: float) -> float:
     return max(terms.baseline_s, LEAST_REQUESTS / (terms.load * capacity_rps))
 
 
-def _observe_s(terms: FaultTerms, fault: Fault) -> float:
+def _observe_s(terms: FaultTerms, fault: Fault, chosen_rps: float | None = None) -> float:
+    """Return the duration of the load from the fault on.
+
+    At a low rate that Loadstone chose, it is longer, to show whether the service recovers.
+    """
     if terms.observe_s is not None:
         return terms.observe_s
     if fault.verb in ROLLING:
         return UPGRADE_S if fault.verb is Verb.UPGRADE else ROLLING_S
+    held_s = 0.0 if fault.lasts_to_the_end else fault.hold_s
     if fault.verb is Verb.OVERLOAD:
-        return fault.hold_s + AFTER_OVERLOAD_S
-    return OBSERVE_S if fault.lasts_to_the_end else max(OBSERVE_S, fault.hold_s + OBSERVE_S / 2)
+        usual_s = fault.hold_s + AFTER_OVERLOAD_S
+    else:
+        usual_s = max(OBSERVE_S, held_s + OBSERVE_S / 2)
+    if chosen_rps is None:
+        return usual_s
+    rate_rps = chosen_rps * (fault.after if fault.verb is Verb.OVERLOAD else 1.0)
+    return max(usual_s, held_s + min(MOST_AFTER_S, LEAST_AFTER / (terms.repeats * rate_rps)))
 
 
 def _load(terms: FaultTerms, fault: Fault, rate_rps: float) -> OpenLoop:
