@@ -81,6 +81,8 @@ def test_an_unknown_cloud_of_the_environment_is_named_as_given(clouds, url):
 @pytest.mark.parametrize(
     ("content", "said"),
     [
+        ("clouds:\n", ":1: clouds must be a mapping, not nothing"),
+        ("clouds: [prod]\n", ":1: clouds must be a mapping, not a list"),
         ("clouds:\n  prod:\n", ":2: clouds.prod must be a mapping, not nothing"),
         ("clouds:\n  prod: nothing\n", ":2: clouds.prod must be a mapping, not a text"),
         ("clouds:\n  prod:\n    auth: [a]\n", ":3: clouds.prod.auth must be a mapping, not a list"),
@@ -91,6 +93,35 @@ def test_an_entry_that_is_no_mapping_is_named(clouds, content, said):
     with pytest.raises(InvalidInput) as problem:
         from_clouds_yaml("prod")
     assert str(problem.value) == f"{path}{said}"
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("# nothing yet\n", "{path} is empty"),
+        ("clouds: {}\n", "no such cloud in {path}; it has no clouds"),
+    ],
+)
+def test_a_file_without_clouds_has_none_that_the_loader_adds(clouds, content, said):
+    path = clouds(content)
+    with pytest.raises(InvalidInput) as problem:
+        from_clouds_yaml("prod")
+    assert str(problem.value) == f"--cloud prod: {said.format(path=path)}"
+
+
+def test_a_secure_yaml_of_another_form_is_named(clouds, url, monkeypatch, tmp_path):
+    clouds({"clouds": {"prod": entry(url)}})
+    secure = tmp_path / "secure.yaml"
+    secure.write_text("clouds: [prod]\n")
+    monkeypatch.setenv("OS_CLIENT_SECURE_FILE", str(secure))
+    with pytest.raises(InvalidInput, match=rf"^{secure}:1: clouds must be a mapping, not a list$"):
+        from_clouds_yaml("prod")
+
+
+def test_an_empty_name_is_no_unknown_cloud(clouds, url):
+    clouds({"clouds": {"prod": entry(url)}})
+    with pytest.raises(InvalidInput, match=r"^--cloud: is empty; name a cloud"):
+        from_clouds_yaml("")
 
 
 @pytest.mark.parametrize("password", ["{auth_url: [", "!Secret1", "*Secret1", "a: Secret1"])

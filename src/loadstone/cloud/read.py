@@ -73,6 +73,8 @@ def from_clouds_yaml(name: str, given: str = "") -> Cloud:
 
     `given` is how the user named it, for messages; by default --cloud NAME.
     """
+    if not name:
+        raise InvalidInput("--cloud: is empty; name a cloud, or is a variable not set?")
     given = given or f"--cloud {name}"
     config_file = os.environ.get("OS_CLIENT_CONFIG_FILE")
     if config_file:
@@ -83,11 +85,17 @@ def from_clouds_yaml(name: str, given: str = "") -> Cloud:
     with _reading(f"clouds.yaml{also}") as skipped:
         from openstack.config import OpenStackConfig, loader
 
-        for file in _files_of_clouds(loader):
+        files = tuple(_files_of_clouds(loader))
+        for file in files:
             yaml_file.require_finite(file)
         if (secure := _secure_file(loader)) is not None:
             _require_shape(secure, name)
-        config = OpenStackConfig()
+        try:
+            config = OpenStackConfig()
+        except (AttributeError, TypeError, ValueError):
+            for file in files:
+                _require_shape(file, name)
+            raise
         if skipped:
             # As above, it goes on to the next place.
             yaml_file.read(skipped[0], is_secret=True)  # its error names the line
@@ -161,16 +169,20 @@ def _require_shape(path: Path, name: str) -> None:
 
 
 def _require_clouds(given: str, path: str | None) -> None:
-    """Refuse a file without a section `clouds`, which the loader would silently replace."""
+    """Refuse a file without clouds, to which the loader adds one named `defaults`."""
     try:
         content = yaml_file.read(Path(path)).content if path else None
     except InvalidInput:
         return  # reported by the loader
+    if path and content is None:
+        raise InvalidInput(f"{given}: {path} is empty")
     if isinstance(content, dict) and "clouds" not in content:
         raise InvalidInput(
             f"{given}: {path} has no `clouds:` section; it has "
             f"{', '.join(f'{key}:' for key in content) or 'nothing'}"
         )
+    if isinstance(content, dict) and not content["clouds"]:
+        raise InvalidInput(_unknown(given, path, []))
 
 
 def _unknown(given: str, path: str | None, names: list[str]) -> str:
