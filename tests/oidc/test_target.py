@@ -81,3 +81,13 @@ def test_a_provider_that_drips_is_not_waited_for_without_end(monkeypatch):
         ended.set()
     assert said
     assert all(line.startswith(f"  waiting for GET {url}/.well-known/") for line in said)
+
+
+@pytest.mark.parametrize(
+    ("status", "why"), [(503, "is down or overloaded"), (429, "a rate limiter refuses")]
+)
+def test_a_provider_that_is_overloaded_is_not_taken_for_another_service(status, why):
+    with serving(handled(lambda request: request.answer(status, {}))) as url:
+        provider = connected(OidcIssuer(url, Client("load")))
+        with pytest.raises(EnvironmentUnusable, match=f"answers HTTP {status}: .*{why}"), provider:
+            pass

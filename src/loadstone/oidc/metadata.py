@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any, Self
 from urllib.parse import urlsplit
 
@@ -46,7 +47,17 @@ class Metadata:
         where = f"{_origin(issuer)}{path}"
         answer = http.get(path)
         said = answer.json
-        if answer.status != 200 or "issuer" not in said:
+        if answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            raise EnvironmentUnusable(
+                f"{where}: answers HTTP {answer.status}: the provider, or a server that it needs, "
+                "is down or overloaded; look at its log and at that of its proxy"
+            )
+        if answer.status == HTTPStatus.TOO_MANY_REQUESTS:
+            raise EnvironmentUnusable(
+                f"{where}: answers HTTP 429: a rate limiter refuses this machine; wait, or let its "
+                "operator permit it"
+            )
+        if answer.status != HTTPStatus.OK or "issuer" not in said:
             raise EnvironmentUnusable(
                 f"{where}: answers HTTP {answer.status} without the metadata of an OpenID "
                 "provider; give its issuer, such as http://HOST:8080/realms/NAME"
