@@ -109,15 +109,6 @@ def test_a_file_without_clouds_has_none_that_the_loader_adds(clouds, content, sa
     assert str(problem.value) == f"--cloud prod: {said.format(path=path)}"
 
 
-def test_a_secure_yaml_of_another_form_is_named(clouds, url, monkeypatch, tmp_path):
-    clouds({"clouds": {"prod": entry(url)}})
-    secure = tmp_path / "secure.yaml"
-    secure.write_text("clouds: [prod]\n")
-    monkeypatch.setenv("OS_CLIENT_SECURE_FILE", str(secure))
-    with pytest.raises(InvalidInput, match=rf"^{secure}:1: clouds must be a mapping, not a list$"):
-        from_clouds_yaml("prod")
-
-
 def test_an_empty_name_is_no_unknown_cloud(clouds, url):
     clouds({"clouds": {"prod": entry(url)}})
     with pytest.raises(InvalidInput, match=r"^--cloud: is empty; name a cloud"):

@@ -270,6 +270,17 @@ def test_an_expired_certificate_is_named(fake, variables, tmp_path):
     assert "its TLS certificate has expired" in line
 
 
+def test_a_certificate_for_another_name_is_not_one_of_an_unknown_ca(fake, variables, tmp_path):
+    authority = Authority(tmp_path, "ours")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(authority.issue("server"))
+    with serving(fake.handler(), context) as url:
+        at = url.replace("127.0.0.1", "localhost")
+        line = refused({**variables, "OS_AUTH_URL": at, "OS_CACERT": str(authority.file)})
+    assert "its TLS certificate is for another name (Hostname mismatch" in line
+    assert "OS_CACERT" not in line
+
+
 def test_its_ca_or_insecure_lets_it_pass(variables, tls):
     url, ca_file = tls
     for extra in ({"OS_CACERT": str(ca_file)}, {"OS_INSECURE": "true"}):

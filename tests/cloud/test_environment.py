@@ -79,8 +79,10 @@ def test_unknown_kinds_of_authentication_are_refused():
 
 
 def test_tls_settings_arrive(tmp_path):
+    authority = Authority(tmp_path, "ours")
+    certificate_and_key = authority.issue("client").read_bytes()
     for name in ("ca", "cert", "key"):
-        (tmp_path / name).write_text("")
+        (tmp_path / name).write_bytes(certificate_and_key)
     given = {
         "OS_CACERT": str(tmp_path / "ca"),
         "OS_CERT": str(tmp_path / "cert"),

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 NEARLY_NEW = 0.9  # of its life
 NEVER_S = 1e9  # no token is valid for so long: each is issued anew
 _CERTIFICATE_EXPIRED = 10  # OpenSSL's X509_V_ERR_CERT_HAS_EXPIRED
+_CERTIFICATE_OF_ANOTHER = (62, 64)  # X509_V_ERR_HOSTNAME_MISMATCH, X509_V_ERR_IP_ADDRESS_MISMATCH
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,6 +324,14 @@ def _tls_message(error: BaseException) -> str:
             and cause.verify_code == _CERTIFICATE_EXPIRED
         ):
             return "its TLS certificate has expired; renew it, or OS_INSECURE=true for a test cloud"
+        if (
+            isinstance(cause, ssl.SSLCertVerificationError)
+            and cause.verify_code in _CERTIFICATE_OF_ANOTHER
+        ):
+            return (
+                f"its TLS certificate is for another name ({cause.verify_message.rstrip('.')}); "
+                "write the URL with a name that it has, or OS_INSECURE=true for a test cloud"
+            )
         if isinstance(cause, ssl.SSLCertVerificationError):
             return (
                 f"its TLS certificate is not trusted ({cause.verify_message}); "

@@ -10,7 +10,7 @@ import re
 import ssl
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec, module_from_spec
@@ -90,12 +90,8 @@ def from_clouds_yaml(name: str, given: str = "") -> Cloud:
             yaml_file.require_finite(file)
         if (secure := _secure_file(loader)) is not None:
             _require_shape(secure, name)
-        try:
+        with _naming_other_forms(files, name):
             config = OpenStackConfig()
-        except (AttributeError, TypeError, ValueError):
-            for file in files:
-                _require_shape(file, name)
-            raise
         if skipped:
             # As above, it goes on to the next place.
             yaml_file.read(skipped[0], is_secret=True)  # its error names the line
@@ -138,6 +134,17 @@ def _secure_file(loader: ModuleType) -> Path | None:
     """Return the file of secrets that the loader reads: the first that is there."""
     places = (os.environ.get("OS_CLIENT_SECURE_FILE"), *loader.SECURE_FILES)
     return next((Path(file) for file in places if file and os.path.isfile(file)), None)
+
+
+@contextmanager
+def _naming_other_forms(files: Sequence[Path], name: str) -> Iterator[None]:
+    """Name the file whose form is another one, which the loader does not check."""
+    try:
+        yield
+    except (AttributeError, TypeError, ValueError):
+        for file in files:
+            _require_shape(file, name)
+        raise
 
 
 def _require_shape(path: Path, name: str) -> None:
