@@ -213,6 +213,24 @@ def test_a_prediction_without_known_workers_is_an_upper_bound_if_requests_mostly
     assert "0.30 ms of CPU, and what it waits for was not watched" in shown
 
 
+@pytest.mark.parametrize(
+    ("requests", "why"),
+    [
+        (13, "13 requests ended at low load, and 20 are needed to know what one costs"),
+        (216, "the service's processes were not watched"),
+    ],
+)
+def test_without_a_prediction_the_reason_and_a_remedy_are_named(requests, why):
+    search = watched().measurements[0]
+    first, *_ = search.trials
+    seen = replace(first.resources.observation, requests=requests, uses=())
+    low = replace(first, purpose=PURPOSE, resources=replace(first.resources, observation=seen))
+    one = replace(search, policy="prediction", capacity=None, trials=(low,))
+    shown = " ".join(summary_of(replace(watched(), measurements=(one,))).split())
+    expected = f"nothing is predicted: {why}. Search for N, without --predict"
+    assert f"not decided (exit 4): {expected}" in shown
+
+
 def test_a_trial_at_low_load_is_not_said_to_be_saturated_nor_drawn_next_to_n():
     search = watched().measurements[0]
     first, *_ = search.trials

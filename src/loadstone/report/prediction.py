@@ -8,6 +8,7 @@ from loadstone.diagnosis.demand import BottleneckKind
 from loadstone.diagnosis.prediction import LowLoadFigures, Prediction, cpu_s, is_upper_bound
 from loadstone.report import figures
 from loadstone.result.model import Measurement
+from loadstone.result.outcome import why_not_predicted
 from loadstone.search.low_load import of_low_load, of_requests_alone
 from loadstone.search.model import Capacity
 
@@ -42,7 +43,7 @@ def sentences(measurement: Measurement) -> Iterator[str]:
     found, trial = measurement.prediction, of_low_load(measurement.trials)
     if found is None:
         if trial is not None or measurement.policy == "prediction":
-            yield f"nothing is predicted: {_why_not(measurement)}"
+            yield f"nothing is predicted: {why_not_predicted(measurement)}"
         return
     if why := unwatched(measurement):
         yield (
@@ -93,15 +94,6 @@ def rate(found: Prediction) -> str:
 def interval(found: Prediction) -> str:
     """Return the interval of the prediction."""
     return f"{figures.rate(found.low_rps)} to {figures.rate(found.high_rps)}"
-
-
-def _why_not(measurement: Measurement) -> str:
-    trial = of_low_load(measurement.trials)
-    if trial is None or not trial.stats.ok:
-        return "no request succeeded"
-    if trial.resources is None:
-        return "no resources were watched"
-    return "the service's processes were not watched, or too few requests ended"
 
 
 def _compared(found: Prediction, capacity: Capacity, measurement: Measurement) -> str:

@@ -9,9 +9,11 @@ from loadstone.analysis import decimals
 from loadstone.analysis.fault import recoveries
 from loadstone.analysis.model import Cause, Trial, TrialState
 from loadstone.analysis.recovery import Recovery
+from loadstone.diagnosis.demand import LEAST_REQUESTS
 from loadstone.errors import FELL_SHORT, EnvironmentUnusable, MeasurementInvalid
 from loadstone.result.model import Measurement, Run
 from loadstone.search.floor import FloorOutcome, judge_floor
+from loadstone.search.low_load import of_low_load
 from loadstone.search.model import Capacity, CapacityKind
 
 # More time does not mend what contradicts one capacity, or what the generator limited.
@@ -201,7 +203,26 @@ def _of_prediction(measurement: Measurement) -> Iterator[Shortfall]:
         return
     causes = {trial.verdict.cause for trial in measurement.trials}
     code = FELL_SHORT if Cause.ERRORS in causes else MeasurementInvalid.exit_code
-    yield Shortfall(code, "nothing is predicted")
+    remedy = "" if code == FELL_SHORT else ". Search for N, without --predict"
+    yield Shortfall(code, f"nothing is predicted: {why_not_predicted(measurement)}{remedy}")
+
+
+def why_not_predicted(measurement: Measurement) -> str:
+    """Return why a low load does not predict a capacity."""
+    trial = of_low_load(measurement.trials)
+    if trial is None and any(one.stats.ok for one in measurement.trials):
+        return "the low load did not begin"
+    if trial is None or not trial.stats.ok:
+        return "no request succeeded"
+    if trial.resources is None:
+        return "no resources were watched"
+    ended = trial.resources.observation.requests
+    if ended < LEAST_REQUESTS:
+        return (
+            f"{ended} requests ended at low load, and {LEAST_REQUESTS} are needed to know what "
+            "one costs"
+        )
+    return "the service's processes were not watched"
 
 
 def _of_fixed_load(measurement: Measurement) -> Iterator[Shortfall]:
