@@ -21,6 +21,10 @@ def weights_of(name: str) -> dict[str, float]:
     weights = dict(pairs)
     if len(weights) < len(pairs):
         raise InvalidInput(f"{name}: names a scenario twice")
+    if len(weights) == 1:  # as mix:issue=1,validate does, which lacks a weight
+        raise InvalidInput(
+            f"{name}: is a mix of one scenario; give each a weight, as mix:issue=1,validate=9"
+        )
     return weights
 
 
