@@ -199,6 +199,15 @@ def test_two_targets_are_refused_as_they_would_be_without_it(command: tuple[str,
     assert str(done.exception) == "give --lab or --cloud, not both"
 
 
+@pytest.mark.parametrize("words", [("capacity",), ("hit", "http://127.0.0.1:9/")])
+def test_a_monitor_that_does_not_exist_is_refused_as_it_would_be_without_it(
+    words: tuple[str, ...],
+) -> None:
+    done = dry(*words, "--monitor", "ssh=")
+    assert "--monitor ssh=: must be a host" in str(done.exception)
+    assert dry(*words, "--monitor", "memcached://127.0.0.1:9").exception is None
+
+
 def test_the_demo_can_be_looked_at() -> None:
     done = dry("demo")
     assert "target     a lab that is started on this machine" in done.stdout

@@ -16,6 +16,7 @@ from loadstone.keystone.contexts.model import (
     Roles,
     Users,
 )
+from loadstone.monitor.sources.open import open_source
 from loadstone.oidc.target import OidcIssuer
 from loadstone.plan.hooks import FaultInjection
 from loadstone.plan.load import BandLoad, ClosedLoad, Load, peak_rps
@@ -100,7 +101,10 @@ def preview(config: RunConfig, others: Sequence[TargetChoice] = ()) -> RunPrevie
 
 
 def target_preview(choice: TargetChoice) -> TargetPreview:
-    """Return what is known of a target; raise InvalidInput if there is none of that name."""
+    """Return what is known of a target; InvalidInput if there is none, or a --monitor is wrong."""
+    if isinstance(choice, NamedTarget | WebService | OidcIssuer):
+        for text in choice.watched:
+            open_source(text)  # which connects to nothing
     match choice:
         case NamedTarget(lab=str(name)) if (place := place_of(choice)) is not None:
             return TargetPreview(f"--lab {name} on {place.host}", None, not choice.beyond_loopback)
