@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from loadstone.audit import inventory
+from loadstone.audit import archive, inventory
 from loadstone.audit.transport import SshOptions, container, ssh
 from loadstone.errors import InvalidInput
 
@@ -106,6 +106,15 @@ def test_a_mistake_names_file_and_line(tmp_path, text, name, says):
         hosts(tmp_path, text, name)
     assert says in str(told.value)
     assert str(tmp_path) in str(told.value)
+
+
+def test_a_byte_order_mark_and_crlf_are_no_part_of_a_host(tmp_path):
+    assert hosts(tmp_path, "\ufeffnode1\r\nnode2\r\n", "hosts").keys() == {"node1", "node2"}
+
+
+def test_facts_may_begin_with_a_byte_order_mark(tmp_path):
+    (tmp_path / "facts.json").write_text('\ufeff{"loadstone_audit": 1, "hosts": []}', "utf-8")
+    assert archive.read(tmp_path / "facts.json") == ((), False)
 
 
 def test_variables_become_options_of_ssh():

@@ -364,3 +364,8 @@ def test_a_broken_file_is_one_line(own) -> None:
     done = invoke("results", "list")
     assert isinstance(done.exception, InvalidInput)
     assert "\n" not in str(done.exception)
+
+
+def test_a_file_may_begin_with_a_byte_order_mark(of_folder: Path) -> None:
+    of_folder.write_text("\ufeff[limits]\r\nmax-rate = 50\r\n", "utf-8")
+    assert planned("--cloud", "here")["rate_per_s_at_most"] == 50

@@ -23,7 +23,7 @@ def as_tree(collected: Sequence[Collected], *, is_lab: bool) -> dict[str, object
 def read(path: Path) -> tuple[tuple[Collected, ...], bool]:
     """Read a file; return its hosts, and whether they are a lab. A lone document is one host."""
     try:
-        tree = json.loads(path.read_text(errors="replace"), strict=False)
+        tree = json.loads(path.read_text("utf-8-sig", errors="replace"), strict=False)
     except OSError as problem:
         raise InvalidInput(f"{path}: {problem.strerror}") from None
     except (ValueError, RecursionError) as wrong:

@@ -86,7 +86,7 @@ def read(path: Path) -> Hosts:
 
 def _ini(path: Path) -> _Inventory:
     try:
-        text = path.read_text()
+        text = path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as problem:
         raise InvalidInput(f"{path}: {getattr(problem, 'strerror', None) or 'not text'}") from None
     found = _Inventory()

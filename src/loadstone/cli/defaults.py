@@ -131,7 +131,7 @@ def _read(path: Path, *, is_of_folder: bool, is_named: bool = False) -> Iterator
     if len(content) > MOST_BYTES:
         raise InvalidInput(f"{path}: more than {MOST_BYTES:,} bytes")
     try:
-        text = content.decode()
+        text = content.decode("utf-8-sig")
         tree = tomllib.loads(text)
     except (ValueError, RecursionError) as wrong:
         raise InvalidInput(f"{path}: not TOML: {wrong}") from None
