@@ -158,7 +158,7 @@ def hit(ctx: click.Context, **options: Unpack[HitOptions]) -> None:
 
     Exit code 0 if the rate was sustained and every objective met, 1 if not, 2 for wrong usage, 3 if
     the service cannot be used, 4 if the load generator was the limit or the load was too short to
-    tell (a rate needs about 30 requests), 70 after an internal error.
+    tell (a rate needs 3 s and about 30 requests), 70 after an internal error.
     """
     config = _config(options)
     if options["is_dry"]:
