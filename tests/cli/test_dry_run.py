@@ -139,8 +139,8 @@ def test_a_fault_is_named_and_a_load_after_a_search_is_a_share_of_n() -> None:
     assert search["load"] == "a search for N (meter)"
     assert fault["faults"] == [sentence]
     assert fault["load"] == "a share of the N that is measured before"
-    # A low N needs a longer baseline and more time after the fault, and at a high one more iterations
-    # are due in a standstill.
+    # A low N needs more time before and after the fault, and at a high one more iterations are due
+    # in a standstill.
     assert fault["seconds_at_most"] == pytest.approx(2 * (50 / 0.6 + 5 + 120))
     assert fault["in_flight_at_most"] == most_connections(45_000)
 
