@@ -70,6 +70,21 @@ def test_without_a_proof_no_gain_is_printed(tmp_path: Path) -> None:
         None,
     )
     assert "left no time to prove cache=memcached" in section.answer.sentence
+    assert (section.certainty.exit_code, section.certainty.reason) == (
+        4,
+        "the budget left no time to prove cache=memcached",
+    )
+
+
+def test_a_winner_that_cannot_be_measured_again_is_no_answer(tmp_path: Path) -> None:
+    journal = TuningJournal(tmp_path / "ID/comparisons.jsonl", begun())
+    winner = TriedCombination((("cache", "memcached"),), "search", GainEvidence(0.1, 0.01, 4))
+    failed = Proof(winner.changes, ComparisonOutcome(None, "it does not start"), None)
+    tuned = Tuned(ComparisonOutcome(GainEvidence(0.0, 0.01, 6)), (winner,), winner, proof=failed)
+    [section] = report_of(Shown(tuned, journal)).sections
+    why = "cache=memcached could not be measured again: it does not start"
+    assert (section.certainty.exit_code, section.certainty.reason) == (4, why)
+    assert section.answer.sentence.endswith(why)
 
 
 @pytest.mark.parametrize(

@@ -327,7 +327,7 @@ def test_a_page_without_the_samples_of_a_comparison_has_its_runs(
 def assert_begins_with(found: dict[str, float], page: str) -> None:
     header = page[page.index("<header>") : page.index("</header>")]
     lead = header[: header.index("</h1>")]
-    assert "B compared with a" in lead
+    assert "b compared with a" in lead
     interval = f"{found['low']:.3f} to {found['high']:.3f}"
     assert f"token issue throughput {found['ratio']:.3f} times ({interval}), faster" in lead
     assert header.index('id="comparison"') < header.index("measured by")

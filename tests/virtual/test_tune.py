@@ -105,7 +105,7 @@ def test_a_gain_of_a_service_that_was_not_full_says_so(
 def test_without_an_effect_no_gain_is_shown(loadstone: VirtualCommandLine, space: Path) -> None:
     ended = tuned(loadstone, space, lab_of())
     assert (ended.code, only(ended)["has_gain"]) == (0, False), ended.stderr
-    assert "no gain shown" in ended.data["headline"]
+    assert ended.data["headline"].startswith("No gain shown")
     assert only(ended)["lines"] == []
 
 
@@ -206,7 +206,7 @@ def test_combinations_that_all_fail_are_no_answer(
     assert (ended.code, ended.data["exit_code"], found["has_gain"]) == (4, 4, False)
     count = len(found["trials"])
     assert ended.data["headline"] == (
-        "no gain shown in throughput of issue: none of "
+        "No gain shown in throughput of issue: none of "
         f"{count} combinations could be measured to the end: uwsgi is not installed"
     )
 

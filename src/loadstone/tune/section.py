@@ -146,6 +146,10 @@ def _certainty(shown: Shown) -> Certainty:
         return Certainty(
             "undecided", NO_GAIN, MeasurementInvalid.exit_code, why, "nothing was measured"
         )
+    if why := _unproven(tuned):
+        return Certainty(
+            "undecided", NO_GAIN, MeasurementInvalid.exit_code, why, "the gain was not measured"
+        )
     return Certainty(
         "sustained" if tuned.has_gain else "undecided", GAIN if tuned.has_gain else NO_GAIN
     )
@@ -161,16 +165,25 @@ def _unmeasured(tuned: Tuned) -> str:
     return f"none of {len(failures)} combinations could be measured to the end: {failures[0]}"
 
 
+def _unproven(tuned: Tuned) -> str:
+    """Return why the gain of the winner was not measured; empty if it was, or if there is none."""
+    proof = tuned.stated
+    if proof is None:
+        if tuned.winner is None:
+            return ""
+        return f"the budget left no time to prove {words(tuned.winner.changes)}"
+    if proof.interval is not None:
+        return ""
+    return f"{words(proof.changes)} could not be measured again: {proof.outcome.failure}"
+
+
 def _sentence(shown: Shown) -> str:
     tuned, proof = shown.tuned, shown.tuned.stated
     if proof is not None and proof.interval is not None:
         word = GAIN if tuned.has_gain else NO_GAIN
         return f"{word}: with {words(proof.changes)}, {_times(shown, proof.interval)}"
-    why = _unmeasured(tuned) or "no combination was better than the default while searching"
-    if tuned.winner is not None:
-        why = f"the budget left no time to prove {words(tuned.winner.changes)}"
-    if proof is not None:
-        why = f"{words(proof.changes)} could not be measured again: {proof.outcome.failure}"
+    why = _unproven(tuned) or _unmeasured(tuned)
+    why = why or "no combination was better than the default while searching"
     return f"{NO_GAIN} in {shown.metric}: {why}"
 
 
