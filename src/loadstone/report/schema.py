@@ -38,7 +38,7 @@ class AnswerData(_Part):
     label: str = Field(description="`N`, `predicted N`, `throughput`, `downtime`, `B / A`")
     text: str = Field(description="as shown: `33`, `at least 40`, `not found`")
     unit: str
-    value: Number = Field(description="`null` if there is none")
+    value: Number = Field(description="`null` if there is none, or only a bound")
     low: Number
     high: Number = Field(description="with `low` the interval; `null` where a side is not known")
     confidence: float = Field(description="of the interval, 0 to 1; 0 if it is not known")

@@ -35,11 +35,12 @@ def answer(measurement: Measurement) -> Answer:
         text=text,
         unit="per second",
         sentence=sentence(measurement),
-        value=found.rate_rps,
+        # Of a bound, the rate is that of the trial behind it.
+        value=found.rate_rps if has_interval else None,
         low=found.low_rps,
         high=found.high_rps,
         interval=figures.interval(found) if has_interval else "",
-        confidence=found.confidence,
+        confidence=found.confidence if has_interval else 0.0,
     )
 
 
