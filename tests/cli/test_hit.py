@@ -1,6 +1,7 @@
 """`loadstone hit URL`: load without a cloud."""
 
 import json
+import socket
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,16 @@ def test_a_url_is_loaded_and_the_result_is_kept_without_what_may_be_secret(
     assert loadstone("report", "latest", "-o", "page.html").returncode == 0
     seen = [ended.stdout, ended.stderr, *map(_text, tmp_path.rglob("*"))]
     assert not any(SECRET in text for text in seen)
+
+
+def test_a_service_that_no_request_reaches_cannot_be_used(loadstone) -> None:
+    with socket.socket() as bound:  # which does not listen
+        bound.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{bound.getsockname()[1]}/"
+        ended = loadstone("hit", url, "--rate", "20", "--for", "3s", "--json", "-")
+    certainty = json.loads(ended.stdout)["measurements"][0]["certainty"]
+    assert (ended.returncode, certainty["exit_code"]) == (3, 3)
+    assert certainty["reason"].startswith("no request reached it: connection refused; check the")
 
 
 def asked_for(monkeypatch: pytest.MonkeyPatch, *words: str) -> RunConfig:

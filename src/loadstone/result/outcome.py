@@ -9,7 +9,9 @@ from loadstone.analysis import decimals
 from loadstone.analysis.fault import recoveries
 from loadstone.analysis.model import Cause, Trial, TrialState
 from loadstone.analysis.recovery import Recovery
+from loadstone.analysis.stats import WORDS
 from loadstone.diagnosis.demand import LEAST_REQUESTS
+from loadstone.engine.outcome import Outcome
 from loadstone.errors import FELL_SHORT, EnvironmentUnusable, MeasurementInvalid
 from loadstone.result.model import Measurement, Run
 from loadstone.search.floor import FloorOutcome, judge_floor
@@ -26,6 +28,16 @@ NOT_SHOWN = (
     "the requests show neither that the service recovered from the fault nor that it did not; a "
     "longer --baseline and --observe, a higher --rate or more --repeats show more"
 )
+# Errors of requests that no connection was made for, and what to do.
+_ADDRESS = "check the host and the port, and that the service runs"
+NO_CONNECTION = {
+    WORDS[Outcome.REFUSED]: _ADDRESS,
+    WORDS[Outcome.CONNECT_FAILED]: _ADDRESS,
+    WORDS[Outcome.CONNECT_TIMEOUT]: _ADDRESS,
+    WORDS[Outcome.TLS_FAILED]: "check that https is served there, and give --insecure for a "
+    "certificate that this machine does not trust",
+    WORDS[Outcome.CERTIFICATE_EXPIRED]: "renew it, or give --insecure",
+}
 NOT_CONFIRMED = ", not confirmed"  # of bounds without N
 
 
@@ -92,6 +104,8 @@ def _of(measurement: Measurement) -> Iterator[Shortfall]:
     if measurement.workload:
         return _of_workload(measurement)
     judges = {"search": _of_search, "prediction": _of_prediction}
+    if measurement.policy not in judges and (why := _without_connection(measurement)):
+        return iter((Shortfall(EnvironmentUnusable.exit_code, why),))
     return judges.get(measurement.policy, _of_fixed_load)(measurement)
 
 
@@ -253,6 +267,15 @@ def _of_fixed_load(measurement: Measurement) -> Iterator[Shortfall]:
     elif any(_is_too_short(trial) for trial in measurement.trials):
         reasons = "; ".join(of_state[TrialState.UNDECIDED].verdict.reasons)
         yield Shortfall(invalid, reasons)
+
+
+def _without_connection(measurement: Measurement) -> str:
+    """Return why no request reached the service; empty if one did."""
+    every = [trial.stats for trial in measurement.trials]
+    kinds = {name for stats in every for name, _ in stats.errors}
+    if any(stats.ok for stats in every) or not kinds or not kinds <= NO_CONNECTION.keys():
+        return ""
+    return "; ".join(f"no request reached it: {one}; {NO_CONNECTION[one]}" for one in sorted(kinds))
 
 
 def _recoveries(measurement: Measurement) -> set[Recovery]:
