@@ -165,5 +165,5 @@ def test_of_so_few_pairs_no_number_of_pairs_is_computed(count: int) -> None:
     pairs = [(1.0, 1.0 + 0.01 * number) for number in range(count)]
     [row] = compare({RATE: pairs}, Criteria())
     assert (row.low, row.high, row.answer) == (0.0, inf, ComparisonAnswer.UNKNOWN)
-    assert row.pairs_to_find(0.02, 0.05) is None
-    assert row.pairs_to_decide(0.05, 0.05) is None
+    assert row.pairs_to_find(0.02) is None
+    assert row.pairs_to_decide(0.05) is None

@@ -96,10 +96,10 @@ def test_of_what_was_not_measured_no_setting_is_said_to_be_the_same() -> None:
 def test_the_pairs_that_an_undecided_guard_needs_are_those_that_tell_the_ratio_from_its_limit():
     [(_, (row, *_))] = compared(spread(1 / 1.06, 0.02), [1.0] * 8).metrics
     # Not the few that tell 5 % from nothing.
-    needed = row.pairs_to_decide(0.05, 0.05)
-    assert needed == row.pairs_to_find(1.06 / 1.05 - 1, 0.05) == 77
-    assert row.pairs_to_decide(0.06, 0.05) is None  # at its limit
-    assert row.pairs_to_decide(0.5, 0.05) is None  # no more than there were
+    needed = row.pairs_to_decide(0.05)
+    assert needed == row.pairs_to_find(1.06 / 1.05 - 1) == 93
+    assert row.pairs_to_decide(0.06) is None  # at its limit
+    assert row.pairs_to_decide(0.5) is None  # no more than there were
 
 
 def test_the_title_tells_a_metric_with_another_answer() -> None:

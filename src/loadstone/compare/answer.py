@@ -58,6 +58,7 @@ class MetricComparison:
     answer: ComparisonAnswer
     deviation: float  # of the pairs' log ratios (`starts.scatter`)
     of_all: float | None = None  # ratio by all pairs, with those that the trimmed mean leaves out
+    alpha: float = ALPHA  # the share of the error rate with which it was tested
 
     @property
     def is_widened(self) -> bool:
@@ -66,11 +67,11 @@ class MetricComparison:
         # Of pairs that are all alike, the interval is the ratio.
         return is_end and not isclose(self.low, self.high)
 
-    def pairs_to_find(self, share: float, alpha: float) -> int | None:
+    def pairs_to_find(self, share: float) -> int | None:
         """Return the pairs of trials that find a difference of `share` (0.02 is 2 %), if known."""
-        return self._pairs_for(log(1 + share), alpha)
+        return self._pairs_for(log(1 + share))
 
-    def pairs_to_decide(self, most_slower: float, alpha: float) -> int | None:
+    def pairs_to_decide(self, most_slower: float) -> int | None:
         """Return the pairs that tell this ratio from B being slower by a share.
 
         None if that is not known, or takes no more pairs than there were or more than MOST_NEEDED.
@@ -80,15 +81,15 @@ class MetricComparison:
         # Pairs grow with the square; this many need no exact number.
         if self.deviation > distance * sqrt(MOST_NEEDED):
             return None
-        needed = self._pairs_for(distance, alpha)
+        needed = self._pairs_for(distance)
         return needed if needed and self.pairs < needed <= MOST_NEEDED else None
 
-    def _pairs_for(self, difference: float, alpha: float) -> int | None:
+    def _pairs_for(self, difference: float) -> int | None:
         """Return the pairs that find a difference of the logarithms."""
         is_known = self.pairs >= FEWEST_PAIRS and isfinite(self.deviation)
         if not is_known or difference <= 0:
             return None
-        return pairs_needed(self.deviation, difference, alpha)
+        return pairs_needed(self.deviation, difference, self.alpha)
 
 
 Pair = tuple[float, float]  # of A and of B, greater than 0
@@ -194,7 +195,7 @@ def _tested(row: MetricComparison, criteria: Criteria, alpha: float) -> MetricCo
     # What is rare but large on one side is not noise. It may not be left out of the answer.
     low, high = min(low, row.of_all or low), max(high, row.of_all or high)
     answer = answer_of(row.metric, low, high, criteria.same_within)
-    return replace(row, low=low, high=high, answer=answer)
+    return replace(row, low=low, high=high, answer=answer, alpha=alpha)
 
 
 def _ratio(logarithm: float) -> float:

@@ -258,7 +258,7 @@ def _guard(row: MetricComparison, outcome: GuardOutcome, compared: Compared) -> 
     share = figures.percent(compared.most_slower or 0.0)
     within = f"{_interval(row)} times" if math.isfinite(row.high) else "no interval"
     if outcome is GuardOutcome.UNDECIDED:
-        needed = row.pairs_to_decide(compared.most_slower or 0.0, compared.criteria.alpha)
+        needed = row.pairs_to_decide(compared.most_slower or 0.0)
         more = f"; if the ratio is as seen, {needed:,} pairs decide" if needed else ""
         return f"undecided: B / A {row.ratio:.3f} ({within}), {share} slower allowed{more}"
     text = f"{outcome.value} by more than {share}: B / A {row.ratio:.3f} ({within})"
@@ -418,11 +418,11 @@ def _sentence(row: MetricComparison, compared: Compared) -> str:
             margin = figures.percent(compared.criteria.same_within)
             return f"the same within {margin}: {about} {within}"
         case ComparisonAnswer.UNKNOWN:
-            return f"not enough evidence: {about} {within}{_needed(row, compared.criteria)}"
+            return f"not enough evidence: {about} {within}{_needed(row)}"
 
 
-def _needed(row: MetricComparison, criteria: Criteria) -> str:
-    needs = [(share, row.pairs_to_find(share, criteria.alpha)) for share in SHARES]
+def _needed(row: MetricComparison) -> str:
+    needs = [(share, row.pairs_to_find(share)) for share in SHARES]
     known = [f"{figures.percent(share)} takes {count} pairs" for share, count in needs if count]
     return f"; to find a difference of {', '.join(known)}" if known else ""
 
