@@ -1,4 +1,4 @@
-"""What bounds the queues of a lab under overload."""
+"""The limits of a lab's queues under overload."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What the queries of `--monitor prometheus=URL` select, by Prometheus' own evaluator."""
+"""The queries of `--monitor prometheus=URL`, evaluated by Prometheus itself (promtool)."""
 
 import shutil
 import subprocess

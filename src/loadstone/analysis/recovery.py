@@ -16,11 +16,9 @@ from loadstone.analysis import student
 # (Schuirmann, J. Pharmacokinetics and Biopharmaceutics 15, 1987).
 BEYOND = 0.05
 FALSE_RISE = 0.005  # chance to state a rise where there is none: 2.5 % in five repeats
-MOST_RISE = (
-    0.01  # share of failures above that before: a service with a higher one is not as before
-)
-LEAST_RISE = 0.001  # a smaller rise of the share is none, however many requests show it
-MOST_RATIO = 1.5  # the same of the latency, as a multiple of that before
+MOST_RISE = 0.01  # of the share of failures; a service with a higher rise is not as before
+LEAST_RISE = 0.001  # of the same share; a smaller rise does not count, however well it is shown
+MOST_RATIO = 1.5  # of the latency to that before, as MOST_RISE
 LEAST_RATIO = 1.25  # as of a degraded period
 LEAST_COMPARED = 20  # successful iterations; fewer have no latency to compare
 
@@ -65,10 +63,8 @@ def share_rise(one: Remainder) -> Bounds:
     Newcombe's hybrid score interval (Statistics in Medicine 17, 1998, method 10). Failures come in
     bursts, so counts are divided by their design effect (Rao and Scott, Biometrics 48, 1992).
     """
-    before, after = (
-        _share(one.before_failed, one.before_due),
-        _share(one.after_failed, one.after_due),
-    )
+    before = _share(one.before_failed, one.before_due)
+    after = _share(one.after_failed, one.after_due)
     sizes = one.before_due / one.clustering, one.after_due / one.clustering
     sides = []
     for chance, sign in ((FALSE_RISE, -1), (BEYOND, -1), (BEYOND, 1)):

@@ -1,4 +1,4 @@
-"""What changed between the measurements of a study: software, as a branch may, or the machine."""
+"""Changes of software or of the machine between the measurements of a study."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
