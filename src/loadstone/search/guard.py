@@ -113,7 +113,7 @@ def no_more_than(
 
 def _so_far(session: Session) -> Capacity:
     found = session.so_far()
-    if found is not None and found.rate_rps is not None:
+    if found is not None and (found.rate_rps is not None or found.is_range):
         return found
     spent = f"the budget of {session.settings.budget_s:.0f} s ended before N was found"
     held = session.evidence.sustained_rps

@@ -19,6 +19,7 @@ from loadstone.analysis.alarm import chance_of
 from loadstone.analysis.interval import CONFIDENCE
 from loadstone.analysis.model import TICK_S, Cause, Trial, TrialState
 from loadstone.plan.load import OpenLoad
+from loadstone.search import fit
 from loadstone.search.evidence import NO_LOWER
 from loadstone.search.guard import no_more_than
 from loadstone.search.model import Capacity, CapacityKind, Part, Strategy
@@ -80,10 +81,12 @@ PROOF_SHARE = 0.2  # of the budget
 USERS_SPARE = 1.3  # times its length is kept for it: a bucket may prove larger than it seemed
 USERS_SHARE = 0.15  # of the budget, at most, for the trial with half of the users
 WIDTH = 0.01  # half an interval over N
+WIDEST = 0.08  # a bound's distance from N, over N: with more, there is an interval and no number
 LEAST_HALF_WIDTH = 0.005
 NARROW = 0.03  # between the highest good and the lowest bad rate
 SURE = 15.0  # refusals at a rate above a hard limit by the gap
-MOST_SHARE = 0.05  # refused, at least; with more, the odds no longer rise as near N
+MOST_SHARE = 0.02  # refused; with more, the odds no longer rise as near N
+HARD_SHARE = 0.05  # refused slightly above N, as by a limiter
 MOST_COUNT = 200
 FARTHEST = 0.4  # of the lowest rate refused: the first step down
 GRID = 400
@@ -158,8 +161,8 @@ class Refusal:
             self._above = max(self._above, EMPTIED * self._burst / (self._limit_rps * above_s))
             above_rps = self._limit_rps * (1 + self._above)
             yield from self._try(above_rps, "must be refused", above_s, is_short=True)
-            if self._bracket()[0] is None:  # else it was accepted above, so it is below as well
-                below_rps = self._limit_rps * (1 - BELOW)
+            below_rps = self._limit_rps * (1 - BELOW)
+            if (self._bracket()[0] or 0.0) < below_rps:  # else a higher rate was accepted
                 yield from self._try(below_rps, "must not be refused", below_s)
             if self._tried[-1].is_hopeless:
                 yield from self._repeat(self._tried[-1])
@@ -403,7 +406,10 @@ class Refusal:
         if self._allows_many:
             return False
         at_bad = self._at(self._bracket()[1])
-        return any(one.is_overloaded or one.refused > MOST_SHARE * one.requests for one in at_bad)
+        return any(
+            one.is_overloaded or chance_of(one.refused, HARD_SHARE * one.requests) < CHANCE
+            for one in at_bad
+        )
 
     def _is_done(self) -> bool:
         if self._is_limiter:
@@ -431,8 +437,9 @@ class Refusal:
         gap = high / low - 1
         if self._allows_many:
             enough = self._requests_for(gap)
-        if gap > NARROW:  # a rate in the middle is expected to be clearly good or bad
-            return math.sqrt(low * high), (enough if self._allows_many else min(enough, SURE / gap))
+        middle = math.sqrt(low * high)
+        if gap > NARROW and not self._at(middle):  # expected to be clearly good or bad
+            return middle, (enough if self._allows_many else min(enough, SURE / gap))
         below, middle, above = self._interval()
         # In turn on either side of the middle: both sides are wanted.
         is_low = len(self._tried) % 2 == 0
@@ -542,8 +549,8 @@ class Refusal:
     def _is_good(self, one: Tried) -> bool:
         if self._is_bad(one) or not self._is_enough(one):
             return False
-        if not self._allows_many:
-            return True
+        if not self._allows_many:  # too few requests to call it bad, and too many refusals for N
+            return chance_of(one.refused, one.requests * self._sprt.allowed) >= CHANCE
         requests, refused = _counts(self._at(one.rate_rps))
         is_kept = refused <= self._sprt.allowed * requests
         return is_kept and self._decide(one) is Decision.GOOD
@@ -600,7 +607,21 @@ class Refusal:
             known, limit = self._limiter_rps or below, self._limit_rps or above
             return self._range(min(below, known), max(above, limit))
         notes = (self._summary(low, bad), *self._burst_notes(), *self._rest_notes())
-        return Capacity(middle, below, above, CONFIDENCE, notes, self._kind_at(bad))
+        found = Capacity(middle, below, above, CONFIDENCE, notes, self._kind_at(bad))
+        if self._is_rate_known(low, bad):
+            return found
+        stated = fit.number((), found, 0.0, WIDEST)
+        return replace(stated, kind=found.kind)
+
+    def _is_rate_known(self, low: float, bad: float) -> bool:
+        """Whether N is known better than its interval says, as the rate of a limiter is."""
+        if self._remembers:
+            flows = self._bucket()
+            return flows is not None and flows.half_width_rps <= MOST_WIDTH * flows.rate_rps
+        if self._is_slow_at(bad) or (self._is_hard and bad <= (1 + NARROW) * low):
+            return True
+        known = self._limit_rps
+        return known is not None and (self._is_limiter or low <= (1 + WIDTH) * known < bad)
 
     def _at_bad(self, bad: float) -> str:
         """Say what is wrong at the lowest bad rate."""
