@@ -157,7 +157,7 @@ class ParallelStudy:
         return message
 
     def _end(self) -> None:
-        """Interrupt the running processes, as by Ctrl-C, and show their last lines."""
+        """Interrupt the running processes, as by Ctrl-C; show their last lines, keep their runs."""
         for one in self._running.values():
             if one.process.pid is not None and one.process.is_alive():
                 os.kill(one.process.pid, signal.SIGINT)
@@ -167,5 +167,7 @@ class ParallelStudy:
                     message = pipe.recv()
                     if isinstance(message, str):
                         self.say(f"{one.slot.host}: {message}")
+                    elif message.run_id is not None:  # it had ended before the interrupt
+                        self.journal.add(message)
             one.process.join(END_S)
             one.process.kill()
