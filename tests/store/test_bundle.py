@@ -11,7 +11,10 @@ from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.store import bundle, codec
 from loadstone.store.store import Store
 
-RESULT, SAMPLES = keystone()
+KEYSTONE, SAMPLES = keystone()
+RESULT = replace(
+    KEYSTONE, started_at="2026-11-21T09:31:07+00:00", ended_at="2026-11-21T09:36:02+00:00"
+)
 
 
 @pytest.fixture
@@ -83,9 +86,32 @@ def test_a_file_that_is_no_run_is_named(store, tmp_path):
         bundle.import_run(store, path)
 
 
+def with_head(path, head):
+    with ZipFile(path, "w") as file:
+        file.writestr("result.json", json.dumps(head))
+    return path
+
+
+def test_a_run_with_another_utc_offset_is_listed_at_its_moment(store, tmp_path):
+    """Midnight of Kiritimati, UTC+14, is 10:00 of the day before in UTC."""
+    days = {"1": "2026-01-02T00:00:00+14:00", "2": "2026-01-01T12:00:00+00:00"}
+    for run_id, day in days.items():
+        run = replace(RESULT, run_id=run_id, started_at=day, ended_at=day)
+        head = {"format": bundle.FORMAT, "result": codec.to_plain(run)}
+        bundle.import_run(store, with_head(tmp_path / "run.zip", head))
+    assert [one.run_id for one in store.every()] == ["2", "1"]
+    assert store.get("1").started_at == "2026-01-01T10:00:00+00:00"
+
+
+def test_a_format_of_another_version_is_named(store, tmp_path):
+    path = with_head(tmp_path / "run.zip", {"format": "loadstone run 9"})
+    with pytest.raises(InvalidInput, match="'loadstone run 9', this Loadstone reads"):
+        bundle.import_run(store, path)
+
+
 @pytest.mark.parametrize(
     "head",
-    ["[]", "{}", '{"format":"loadstone run 9"}', '{"format":"loadstone run 1","result":{"a":1}}'],
+    ["[]", "{}", '{"format":"loadstone run 1","result":{"a":1}}'],
 )
 def test_a_run_of_another_shape_is_named(store, tmp_path, head):
     path = tmp_path / "run.zip"

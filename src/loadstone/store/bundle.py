@@ -6,6 +6,7 @@ import shutil
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import UTC
 from pathlib import Path
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
@@ -163,10 +164,15 @@ def _unreadable(path: Path) -> str | None:
 def _run(text: bytes, path: Path, skipped: list[str]) -> Run:
     try:
         head = read_json(text, f"{path}: {RESULT}")
-        plain = head["result"]
         if head["format"] != FORMAT:
             raise InvalidInput(f"{path} is {head['format']!r:.60}, this Loadstone reads {FORMAT!r}")
+        plain = head["result"]
         run = codec.from_plain(Run, plain | {"measurements": []})
+        run = replace(
+            run,
+            started_at=_in_utc(run.started_at),
+            ended_at=None if run.ended_at is None else _in_utc(run.ended_at),
+        )
         found = tuple(_measurements(plain["measurements"], skipped))
         if plain["measurements"] and not found:
             raise ValueError(skipped[0])
@@ -176,6 +182,11 @@ def _run(text: bytes, path: Path, skipped: list[str]) -> Run:
         raise InvalidInput(f"{path}: {run.run_id!r:.120} is not a run id")
     status = run.status if run.status in STATUSES else "interrupted"
     return replace(run, measurements=found, status=status)
+
+
+def _in_utc(text: str) -> str:
+    """Return a date as Loadstone writes it: runs are sorted by its text."""
+    return require_date(text).astimezone(UTC).isoformat()
 
 
 def _measurements(plains: Any, skipped: list[str]) -> Iterator[Measurement]:
@@ -212,9 +223,6 @@ def _trial(plain: Any, measurement: Measurement) -> Trial:
 
 def _require_usable(run: Run, path: Path, require: Callable[[Run], None]) -> None:
     try:
-        require_date(run.started_at)
-        if run.ended_at is not None:
-            require_date(run.ended_at)
         require(run)
     except codec.BAD_DATA as problem:
         raise InvalidInput(f"{path} is not an exported run: {_short(problem)}") from problem
