@@ -319,7 +319,8 @@ def test_a_flame_graph_names_its_boxes_and_zooms(browser, tmp_path):
     search = run.measurements[0]
     verify = "verify (keystone/common/password_hashers/bcrypt.py:1)"
     stacks = read_folded([f"main (flask/app.py:1);{verify} 600\nmain (flask/app.py:1) 400\n"])
-    seen = CpuProfile(12.0, 50, 2, 1000, parts(stacks), flame(stacks), 1.2, "profiles/1-005.folded")
+    file = "profiles/1-005.folded"
+    seen = CpuProfile(12.0, 50, 2, 1000, parts(stacks), flame(stacks), 1.2, file, 1)
     last = replace(search.trials[-1], profile=seen)
     run = replace(run, measurements=(replace(search, trials=(*search.trials[:-1], last)),))
     report = report_of(run, lambda trial: samples[0, trial.number])

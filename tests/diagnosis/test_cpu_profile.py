@@ -1,5 +1,7 @@
 """Folded stacks as py-spy writes them, and what is made of them."""
 
+from dataclasses import replace
+
 import pytest
 
 from loadstone.diagnosis.cpu_profile import (
@@ -70,8 +72,16 @@ def test_frames_too_narrow_to_be_seen_are_left_out():
 def test_a_worker_that_waits_for_its_next_request_is_idle():
     stacks = busy(read_folded([f"{HASH} 250\n<module> (uwsgi:10) 740\n"]))
     assert sum(stacks.values()) == 250
-    seen = CpuProfile(10.0, 50, 2, 250, parts(stacks), flame(stacks), 0.5)
+    seen = CpuProfile(10.0, 50, 2, 250, parts(stacks), flame(stacks), 0.5, threads=1)
     assert seen.idle == pytest.approx(0.75)
+
+
+def test_each_thread_of_a_worker_has_samples_of_its_own():
+    """Two workers of four threads, half of them busy: 2,000 samples of 4,000."""
+    stacks = busy(read_folded([f"{HASH} 2000\n"]))
+    seen = CpuProfile(10.0, 50, 2, 2000, parts(stacks), flame(stacks), 0.5, threads=4)
+    assert seen.idle == pytest.approx(0.5)
+    assert replace(seen, threads=None).idle is None
 
 
 def test_without_py_spy_one_line_says_how_to_get_it(monkeypatch):

@@ -124,7 +124,8 @@ def profile():
             "main (flask/app.py:1);execute (sqlalchemy/orm/session.py:1) 400\n"
         ]
     )
-    return CpuProfile(12.0, 50, 2, 1000, parts(stacks), flame(stacks), 1.2, "profiles/1-005.folded")
+    file = "profiles/1-005.folded"
+    return CpuProfile(12.0, 50, 2, 1000, parts(stacks), flame(stacks), 1.2, file, 1)
 
 
 def profiled() -> Run:

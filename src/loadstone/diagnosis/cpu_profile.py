@@ -65,18 +65,21 @@ class CpuProfile:
     """CPU profile of the workers during one trial."""
 
     seconds: float
-    rate_hz: int  # samples per second and worker
+    rate_hz: int  # samples per second and thread
     workers: int
-    samples: int  # in which a worker had a request
+    samples: int  # of threads that had a request
     parts: tuple[ProfilePart, ...]  # the largest first
     flame: Frame
     profiler_cpu_s: float
     file: str | None = None  # folded stacks, relative to the run's folder in the store
+    threads: int | None = None  # of each worker that serve requests; None: unknown
 
     @property
-    def idle(self) -> float:
-        """Share of samples in which a worker was idle."""
-        most = self.seconds * self.rate_hz * self.workers
+    def idle(self) -> float | None:
+        """Share of the time in which a thread had no request; None: of an unknown number."""
+        if self.threads is None:
+            return None
+        most = self.seconds * self.rate_hz * self.workers * self.threads
         return max(1.0 - self.samples / most, 0.0) if most > 0 else 0.0
 
     def share(self, part: ProfilePart) -> float:

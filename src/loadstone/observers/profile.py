@@ -69,6 +69,7 @@ class WorkerProfile(TrialObserver):
     keep: Callable[[int, str], str]  # stores folded stacks of a trial; returns the file's name
     say: Say
     purpose: str | None = None  # of the trials that are profiled; None: all
+    threads: int | None = None  # of each worker that serve requests; None: unknown
     _folder: "tempfile.TemporaryDirectory[str] | None" = field(default=None, init=False)
     _profilers: list[_Profiler] = field(default_factory=list, init=False)
     _began_s: float = field(default=0.0, init=False)
@@ -140,6 +141,7 @@ class WorkerProfile(TrialObserver):
             flame=flame(stacks),
             profiler_cpu_s=cpu_s,
             file=self.keep(number, folded(stacks)),
+            threads=self.threads,
         )
 
 

@@ -41,9 +41,11 @@ def sentences(measurement: Measurement) -> Iterator[str]:
     found = trial.profile
     named = [part for part in found.parts if found.share(part) >= LEAST_SHARE][:MOST_NAMED]
     listed = ", ".join(f"{part.name} {figures.percent(found.share(part))}" for part in named)
+    idle = found.idle
+    none = "" if idle is None else f"; they had none for {figures.percent(idle)} of the time"
     yield (
         f"where the workers' time goes while they have a request: {listed} ({found.samples:,} "
-        f"samples; they had none for {figures.percent(found.idle)} of the time)"
+        f"samples{none})"
     )
     yield _cost(trial, found, without_profiler(measurement.trials))
 

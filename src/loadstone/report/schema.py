@@ -323,7 +323,7 @@ class ProfileData(_Part):
     samples: int
     rate_hz: int
     parts: dict[str, float]
-    idle: float
+    idle: Number
     profiler_cores: float
     file: str
     words: list[str]

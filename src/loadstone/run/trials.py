@@ -115,7 +115,8 @@ class Trials:
         if run.profiles:
             keep_stacks = partial(self.store.keep_profile, run.run_id, self.index)
             wanted = _profiled(config.policy)
-            observers.append(WorkerProfile(target.members, keep_stacks, say, wanted))
+            threads = target.watch.setup.threads if target.watch is not None else None
+            observers.append(WorkerProfile(target.members, keep_stacks, say, wanted, threads))
             if isinstance(config.policy, Interleaved) and target.lab is not None:
                 # Imported here: it imports the code of the lab, which other runs do not need.
                 from loadstone.observers.statements import StatementLog
