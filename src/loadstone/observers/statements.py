@@ -10,7 +10,7 @@ from collections import Counter
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, LiteralString, Protocol
 
 from loadstone.analysis.model import Trial
 from loadstone.diagnosis.sql import SqlCount, counted
@@ -24,7 +24,7 @@ from loadstone.lab.parts.database import USER
 from loadstone.lab.parts.postgres import STATEMENTS_ON, has_statements
 from loadstone.monitor.source import Unreadable
 from loadstone.monitor.sources.address import read_address
-from loadstone.monitor.sources.postgres import connect
+from loadstone.monitor.sources.postgres import bounded, connect
 from loadstone.result.observer import TrialObserver
 from loadstone.search.model import TrialRequest
 from loadstone.system.say import Say
@@ -166,7 +166,7 @@ class StatementView:
             self._before = self._counts(link)
             database.set_postgres(self.lab, STATEMENTS_ON, is_set=True)
             end_s = time.monotonic() + PATIENCE_S
-            while link.execute(self.SETTING).fetchone() != ("top",):
+            while self._rows(link, self.SETTING) != [("top",)]:
                 if time.monotonic() > end_s:
                     raise EnvironmentUnusable(
                         f"postgres of lab {self.lab.name} does not read its configuration again"
@@ -180,7 +180,13 @@ class StatementView:
             return self._counts(link) - self._before
 
     def _counts(self, link: "Connection[Any]") -> Counter[str]:
-        return Counter(dict(link.execute(self.READ, (USER,)).fetchall()))
+        return Counter(dict(self._rows(link, self.READ, USER)))
+
+    def _rows(
+        self, link: "Connection[Any]", sql: LiteralString, *values: str
+    ) -> list[tuple[Any, ...]]:
+        with bounded(link):
+            return link.execute(sql, values).fetchall()
 
     @contextmanager
     def _connected(self) -> "Iterator[Connection[Any]]":

@@ -86,7 +86,7 @@ class PostgresSource(ServiceSource):
         """Read counters and the state of sessions."""
         link = self._connected()
         try:
-            with _bounded(link):
+            with bounded(link):
                 yield from self._readings(link)
         except Exception:
             self.close()
@@ -156,7 +156,7 @@ class PostgresSource(ServiceSource):
 
 
 @contextmanager
-def _bounded(link: "Connection[Any]") -> Iterator[None]:
+def bounded(link: "Connection[Any]") -> Iterator[None]:
     """Break the connection off if the block takes too long.
 
     A server that is suspended does not keep statement_timeout, and psycopg waits without limit.
