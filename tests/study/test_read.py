@@ -86,6 +86,10 @@ def test_the_quick_form_leaves_out_what_it_says():
          'level "ngin"; did you mean "nginx"?'),
         ("levels: [apache, nginx]", "levels: [apache, apache]",
          'mine.yaml:11: "apache" is compared with itself: give two levels'),
+        ("published:", "  - {factor: web, levels: [nginx, apache]}\npublished:",
+         'mine.yaml:12: "nginx" and "apache" are compared already'),
+        ("quick:", "  - {cell: {workers: 2}, value: 7}\nquick:",
+         "mine.yaml:14: web apache, workers 2 has a published figure already"),
         ("{web: apache, workers: 2}", "{web: apache, worker: 2}", 'mine.yaml:13: there is no '
          'factor "worker"; did you mean "workers"?'),
         ("workers: [1, 2]", "workers: [1, 1]", 'mine.yaml:6: factor "workers" has the level "1" '

@@ -92,7 +92,10 @@ class _StudyReader:
             pause_s=self.shape.pause_s if quick is None or quick.pause_s is None else quick.pause_s,
             measurement=measurement,
             comparisons=tuple(self._comparisons(all_factors, factors)),
-            published=(*self._published(all_factors, measurement), *self._of_reference(reference)),
+            published=(
+                *self._published(all_factors, measurement, cells),
+                *self._of_reference(reference),
+            ),
             quick=quick.words if quick else None,
             names_limits=self.shape.which_saturates,
             shows_costs=self.shape.costs,
@@ -340,6 +343,7 @@ class _StudyReader:
         self, all_factors: tuple[Factor, ...], factors: tuple[Factor, ...]
     ) -> Iterator[LevelComparison]:
         present = {(factor.name, level.name) for factor in factors for level in factor.levels}
+        compared: set[tuple[str, frozenset[str]]] = set()
         for i, comparison in enumerate(self.shape.compare):
             base, other = (_word(level) for level in comparison.levels)
             known = [
@@ -349,22 +353,35 @@ class _StudyReader:
             if base == other:
                 self._wrong(("compare", i), f'"{base}" is compared with itself: give two levels')
                 continue
+            pair = (comparison.factor, frozenset((base, other)))
+            if pair in compared:
+                self._wrong(("compare", i), f'"{base}" and "{other}" are compared already')
+                continue
+            compared.add(pair)
             # The quick form may lack one of the levels.
             if all(known) and {(comparison.factor, base), (comparison.factor, other)} <= present:
                 yield LevelComparison(comparison.factor, base, other)
 
     def _published(
-        self, all_factors: tuple[Factor, ...], measurement: Measurement
+        self, all_factors: tuple[Factor, ...], measurement: Measurement, cells: tuple[Cell, ...]
     ) -> Iterator[Published]:
         steps = [name for name in rows_of(measurement) if name is not None]
         shortened = self._shortened(measurement)
+        found: list[Published] = []
         for i, published in enumerate(self.shape.published):
             levels = self._levels(all_factors, published.cell, ("published", i, "cell"))
             if (published.step not in steps) if steps else published.step is not None:
                 known = messages.suggestion(published.step, steps, "steps")
                 self._wrong(("published", i), f'there is no step "{published.step}"; {known}')
-            if published.step not in shortened:
-                yield Published(levels, published.step, published.value, published.words)
+            one = Published(levels, published.step, published.value, published.words)
+            for cell in (cell for cell in cells if levels and one.is_of(cell, one.step)):
+                if any(other.is_of(cell, one.step) for other in found):
+                    where = f"{cell}, {one.step}" if one.step else f"{cell}"
+                    self._wrong(("published", i), f"{where} has a published figure already")
+                    break
+            found.append(one)
+            if one.step not in shortened:
+                yield one
 
     def _shortened(self, measurement: Measurement) -> set[str]:
         """Return the steps whose published time is of more iterations than the quick form makes."""
