@@ -351,6 +351,21 @@ def test_a_full_listen_queue_is_named():
     assert judged(listen_overflows_per_s=12.0).bottleneck.kind is BottleneckKind.QUEUE
 
 
+def test_the_machine_whose_listen_queue_is_full_is_named():
+    recorder = Recorder()
+    for second in range(11):
+        for machine, overflows in (("machine", 0.6), ("machine@web-1", 0.6), ("machine@web-2", 3)):
+            rows = (
+                Reading(machine, "listen_overflows_total", overflows * second),
+                Reading(f"{machine}/cpu0", "cpu_busy_seconds_total", 0.1 * second),
+            )
+            recorder.add(1000.0 + second, rows)
+    found = name_bottleneck(Case(observe(recorder.metrics(), 100), Setup())).bottleneck
+    assert found.sentence == (
+        "The listen queue of web-2: 3.0 connections per second are dropped because it is full."
+    )
+
+
 def test_nothing_saturated_is_said_to_be_so_with_what_comes_nearest():
     verdict = judged(cpu("keystone", 0.6, 2), slots(0.7, 2), setup=Setup(workers=2), worker_cpu=0.3)
     assert verdict.bottleneck.kind is BottleneckKind.NONE

@@ -16,8 +16,8 @@ from loadstone.diagnosis.demand import (
     ResourceUse,
     Setup,
     host_of,
+    of_machine,
     role_name,
-    swap_figure,
 )
 from loadstone.diagnosis.finding import Confidence, Evidence, Finding, three_digits
 from loadstone.monitor.roles import Role
@@ -131,9 +131,7 @@ def generator(case: Case) -> FoundLimit | None:
 
 def memory(case: Case) -> FoundLimit | None:
     """A machine swaps."""
-    hosts = ("", *(host for one in case.seen.machines if (host := host_of(one))))
-    each = {host: case.seen.figure(swap_figure(host)) or 0.0 for host in hosts}
-    host, swapped = max(each.items(), key=lambda one: one[1])
+    host, swapped = _highest(_by_machine(case.seen, "swap_bytes_per_s"))
     if swapped < SWAPPING:
         return None
     memories = (one for one in case.seen.uses if one.kind is BottleneckKind.MEMORY)
@@ -148,6 +146,16 @@ def memory(case: Case) -> FoundLimit | None:
         "Use fewer workers, a smaller database buffer, or more memory.",
         (("swap_bytes_per_s", swapped),),
     )
+
+
+def _by_machine(seen: Observation, figure: str) -> dict[str, float]:
+    """Return a figure of this machine (an empty name) and of others, by their hosts."""
+    hosts = ("", *(host for one in seen.machines if (host := host_of(one))))
+    return {host: seen.figure(of_machine(figure, host)) or 0.0 for host in hosts}
+
+
+def _highest(each: dict[str, float]) -> tuple[str, float]:
+    return max(each.items(), key=lambda one: one[1])
 
 
 def garbage_collection(case: Case) -> FoundLimit | None:
@@ -497,19 +505,20 @@ def web_server(case: Case) -> FoundLimit | None:
 
 def queue(case: Case) -> FoundLimit | None:
     """Connections are dropped because a listen queue is full."""
-    overflows = case.seen.figure("listen_overflows_per_s") or 0.0
+    each = _by_machine(case.seen, "listen_overflows_per_s")
     dropped = case.seen.figure("web_drops_per_s") or 0.0
-    if overflows + dropped < QUEUED:
+    host, lost = _highest(each | {"": each[""] + dropped})
+    if lost < QUEUED:
         return None
+    of = f" of {host}" if host else ""
     return FoundLimit(
         "listen-queue",
         BottleneckKind.QUEUE,
         Role.WEB,
         None,
-        f"The listen queue: {overflows + dropped:.1f} connections per second are dropped because "
-        "it is full.",
+        f"The listen queue{of}: {lost:.1f} connections per second are dropped because it is full.",
         "Raise the listen queue of the web server and net.core.somaxconn.",
-        (("listen_overflows_per_s", overflows), ("web_drops_per_s", dropped)),
+        (("listen_overflows_per_s", each[host]), ("web_drops_per_s", dropped)),
     )
 
 

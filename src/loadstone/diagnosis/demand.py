@@ -122,9 +122,9 @@ def host_of(use: ResourceUse) -> str:
     return use.name.partition(" of " if use.role == MACHINE else " on ")[2]
 
 
-def swap_figure(host: str) -> str:
-    """Return the name of the figure of what another machine swaps; of this one without a host."""
-    return f"swap_bytes_per_s{f' of {host}' if host else ''}"
+def of_machine(figure: str, host: str) -> str:
+    """Return the name of a figure of another machine; of this one without a host."""
+    return f"{figure} of {host}" if host else figure
 
 
 @dataclass(frozen=True, slots=True)
@@ -494,8 +494,10 @@ class _View:
         for head in heads:
             ways = (self.per_second(head, f"swap_{way}_bytes_total") for way in ("in", "out"))
             swapped = [value for value in ways if value is not None]
-            yield swap_figure(head.partition("@")[2]), sum(swapped) if swapped else None
-        yield "listen_overflows_per_s", self.total(heads, "listen_overflows_total")
+            host = head.partition("@")[2]
+            yield of_machine("swap_bytes_per_s", host), sum(swapped) if swapped else None
+            overflows = self.per_second(head, "listen_overflows_total")
+            yield of_machine("listen_overflows_per_s", host), overflows
         # Of this machine: of others, not all roles may be known.
         here = tuple(one for one in cores if "@" not in one)
         busy = self.total(here, "cpu_busy_seconds_total")
