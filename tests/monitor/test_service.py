@@ -8,6 +8,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from loadstone.monitor import generator
 from loadstone.monitor.service import ServiceCpu, ServiceProcess
 from loadstone.monitor.usage import Meter
 
@@ -98,6 +99,18 @@ def test_the_other_side_of_a_comparison_is_counted_apart(tree: Callable[..., Tre
     usage = meter.usage()
     assert usage.service_cpu_s == about(spent_s, 1)
     assert usage.other_side_cpu_s == about(other_s, 1)
+
+
+def test_workers_of_a_fleet_on_this_machine_are_the_load_generator(
+    tree: Callable[..., Tree],
+) -> None:
+    worker, other = tree("distributed.cli.dask_worker", "load=1"), tree()
+    found = set(generator.workers())
+    assert worker.process.pid in found
+    assert other.process.pid not in found
+    meter = Meter(lambda: None)
+    spent_s = worker.do("spend", SPENT_S)[0]
+    assert meter.usage().generator_cpu_s >= spent_s - 2 * TICK_S
 
 
 def test_many_short_processes_lose_nothing_to_the_clock_of_proc(tree: Callable[..., Tree]) -> None:

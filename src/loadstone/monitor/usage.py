@@ -5,7 +5,9 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from loadstone.monitor.service import EndedProcess, Members, ServiceCpu
+from loadstone.monitor import generator
+from loadstone.monitor.roles import Role
+from loadstone.monitor.service import EndedProcess, Members, ServiceCpu, ServiceProcess
 
 MOST_NAMED = 3  # list this many ended processes of one part; count more
 SAMPLE_EVERY_S = 1.0  # CPU time after the last sample is lost if no parent waits for a process
@@ -22,7 +24,7 @@ class Usage:
     # User and system seconds of the service's processes, including those that ended meanwhile; None
     # if they are on another machine.
     service_cpu_s: float | None
-    generator_cpu_s: float  # of this process: engine and monitoring
+    generator_cpu_s: float  # on this machine: engine, monitoring, worker processes
     ended: tuple[EndedProcess, ...] = ()  # ended processes of the service, in that order
     # Of the service whose load took turns with this one's; 0 where no load did.
     other_side_cpu_s: float = 0.0
@@ -86,6 +88,8 @@ class Meter:
 
     def __init__(self, members: Members, other_side: Members = lambda: None) -> None:
         self._service, self._other_side = _service_cpu(members), _service_cpu(other_side)
+        workers = tuple(ServiceProcess(pid, Role.GENERATOR) for pid in generator.workers())
+        self._workers = ServiceCpu(lambda: workers)
         self._before = _snapshot()
         self._sampled_s = self._before.at_s
 
@@ -94,15 +98,15 @@ class Meter:
         now_s = time.monotonic()
         if self._service is not None and now_s - self._sampled_s >= SAMPLE_EVERY_S:
             self._sampled_s = now_s
-            self._service.sample(now_s - self._before.at_s)
-            if self._other_side is not None:
-                self._other_side.sample(now_s - self._before.at_s)
+            for one in (self._service, self._other_side, self._workers):
+                if one is not None:
+                    one.sample(now_s - self._before.at_s)
 
     def usage(self) -> Usage:
         """Return the usage since the start."""
         before, after = self._before, _snapshot()
         service, other_side = self._service, self._other_side
-        for one in (service, other_side):
+        for one in (service, other_side, self._workers):
             if one is not None:
                 one.sample(after.at_s - before.at_s)
         total = max(after.total_s - before.total_s, 1e-9)
@@ -112,7 +116,7 @@ class Meter:
             machine_busy=(after.busy_s - before.busy_s) / total,
             machine_steal=(after.steal_s - before.steal_s) / total,
             service_cpu_s=None if service is None else service.cpu_s,
-            generator_cpu_s=after.own_s - before.own_s,
+            generator_cpu_s=after.own_s - before.own_s + self._workers.cpu_s,
             ended=() if service is None else service.ended,
             other_side_cpu_s=0.0 if other_side is None else other_side.cpu_s,
         )

@@ -69,11 +69,14 @@ def run_trial(request: TrialRequest, load: Load, conditions: Conditions) -> tupl
         ),
     )
     usage = watch.meter.usage()
+    if not loaded.health.parts:  # whose processes may be on other machines
+        spent_s = max(usage.generator_cpu_s, loaded.health.cpu_s)
+        usage = replace(usage, generator_cpu_s=spent_s)
     for observer in observers:
         observer.on_load_end(loaded.samples)
     trial = replace(
         _judged(request, loaded, conditions, watch.alarm),
-        usage=replace(usage, generator_cpu_s=max(usage.generator_cpu_s, loaded.health.cpu_s)),
+        usage=usage,
         start_s=watch.start_s,
         runner=request.runner,
         turn=getattr(request.load, "turn", None),

@@ -9,6 +9,7 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from loadstone.monitor import generator
 from loadstone.monitor.metrics import Reading, with_source
 from loadstone.monitor.roles import Role, role_of
 from loadstone.monitor.service import Members, ServiceCpu, ServiceProcess
@@ -79,7 +80,7 @@ class Processes:
 
     def _list_processes(self) -> tuple[ServiceProcess, ...]:
         """List the service's processes and this program's, each with its role as its part."""
-        own = {process.pid for process in _generator()}
+        own = {os.getpid(), *generator.workers()}
         theirs = [one for one in self.members() or () if one.pid not in own]
         rows = [(one, self._role(one)) for one in theirs]
         mine = [ServiceProcess(pid, Role.GENERATOR, is_elastic=True) for pid in own]
@@ -223,24 +224,3 @@ def _cpu_wait_s(pid: int) -> float:
         with suppress(OSError, IndexError):
             total_ns += int(Path(task.path, "schedstat").read_text().split()[1])
     return total_ns / 1e9
-
-
-def _generator() -> "list[psutil.Process]":
-    import psutil
-
-    own = psutil.Process(os.getpid())
-    try:
-        # The servers of a lab that this process started are its children, too.
-        return [own, *(one for one in own.children(recursive=True) if _is_worker(one))]
-    except psutil.Error:
-        return [own]
-
-
-def _is_worker(process: "psutil.Process") -> bool:
-    """Return whether a child runs this program's load: multiprocessing marks its children."""
-    import psutil
-
-    try:
-        return any("multiprocessing" in word for word in process.cmdline())
-    except psutil.Error:
-        return False
