@@ -36,6 +36,23 @@ def composed(folder: Path, *words: str) -> dict[str, Part]:
     return {part.name: part for part in parts(blueprint)}
 
 
+@pytest.mark.parametrize(
+    ("words", "cache"),
+    [
+        (("cache=memcached",), "memcached"),
+        (("cache=memcached", "conf.cache.enabled=false"), "off"),
+        (("cache=off", "conf.cache.enabled=true"), "local"),
+        (("cache=off", "conf.cache.backend=dogpile.cache.memory"), "off"),
+        (("conf.cache.backend=dogpile.cache.memory",), "memory"),
+        (("conf.cache.backend=oslo_cache.etcd3gw",), "oslo_cache.etcd3gw"),
+    ],
+)
+def test_the_fact_cache_follows_the_users_options(
+    tmp_path: Path, words: tuple[str, ...], cache: str
+) -> None:
+    assert dict(composed(tmp_path, *words)["keystone"].facts())["cache"] == cache
+
+
 def test_options_of_ldap_reach_the_domain_of_the_directory(tmp_path: Path) -> None:
     words = ("identity=ldap", "conf.ldap.pool_size=3", "conf.ldap.use_pool=false")
     composed(tmp_path, *words)["directory"].prepare(lambda _: None)

@@ -10,6 +10,7 @@ from loadstone.diagnosis.service import KEYCLOAK, PROVIDER
 from loadstone.errors import EnvironmentUnusable
 from loadstone.lab import composition, processes
 from loadstone.lab.keystone import directory, settings
+from loadstone.lab.keystone.cache import cache_in_use
 from loadstone.lab.keystone.compute.cloud import is_beside_keystone
 from loadstone.lab.keystone.manage import REGION
 from loadstone.lab.keystone.settings import (
@@ -191,7 +192,7 @@ class Deployment:
             workers=chosen.workers * chosen.nodes,
             threads=chosen.threads,
             pool=None if chosen.database is DatabaseBackend.SQLITE else _pool(chosen.conf),
-            cache=chosen.cache.value,
+            cache=cache_in_use(chosen),
         )
 
     def summary(self) -> DeploymentSummary:

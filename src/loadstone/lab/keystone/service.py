@@ -11,6 +11,7 @@ from pathlib import Path
 from loadstone.lab import state
 from loadstone.lab.hashing import DEFAULT_ROUNDS, FACT
 from loadstone.lab.keystone import conf, manage, queens
+from loadstone.lab.keystone.cache import cache_in_use
 from loadstone.lab.keystone.directory import DOMAIN
 from loadstone.lab.keystone.manage import (
     INSIDE,
@@ -139,7 +140,7 @@ class Keystone(Part):
         servers = self.settings.memcached_servers
         return (
             ("token", provider),
-            ("cache", str(self.settings.cache)),
+            ("cache", cache_in_use(self.settings)),
             *((("memcached servers", str(servers)),) if servers > 1 else ()),
             (FACT, self._stored_hash()),
             ("identity", str(self.settings.identity)),
