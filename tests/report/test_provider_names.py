@@ -98,7 +98,7 @@ SETUPS = (
 
 
 def limits(service) -> dict[str, FoundLimit]:
-    """What the rules say of several overloaded services, by the name of the rule."""
+    """What the rules say of several overloaded services, by the number of the rule."""
     own = tuple(
         ResourceUse(service.part(name), kind, Role.KEYSTONE, 1.0, 1.0, "units", 0.1)
         for kind, name in OF_THE_SERVICE
@@ -110,8 +110,8 @@ def limits(service) -> dict[str, FoundLimit]:
                 seen = Observation(10.0, 100, uses, tuple(figures.items()), service)
                 case = Case(seen, Setup(**options, service=service))
                 found |= {
-                    f"{rule.__name__} {one.id}": one
-                    for rule in (*bottleneck.RULES, bottleneck._none)
+                    f"{number} {one.id}": one
+                    for number, rule in enumerate((*bottleneck.RULES, bottleneck._none))
                     if (one := rule(case)) is not None
                 }
     return found

@@ -7,6 +7,7 @@ connection of the pool, another server. Thresholds are constants with the reason
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from loadstone.diagnosis.demand import (
     MACHINE,
@@ -74,7 +75,6 @@ class FoundLimit:
     sentence: str
     advice: str
     figures: tuple[tuple[str, float | None], ...] = ()
-    confidence: Confidence = Confidence.MEASURED
 
 
 Rule = Callable[[Case], FoundLimit | None]
@@ -336,31 +336,31 @@ def cache(case: Case) -> FoundLimit | None:
     )
 
 
-def database_cpu(case: Case) -> FoundLimit | None:
-    """The database uses all the cores that it may use."""
-    return _server_cpu(
-        case, Role.DATABASE, "Look for slow statements and missing indexes; give it more cores."
-    )
+# Servers that may use all the cores that they are allowed to, and what helps.
+SERVERS = {
+    Role.DATABASE: "Look for slow statements and missing indexes; give it more cores.",
+    Role.BALANCER: "Raise nbthread of haproxy.",
+    Role.DIRECTORY: "Give the directory more cores, or index its searches.",
+    Role.PROVIDER: (
+        "Give the provider more cores; let the web server keep what it learned of a token."
+    ),
+}
 
 
-def balancer_cpu(case: Case) -> FoundLimit | None:
-    """The balancer's thread is busy all the time."""
-    return _server_cpu(case, Role.BALANCER, "Raise nbthread of haproxy.")
-
-
-def directory_cpu(case: Case) -> FoundLimit | None:
-    """The directory uses all the cores that it may use."""
-    return _server_cpu(
-        case, Role.DIRECTORY, "Give the directory more cores, or index its searches."
-    )
-
-
-def provider_cpu(case: Case) -> FoundLimit | None:
-    """The identity provider of federated users uses all the cores that it may use."""
-    return _server_cpu(
-        case,
-        Role.PROVIDER,
-        "Give the provider more cores; let the web server keep what it learned of a token.",
+def server_cpu(role: Role, case: Case) -> FoundLimit | None:
+    """A server beside the service uses all the cores that it may use."""
+    use = case.seen.use(BottleneckKind.CPU, role)
+    waiting = case.seen.figure(f"{role.value}_cpu_wait")
+    if use is None or not _is_short_of_cores(use, waiting or 0.0):
+        return None
+    return FoundLimit(
+        f"{role.value}-cpu",
+        BottleneckKind.CPU,
+        role,
+        use,
+        _cpu_sentence(case.seen, use),
+        SERVERS[role],
+        ((f"{role.value}_cpu_wait", waiting),),
     )
 
 
@@ -532,10 +532,7 @@ RULES: tuple[Rule, ...] = (
     disk,
     database_connections,
     cache,
-    database_cpu,
-    balancer_cpu,
-    directory_cpu,
-    provider_cpu,
+    *(partial(server_cpu, role) for role in SERVERS),
     pool,
     pool_waits,
     gil,
@@ -623,16 +620,6 @@ def _may_be_the_service(case: Case) -> bool:
 def _of_others(case: Case, others: float, machine: ResourceUse) -> str:
     who = "the service and other programs" if _may_be_the_service(case) else "other programs"
     return f"{who} took {others:.1f} of {machine.capacity:.0f} cores"
-
-
-def _server_cpu(case: Case, role: Role, advice: str) -> FoundLimit | None:
-    use = case.seen.use(BottleneckKind.CPU, role)
-    waiting = case.seen.figure(f"{role.value}_cpu_wait")
-    if use is None or not _is_short_of_cores(use, waiting or 0.0):
-        return None
-    sentence = _cpu_sentence(case.seen, use)
-    figures = ((f"{role.value}_cpu_wait", waiting),)
-    return FoundLimit(f"{role.value}-cpu", BottleneckKind.CPU, role, use, sentence, advice, figures)
 
 
 def _is_short_of_cores(use: ResourceUse, waiting: float) -> bool:
@@ -798,4 +785,4 @@ def _finding(limit: FoundLimit, case: Case) -> Finding:
         ]
     figures.append(("throughput_rps", case.seen.throughput_rps))
     evidence = tuple(Evidence.of(name, v) for name, v in figures if v is not None)
-    return Finding(limit.id, limit.sentence, evidence, limit.confidence, limit.advice)
+    return Finding(limit.id, limit.sentence, evidence, Confidence.MEASURED, limit.advice)
