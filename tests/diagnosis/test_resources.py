@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from loadstone.diagnosis.demand import BottleneckKind, Setup
-from loadstone.diagnosis.resources import LoadFigures, Watch, timelines, without_rates
+from loadstone.diagnosis.resources import Watch, timelines, without_rates
 from loadstone.monitor.metrics import Reading, Recorder
 from loadstone.monitor.sampler import Monitor
 
@@ -27,15 +27,20 @@ class Counter:
         pass
 
 
+def resources_of(monitor, since_s, requests, setup):
+    metrics = monitor.metrics(since_s)
+    return Watch(monitor, setup).resources(
+        metrics, requests, None, is_generator_valid=True, is_overloaded=False
+    )
+
+
 def test_only_what_the_load_itself_used_counts():
     source = Counter(5.0)  # before
     with Monitor([source], every_s=1000) as monitor:
-        watched = Watch(monitor, Setup(workers=2, threads=1)).begin()
+        since_s = monitor.sample()
         source.cpu_s += 3.0
-        watched.stop()
-        source.cpu_s += 100.0  # afterwards
         monitor.sample()
-        resources = watched.resources(LoadFigures(30, is_generator_valid=True, is_overloaded=False))
+        resources = resources_of(monitor, since_s, 30, Setup(workers=2, threads=1))
     use = resources.observation.use(BottleneckKind.CPU, "keystone")
     assert use.demand_s == pytest.approx(0.1)
     assert resources.not_watched == ()
@@ -44,13 +49,12 @@ def test_only_what_the_load_itself_used_counts():
 def test_a_second_trial_begins_anew():
     source = Counter()
     with Monitor([source], every_s=1000) as monitor:
-        watch = Watch(monitor, Setup())
         for cpu_s in (1.0, 4.0):
-            watched = watch.begin()
+            since_s = monitor.sample()
             source.cpu_s += cpu_s
-            watched.stop()
-            outcome = LoadFigures(100, is_generator_valid=True, is_overloaded=False)
-            use = watched.resources(outcome).observation.use(BottleneckKind.CPU, "keystone")
+            monitor.sample()
+            observation = resources_of(monitor, since_s, 100, Setup()).observation
+            use = observation.use(BottleneckKind.CPU, "keystone")
             assert use.demand_s == pytest.approx(cpu_s / 100)
 
 

@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from unittest import mock
 
-from loadstone.diagnosis.resources import LoadFigures, Resources
+from loadstone.diagnosis.resources import Resources
 from loadstone.engine import gate
 from loadstone.engine.gate import Allowance
 from loadstone.engine.samples import Outcome
@@ -132,11 +132,18 @@ def rounds(name: str, times: int) -> Iterator[Resources]:
             assert measured.watch is not None
             prepared = prepare(named("oidc-login"), measured.provider, lambda _: None)
             loaded(prepared, ClosedLoad(4, duration_s=WARM_UP_S))
+            monitor = measured.watch.monitor
             for _ in range(times):
-                watched = measured.watch.begin()
+                since_s = monitor.sample()
                 count = loaded(prepared, target.load)
-                watched.stop()
-                yield watched.resources(LoadFigures(count, True, False))
+                monitor.sample()
+                yield measured.watch.resources(
+                    monitor.metrics(since_s),
+                    count,
+                    None,
+                    is_generator_valid=True,
+                    is_overloaded=False,
+                )
 
 
 def main() -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from loadstone.diagnosis.bottleneck import Bottleneck, Case, name_bottleneck
 from loadstone.diagnosis.demand import MACHINE, Observation, ResourceUse, Setup, observe
 from loadstone.diagnosis.finding import Finding
-from loadstone.monitor.metrics import COUNTER, EMPTY, Metrics
+from loadstone.monitor.metrics import COUNTER, Metrics
 from loadstone.monitor.roles import Role
 from loadstone.monitor.sampler import Monitor
 
@@ -43,53 +43,33 @@ class Watch:
     monitor: Monitor
     setup: Setup
 
-    def begin(self) -> "Watched":
-        """Read all sources at the start of a trial."""
-        return Watched(self, self.monitor.sample())
-
     def busiest(self, over_s: float) -> tuple[ResourceUse, ...]:
         """Return the resources that requests occupied in the last seconds, the busiest first."""
         seen = observe(self.monitor.newest(over_s), 0, self.setup)
         return tuple(filter(_is_of_the_service, seen.uses))
 
+    def resources(
+        self,
+        metrics: Metrics,
+        requests: int,
+        between_s: tuple[float, float] | None,
+        *,
+        is_generator_valid: bool,
+        is_overloaded: bool,
+    ) -> Resources:
+        """Return the resource usage and the bottleneck of a load with so many ended requests.
 
-@dataclass(frozen=True, slots=True)
-class LoadFigures:
-    """Figures of the load, from the trial."""
-
-    requests: int  # that ended
-    is_generator_valid: bool
-    is_overloaded: bool
-    between_s: tuple[float, float] | None = None  # Unix times of the part to evaluate; None: all
-
-
-@dataclass(slots=True)
-class Watched:
-    """The readings of one trial."""
-
-    watch: Watch
-    since_s: float  # as `Monitor.sample` returned it
-    metrics: Metrics = EMPTY
-
-    def stop(self) -> None:
-        """Read all sources at the end of the load."""
-        self.watch.monitor.sample()
-        self.metrics = self.watch.monitor.metrics(self.since_s)
-
-    def resources(self, outcome: LoadFigures) -> Resources:
-        """Return the resource usage and the bottleneck."""
-        setup = self.watch.setup
-        counted = self.metrics.between(*outcome.between_s) if outcome.between_s else self.metrics
-        seen = observe(counted, outcome.requests, setup)
-        verdict = name_bottleneck(
-            Case(seen, setup, outcome.is_generator_valid, outcome.is_overloaded)
-        )
+        `between_s` are Unix times of the part of the readings to evaluate; None: all.
+        """
+        counted = metrics.between(*between_s) if between_s else metrics
+        seen = observe(counted, requests, self.setup)
+        verdict = name_bottleneck(Case(seen, self.setup, is_generator_valid, is_overloaded))
         return Resources(
             seen,
             verdict.bottleneck,
             verdict.findings,
-            timelines(self.metrics, seen, setup),
-            (*(str(one) for one in self.watch.monitor.missing), *without_rates(counted)),
+            timelines(metrics, seen, self.setup),
+            (*(str(one) for one in self.monitor.missing), *without_rates(counted)),
         )
 
 

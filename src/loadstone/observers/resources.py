@@ -8,10 +8,10 @@ import numpy as np
 from loadstone.analysis.model import TICK_S, Cause, Trial
 from loadstone.diagnosis.finding import Finding
 from loadstone.diagnosis.growth import LoadCourse, growth
-from loadstone.diagnosis.resources import LoadFigures, Watch, Watched
+from loadstone.diagnosis.resources import Watch
 from loadstone.engine.parquet import SampleFile
 from loadstone.engine.samples import Samples
-from loadstone.monitor.metrics import Metrics
+from loadstone.monitor.metrics import EMPTY, Metrics
 from loadstone.result.observer import TrialObserver
 from loadstone.search.model import TrialRequest
 from loadstone.system.say import Say
@@ -28,43 +28,43 @@ class ResourceWatch(TrialObserver):
     watch: Watch
     keep: Callable[[int, Metrics], str]  # stores the readings of a trial; returns the file's name
     say: Say
-    _watched: Watched | None = field(default=None, init=False)
+    _since_s: float = field(default=0.0, init=False)
+    _metrics: Metrics = field(default=EMPTY, init=False)
 
     def on_trial_begin(self, request: TrialRequest) -> None:  # noqa: ARG002
         """Read everything."""
-        self._watched = self.watch.begin()
+        self._metrics = EMPTY
+        self._since_s = self.watch.monitor.sample()
 
     def on_load_end(self, samples: Samples | SampleFile) -> None:  # noqa: ARG002
         """Read everything again."""
-        if self._watched is not None:
-            self._watched.stop()
+        self.watch.monitor.sample()
+        self._metrics = self.watch.monitor.metrics(self._since_s)
 
     def on_trial_end(self, trial: Trial) -> Trial:
         """Add the resource usage and the bottleneck."""
-        if self._watched is None or self._watched.metrics.duration_s < SHORTEST_S:
+        if self._metrics.duration_s < SHORTEST_S:
             return trial
-        requests, between_s = trial.stats.total.count, None
-        steady = steady_part(trial, self._watched.metrics)
-        if steady is not None:
-            requests, between_s = steady
-        outcome = LoadFigures(
-            requests=requests,
-            is_generator_valid=trial.is_valid,
-            is_overloaded=trial.verdict.cause is Cause.OVERLOAD,
-            between_s=between_s,
-        )
+        steady = steady_part(trial, self._metrics)
+        requests, between_s = steady or (trial.stats.total.count, None)
         try:
-            resources = self._watched.resources(outcome)
+            resources = self.watch.resources(
+                self._metrics,
+                requests,
+                between_s,
+                is_generator_valid=trial.is_valid,
+                is_overloaded=trial.verdict.cause is Cause.OVERLOAD,
+            )
             findings = (*resources.findings, *self._growth(trial))
         except Exception as problem:  # a monitor never ends a run
             self.say(f"  resources are not shown: {type(problem).__name__}: {problem}")
             return trial
         resources = replace(resources, findings=findings)
-        file = self.keep(trial.number, self._watched.metrics)
+        file = self.keep(trial.number, self._metrics)
         return replace(trial, resources=replace(resources, readings_file=file))
 
     def _growth(self, trial: Trial) -> tuple[Finding, ...]:
-        if self._watched is None or trial.start_s is None or not trial.stats.ok:
+        if trial.start_s is None or not trial.stats.ok:
             return ()
         course = LoadCourse(
             start_s=trial.start_s,
@@ -75,7 +75,7 @@ class ResourceWatch(TrialObserver):
             is_overloaded=trial.verdict.cause is Cause.OVERLOAD,
             is_drifting=trial.verdict.cause is Cause.DRIFT,
         )
-        return growth(self._watched.metrics, course, self.watch.setup)
+        return growth(self._metrics, course, self.watch.setup)
 
 
 def steady_part(trial: Trial, metrics: Metrics) -> tuple[int, tuple[float, float]] | None:
