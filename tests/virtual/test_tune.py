@@ -281,12 +281,12 @@ def test_a_journal_that_is_no_text_names_the_line_and_the_mend(
     path.write_bytes(path.read_bytes() + b"\xff\xfe\n")
     damaged = loadstone("tune", f"--resume={path.parent.name}")
     assert damaged.code == 2
-    assert f"{path}:{count + 1}: not the journal of a tuning: " in damaged.stderr
+    assert f"{path}:{count + 1}: not a line of a tuning's journal: " in damaged.stderr
     assert "without this line, --resume makes its comparison again" in damaged.stderr
     path.write_bytes(b"\xff" + path.read_bytes())
     damaged = loadstone("tune", f"--resume={path.parent.name}")
     assert damaged.code == 2
-    assert f"{path}:1: not the journal of a tuning: " in damaged.stderr
+    assert f"{path}:1: not a line of a tuning's journal: " in damaged.stderr
     assert "begin the tuning again" in damaged.stderr
 
 

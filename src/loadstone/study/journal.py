@@ -1,32 +1,27 @@
 """Journal of a study: `studies/ID/cells.jsonl` beside the results.
 
-The first line is the study itself, every further line a turn that has ended. The file is
-append-only, and each line is synced to disk before the next turn begins. Pairs of cells that are
-loaded in turns are numbered on after the last turn.
+The first line is the study itself, every further line a turn that has ended. Pairs of cells that
+are loaded in turns are numbered on after the last turn.
 """
 
 import hashlib
-import secrets
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TypeVar
 
 from loadstone.compare.answer import MetricComparison
 from loadstone.compare.turns import NotFull
-from loadstone.errors import EnvironmentUnusable, InvalidInput
+from loadstone.errors import InvalidInput
 from loadstone.result.model import Tags
-from loadstone.store.codec import BAD_DATA, dumps, loads
+from loadstone.store.codec import dumps
+from loadstone.store.journal import JournalKind
 from loadstone.store.location import StoreLocation
 from loadstone.study.model import Study
 from loadstone.study.read import StudySource
-from loadstone.system import files, locks
+from loadstone.system import files
 
-T = TypeVar("T")
-
-FILE = "cells.jsonl"
-SHOWN = 4  # ids in a message
+JOURNALS = JournalKind("study", "studies", "cells.jsonl", "measures its turn again")
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,9 +128,7 @@ class StudyJournal:
 
     def ended(self) -> dict[int, TurnResult]:
         """Return the ended turns by number; the last line of a turn is valid."""
-        _, *lines = _lines(self.path)
-        found = [_record(TurnResult, line, self.path, i) for i, line in enumerate(lines, start=2)]
-        return {one.turn: one for one in found}
+        return {one.turn: one for one in JOURNALS.ended(TurnResult, self.path)}
 
     def add(self, result: TurnResult) -> None:
         """Append the result of a turn."""
@@ -143,8 +136,7 @@ class StudyJournal:
 
     def locked(self) -> AbstractContextManager[None]:
         """Lock the study against other processes; EnvironmentUnusable if it is running already."""
-        busy = f"study {self.study_id} is being run by another loadstone"
-        return locks.held(self.path.parent / "lock", busy=busy)
+        return JOURNALS.locked(self.path)
 
 
 def begin(
@@ -156,79 +148,23 @@ def begin(
     tags: Tags = (),
 ) -> StudyJournal:
     """Create the journal of a new study; secrets in its text are masked."""
-    now = datetime.now(UTC)
-    study_id = f"{now:%Y%m%d-%H%M}-{secrets.token_hex(3)}"
-    started_at = now.isoformat(timespec="seconds")
-    begun = BegunStudy(source.file, source.text, quick, seed, started_at, tags=tags)
-    masked = begun.masked()
-    path = _folder(store) / study_id / FILE
-    try:
-        path.parent.mkdir(parents=True)
-    except OSError as problem:
-        raise EnvironmentUnusable(f"{path.parent}: {problem.strerror}") from problem
-    files.append_line(path, dumps(masked))
-    return StudyJournal(path, masked, StoreLocation.of(store))
+    started_at = datetime.now(UTC).isoformat(timespec="seconds")
+    begun = BegunStudy(source.file, source.text, quick, seed, started_at, tags=tags).masked()
+    location = StoreLocation.of(store)
+    return StudyJournal(JOURNALS.begin(location, begun), begun, location)
 
 
 def find(store: Path | StoreLocation, study_id: str) -> StudyJournal:
     """Return the journal of a started study by its id or a unique prefix."""
-    if not study_id:
-        raise InvalidInput("no study is named: the ID is empty; is a variable not set?")
-    known = ids(store)
-    matching = [one for one in known if one.startswith(study_id)]
-    if study_id in known:
-        matching = [study_id]
-    if len(matching) > 1:
-        shown = ", ".join(matching[:SHOWN])
-        raise InvalidInput(f"study {study_id!r} could be {shown}; give more of it")
-    if not matching:
-        listed = f"; choose from {', '.join(known[-SHOWN:])}" if known else f" in {store}"
-        raise InvalidInput(f"no study {study_id!r} has begun{listed}")
-    path = _folder(store) / matching[0] / FILE
-    lines = _lines(path)
-    if not lines:
-        raise InvalidInput(f"study {matching[0]} was killed before it began; begin it again")
-    return StudyJournal(path, _record(BegunStudy, lines[0], path, 1), StoreLocation.of(store))
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
+    location = StoreLocation.of(store)
+    path = JOURNALS.find(location, study_id)
+    return StudyJournal(path, JOURNALS.begun(BegunStudy, path), location)
 
 
 def ids(store: Path | StoreLocation) -> tuple[str, ...]:
     """Return the ids of all started studies, oldest first."""
-    return tuple(sorted(path.parent.name for path in _folder(store).glob(f"*/{FILE}")))
+    return JOURNALS.ids(StoreLocation.of(store))
 
 
-def _folder(store: Path | StoreLocation) -> Path:
-    return StoreLocation.of(store).folder / "studies"
-
-
-def _lines(path: Path) -> list[str]:
-    """Return the complete lines, without a last line that a kill cut short."""
-    try:
-        *lines, _ = path.read_bytes().split(b"\n")
-    except OSError as problem:
-        raise EnvironmentUnusable(f"{path}: {problem.strerror}") from problem
-    return [_text(line, path, number) for number, line in enumerate(lines, 1)]
-
-
-def _text(line: bytes, path: Path, number: int) -> str:
-    try:
-        return line.decode()
-    except UnicodeDecodeError as problem:
-        raise _damaged(path, number, "it is not UTF-8") from problem
-
-
-def _damaged(path: Path, number: int, why: object) -> InvalidInput:
-    is_first = number == 1  # the study itself
-    later = "without this line, --resume measures its turn again"
-    mend = "begin the study again" if is_first else later
-    return InvalidInput(f"{path}:{number}: not a line of a study's journal: {why}; {mend}")
-
-
-def _record(kind: type[T], line: str, path: Path, number: int) -> T:
-    try:
-        return loads(kind, line)
-    except BAD_DATA as problem:
-        raise _damaged(path, number, problem) from None
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,23 +1,21 @@
 """Journal of a tuning: `tunings/ID/comparisons.jsonl` beside the results.
 
-The first line says how the tuning began, every further line is a comparison that has ended. Each
-line is on disk before its result is shown. A tuning is resumed by giving it the same outcomes
-again: its decisions follow from them. What a tuning found is kept in `result.json` when it ends, so
-that it can be shown by a later version of Loadstone, whose search may decide otherwise.
+The first line says how the tuning began, every further line is a comparison that has ended. A
+tuning is resumed by giving it the same outcomes again: its decisions follow from them. What a
+tuning found is kept in `result.json` when it ends, so that it can be shown by a later version of
+Loadstone, whose search may decide otherwise.
 """
 
-import secrets
 from collections import deque
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import TypeVar
 
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.store.codec import dumps, loads
+from loadstone.store.journal import JournalKind
 from loadstone.store.location import StoreLocation
-from loadstone.system import files, locks
+from loadstone.system import files
 from loadstone.tune.commands import ChangeCommands
 from loadstone.tune.model import (
     Comparison,
@@ -30,10 +28,7 @@ from loadstone.tune.model import (
 )
 from loadstone.tune.space import Pairs, Space
 
-T = TypeVar("T")
-
-FOLDER = "tunings"
-FILE = "comparisons.jsonl"
+JOURNALS = JournalKind("tuning", "tunings", "comparisons.jsonl", "makes its comparison again")
 RESULT = "result.json"  # of a tuning that has ended
 CLOUD_START_S = 10.0  # to connect to a cloud and create users, until it was measured
 
@@ -138,59 +133,19 @@ class TuningJournal:
         return tuple(run_id for one in outcomes for run_id in (*one.runs, *one.failed_runs))
 
     def _ended(self) -> list[_Ended]:
-        _, *lines = _lines(self.path)
-        return [_record(_Ended, line, self.path, i) for i, line in enumerate(lines, start=2)]
+        return JOURNALS.ended(_Ended, self.path)
 
     def locked(self) -> AbstractContextManager[None]:
         """Lock the tuning against other processes."""
-        busy = f"tuning {self.tuning_id} is being run by another loadstone"
-        return locks.held(self.path.parent / "lock", busy=busy)
+        return JOURNALS.locked(self.path)
 
 
 def begin(store: StoreLocation, begun: BegunTuning) -> TuningJournal:
     """Create the journal of a new tuning."""
-    tuning_id = f"{datetime.now(UTC):%Y%m%d-%H%M}-{secrets.token_hex(3)}"
-    path = store.folder / FOLDER / tuning_id / FILE
-    try:
-        files.make_private_folder(store.folder)  # the store is opened later
-        path.parent.mkdir(parents=True)
-    except OSError as problem:
-        raise EnvironmentUnusable(f"{path.parent}: {problem.strerror}") from problem
-    files.append_line(path, dumps(begun))
-    return TuningJournal(path, begun)
+    return TuningJournal(JOURNALS.begin(store, begun), begun)
 
 
 def find(store: StoreLocation, tuning_id: str) -> TuningJournal:
     """Return the journal of a tuning by its id or a unique prefix."""
-    if not tuning_id:
-        raise InvalidInput("no tuning is named: the ID is empty; is a variable not set?")
-    paths = sorted((store.folder / FOLDER).glob(f"*/{FILE}"))
-    known = [one.parent.name for one in paths]
-    matching = [one for one in known if one.startswith(tuning_id)]
-    if len(matching) != 1:
-        listed = ", ".join(matching or known[-4:]) or "none yet"
-        raise InvalidInput(f"no tuning {tuning_id!r} has begun; choose from {listed}")
-    path = store.folder / FOLDER / matching[0] / FILE
-    lines = _lines(path)
-    if not lines:
-        raise InvalidInput(f"tuning {matching[0]} was killed before it began; begin it again")
-    return TuningJournal(path, _record(BegunTuning, lines[0], path, 1))
-
-
-def _lines(path: Path) -> list[bytes]:
-    """Return the complete lines, without a last line that a kill cut short."""
-    try:
-        return path.read_bytes().split(b"\n")[:-1]
-    except OSError as problem:
-        raise EnvironmentUnusable(f"{path}: {problem.strerror}") from problem
-
-
-def _record(kind: type[T], line: bytes, path: Path, number: int) -> T:
-    try:
-        return loads(kind, line.decode())
-    except ValueError as problem:  # also of what is not UTF-8
-        later = "without this line, --resume makes its comparison again"
-        mend = "begin the tuning again" if number == 1 else later
-        raise InvalidInput(
-            f"{path}:{number}: not the journal of a tuning: {problem}; {mend}"
-        ) from None
+    path = JOURNALS.find(store, tuning_id)
+    return TuningJournal(path, JOURNALS.begun(BegunTuning, path))
