@@ -10,7 +10,7 @@ from collections import Counter
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, LiteralString, Protocol
+from typing import TYPE_CHECKING, Any, LiteralString
 
 from loadstone.analysis.model import Trial
 from loadstone.diagnosis.sql import SqlCount, counted
@@ -37,18 +37,6 @@ if TYPE_CHECKING:
 PATIENCE_S = 5.0
 
 
-class StatementCounter(Protocol):
-    """Counts the SQL statements that Keystone sends to one database."""
-
-    def begin(self) -> None:
-        """Begin to count. Raises EnvironmentUnusable, as the others do."""
-        ...
-
-    def end(self) -> Counter[str]:
-        """Switch it off; return how often each statement was sent."""
-        ...
-
-
 @dataclass(slots=True)
 class StatementLog(TrialObserver):
     """Counts the statements of the trials with the given purpose.
@@ -60,7 +48,7 @@ class StatementLog(TrialObserver):
     say: Say
     purpose: str
     _undone: ExitStack = field(default_factory=ExitStack, init=False)
-    _counter: StatementCounter | None = field(default=None, init=False)
+    _counter: "GeneralLog | StatementView | None" = field(default=None, init=False)
     _step: UndoStep | None = field(default=None, init=False)
     _found: tuple[SqlCount, ...] | None = field(default=None, init=False)
 
@@ -110,7 +98,7 @@ def counts_statements(lab: Path) -> bool:
     return _counter(lab) is not None
 
 
-def _counter(lab: Path) -> StatementCounter | None:
+def _counter(lab: Path) -> "GeneralLog | StatementView | None":
     try:
         kind = database.kind(lab)
     except InvalidInput:
@@ -122,7 +110,7 @@ def _counter(lab: Path) -> StatementCounter | None:
 
 @dataclass(frozen=True, slots=True)
 class GeneralLog:
-    """MariaDB's log of all statements, in a table."""
+    """MariaDB's log of all statements, in a table. Its methods raise EnvironmentUnusable."""
 
     lab: Path
 
@@ -139,7 +127,7 @@ class GeneralLog:
         database.run_mariadb(self.lab, self.BEGIN)
 
     def end(self) -> Counter[str]:
-        """Switch the log off; read and empty it."""
+        """Switch the log off, read and empty it; return how often each statement was sent."""
         database.run_mariadb(self.lab, database.LOG_OFF)
         # In the client's output a line break is a backslash and n.
         rows = database.run_mariadb(self.lab, self.READ).splitlines()
@@ -149,7 +137,7 @@ class GeneralLog:
 
 @dataclass(slots=True)
 class StatementView:
-    """PostgreSQL's view pg_stat_statements, in which values are placeholders."""
+    """PostgreSQL's view pg_stat_statements, in which values are placeholders; see GeneralLog."""
 
     lab: Path
     _before: Counter[str] = field(default_factory=Counter, init=False)
