@@ -12,7 +12,7 @@ from alembic.script import ScriptDirectory
 import loadstone.store
 from loadstone.errors import EnvironmentUnusable
 from loadstone.store import database, location, postgresql, sqlite
-from loadstone.store.schema import REVISIONS, UNRELEASED, metadata
+from loadstone.store.schema import REVISIONS, metadata
 from loadstone.store.store import Store
 
 
@@ -49,19 +49,6 @@ def test_a_database_of_something_else_is_refused(place):
     connection.engine.dispose()
     with pytest.raises(EnvironmentUnusable, match="of something else"):
         Store.open(place)
-
-
-@pytest.mark.parametrize("revision", UNRELEASED)
-def test_a_database_from_before_the_first_release_is_refused_and_left_alone(place, revision):
-    with Store.open(place) as store, database.writing(store._engine) as connection:
-        connection.exec_driver_sql(f"UPDATE alembic_version SET version_num = '{revision}'")
-    with pytest.raises(EnvironmentUnusable, match="before the first release") as refused:
-        Store.open(place)
-    assert "--store" in str(refused.value)
-    with database.reading(store._engine) as connection:
-        found = connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar()
-    assert found == revision
-    store.close()
 
 
 def _engine(place):

@@ -1,6 +1,5 @@
 """Results that a locked database cannot take, ids that lead elsewhere, permissions."""
 
-import shutil
 import socket
 import sqlite3
 import stat
@@ -207,17 +206,3 @@ def test_a_folder_of_runs_that_are_not_loadstones_keeps_its_permissions(tmp_path
     assert stat.S_IMODE(own.stat().st_mode) == 0o700
     for path in (tmp_path, tmp_path / "runs", others, program):
         assert stat.S_IMODE(path.stat().st_mode) == 0o755
-
-
-def test_runs_of_older_stores_which_have_no_files_of_rows_are_closed_too(tmp_path):
-    with Store.open(tmp_path) as store:
-        store.begin(replace(RESULT, measurements=()))
-        own = store.folder(RESULT.run_id)
-    shutil.rmtree(own / "results")
-    samples = own / "samples"
-    samples.mkdir()
-    for path in (tmp_path / "runs", own, samples):
-        path.chmod(0o755)
-    Store.open(tmp_path).close()
-    for path in (tmp_path / "runs", own, samples):
-        assert stat.S_IMODE(path.stat().st_mode) == 0o700

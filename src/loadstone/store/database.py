@@ -10,7 +10,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError
 from loadstone.errors import EnvironmentUnusable, StoreUnusable
 from loadstone.store import postgresql, sqlite
 from loadstone.store.location import StoreLocation, secrets, without_secrets
-from loadstone.store.schema import REVISIONS, UNRELEASED
+from loadstone.store.schema import REVISIONS
 
 FILE = "results.db"
 PATIENCE_S = 15.0  # how long to wait for another process that locks the database
@@ -119,11 +119,6 @@ def _revision(connection: Connection) -> str | None:
             )
         return None
     found = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
-    if found in UNRELEASED:
-        raise EnvironmentUnusable(
-            f"{where} was written before the first release, and is not read; move it away or "
-            "choose another store with --store"
-        )
     if found is not None and found not in REVISIONS:
         raise EnvironmentUnusable(
             f"{where} was written by a newer Loadstone (revision {found}, this one knows "

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from loadstone.store import row_files
 from loadstone.store.location import StoreLocation
-from loadstone.store.run_id import is_made_run_id
 from loadstone.system import files
 
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
@@ -56,10 +56,8 @@ def _own(folder: Path) -> set[Path]:
     own = {path for pattern in _OWN for path in folder.glob(pattern)}
     runs = folder / "runs"
     if _is_open(runs):
-        # Runs of older stores have no row files, so only their ids tell that they are Loadstone's.
-        entries = set(runs.glob("*"))
-        found = {path for path in entries if is_made_run_id(path.name)}
-        if found != entries:
+        found = set(row_files.run_folders(folder))
+        if found != set(runs.glob("*")):
             return own - {runs} | found
     return own
 

@@ -5,7 +5,6 @@ import re
 from loadstone.errors import InvalidInput
 
 _FORM = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,99}")
-_MADE = re.compile(r"[0-9]{8}-[0-9]{4}-[0-9a-f]{6}")  # as Loadstone makes them
 _FILE = re.compile(
     r"((samples|readings)/[\w-]{1,100}\.parquet|profiles/[\w-]{1,100}\.folded)", re.A
 )
@@ -14,11 +13,6 @@ _FILE = re.compile(
 def is_run_id(text: object) -> bool:
     """Return whether this is the id of a run, so that the folder of that name is the run's."""
     return isinstance(text, str) and _FORM.fullmatch(text) is not None
-
-
-def is_made_run_id(text: str) -> bool:
-    """Return whether an id has the form of those that Loadstone makes: 20261121-0931-0a1b2c."""
-    return _MADE.fullmatch(text) is not None
 
 
 def require_run_id(text: object) -> str:

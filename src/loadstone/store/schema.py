@@ -20,8 +20,6 @@ from sqlalchemy import (
 _REJECTED = re.compile("[\0\ud800-\udfff]")
 # Oldest first; the last one is current.
 REVISIONS = ("1",)
-# Of versions before the first release, whose stores are not read.
-UNRELEASED = ("0001", "0002", "0003")
 
 # SQLite can only change named constraints.
 metadata = MetaData(
