@@ -18,7 +18,7 @@ def broken(monkeypatch):
     def fail(*_):
         raise RuntimeError(f"no route for OS_PASSWORD {SECRET}, password={SECRET}")
 
-    monkeypatch.setattr("loadstone.store.listing.read", fail)
+    monkeypatch.setattr("loadstone.cli.results.open_to_read", fail)
     monkeypatch.setenv("LOADSTONE_TOKEN", SECRET)
 
 
@@ -120,7 +120,7 @@ def test_a_full_disk_is_no_internal_error(at_once, monkeypatch, tmp_path, more, 
     def fail(*_):
         raise OSError(errno.ENOSPC, "No space left on device", *more)
 
-    monkeypatch.setattr("loadstone.store.listing.read", fail)
+    monkeypatch.setattr("loadstone.cli.results.open_to_read", fail)
     ended = at_once("results", "list")
     line = f"loadstone: No space left on device; free some space on {place}\n"
     assert (ended.returncode, ended.stderr) == (3, line)

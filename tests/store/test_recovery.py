@@ -9,8 +9,7 @@ import pytest
 from realistic import keystone
 
 from loadstone.errors import EnvironmentUnusable
-from loadstone.store import codec, listing, owner
-from loadstone.store.location import StoreLocation
+from loadstone.store import codec, owner
 from loadstone.store.store import RunDamaged, Store
 
 RESULT, _ = keystone()
@@ -77,7 +76,8 @@ def test_rows_are_not_brought_into_a_database_that_is_not_kept(tmp_path, monkeyp
         killed.setattr(owner, "this_process", lambda: f"{socket.gethostname()}:1:0")
         store.begin(running)
     (tmp_path / "results.db").unlink()
-    assert listing.read(StoreLocation(tmp_path)).entries == []
+    with Store.open_to_read(tmp_path) as absent:
+        assert absent.every() == []
     with Store.open(tmp_path) as later:
         assert RESULT.run_id in later.notices[0]
         assert later.get("latest").run_id == RESULT.run_id
@@ -146,7 +146,7 @@ def test_a_damaged_run_is_left_out_of_the_list_and_named(tmp_path):
         store.begin(replace(RESULT, measurements=()))
         store.begin(replace(RESULT, run_id="bad", started_at="yesterday", measurements=()))
         assert [one.run_id for one in store.every()] == [RESULT.run_id]
-    assert "'bad' is left out" in listing.read(StoreLocation(tmp_path)).notices[0]
+        assert "'bad' is left out" in store.notices[0]
 
 
 def test_a_run_whose_owner_is_damaged_is_deleted_as_the_list_says(tmp_path):
@@ -156,7 +156,8 @@ def test_a_run_whose_owner_is_damaged_is_deleted_as_the_list_says(tmp_path):
         with database:
             database.execute("UPDATE runs SET owner = 'nobody'")
         database.close()
-        [notice] = listing.read(StoreLocation(tmp_path)).notices
+        assert store.every() == []
+        [notice] = store.notices
         assert notice.endswith(f"loadstone results delete {RESULT.run_id} --store {tmp_path}")
         assert store.delete(RESULT.run_id) == RESULT.run_id
         assert store.every() == []
@@ -196,7 +197,8 @@ def test_a_folder_of_runs_that_are_not_loadstones_keeps_its_permissions(tmp_path
     program.write_text("")
     for path in (tmp_path, tmp_path / "runs", others, program):
         path.chmod(0o755)
-    assert listing.read(StoreLocation(tmp_path)).notices == ()
+    with Store.open_to_read(tmp_path) as store:
+        assert store.notices == ()
     with Store.open(tmp_path) as store:
         store.begin(replace(RESULT, measurements=()))
         own = store.folder(RESULT.run_id)

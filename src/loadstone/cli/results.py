@@ -11,7 +11,6 @@ from loadstone.cli.sla_check import sla_check
 from loadstone.cli.stored import (
     JSON,
     STORE,
-    existing,
     open_store,
     open_to_read,
     show_notices,
@@ -50,11 +49,11 @@ def list_(
 
     from loadstone.report.console import console
     from loadstone.report.listing import listing
-    from loadstone.store.listing import read
 
-    found = read(existing(location), None if wanted else limit)
-    show_notices(found.notices)
-    entries = tuple(one for one in found.entries if has_tags(dict(one.tags), wanted))[:limit]
+    with open_to_read(location) as store:
+        found = store.every(None if wanted else limit)
+        show_notices(store.notices)
+    entries = tuple(one for one in found if has_tags(dict(one.tags), wanted))[:limit]
     if to is not None:
         write_json(
             [

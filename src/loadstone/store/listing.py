@@ -3,7 +3,7 @@
 import json
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -11,34 +11,13 @@ from sqlalchemy import Connection, RowMapping, Table, select
 
 from loadstone.result.listing import Entry, MeasurementSummary, Performed
 from loadstone.result.model import TAG, tags_of
-from loadstone.store import codec, database, owner, upkeep
-from loadstone.store.location import StoreLocation
+from loadstone.store import codec, owner
 from loadstone.store.schema import measurements, require_values, runs, trials
 
 # Columns of a trial: the durations of its successful iterations.
 DURATIONS = ("min_s", "median_s", "p90_s", "p95_s", "p99_s", "max_s", "mean_s")
 URLS = ("url", "environment of Rally")  # facts that name a target
 KILLED = "the process that measured was killed; what it had measured until then is kept"
-
-
-@dataclass(frozen=True, slots=True)
-class Listing:
-    """The runs of a store, newest first."""
-
-    entries: list[Entry]
-    notices: tuple[str, ...] = ()  # what was repaired when the store was opened, damaged runs
-
-
-def read(location: StoreLocation, limit: int | None = None) -> Listing:
-    """List the runs of a store as `every` does; an absent store has none."""
-    engine = database.connect_to_read(location)
-    try:
-        notices = upkeep.at_start(location, engine) if location.folder.is_dir() else ()
-        with database.reading(engine) as connection:
-            entries, damaged = every(connection, limit, location.option)
-            return Listing(entries, (*notices, *damaged))
-    finally:
-        engine.dispose()
 
 
 def every(connection: Connection, limit: int | None, store: str) -> tuple[list[Entry], list[str]]:

@@ -61,7 +61,7 @@ class Store:
         self._engine = engine
         self.redaction = redaction or Redaction(database.known_secrets(engine))
         self._backlog = backlog or Backlog()
-        self.notices: tuple[str, ...] = ()  # what was repaired when the store was opened
+        self.notices: tuple[str, ...] = ()  # what was repaired at the start, damaged runs
 
     @classmethod
     def open(cls, place: Path | StoreLocation, patience_s: float = database.PATIENCE_S) -> "Store":
@@ -244,9 +244,14 @@ class Store:
         return rows.run_of(of_tables[runs][0], of_tables[measurements], of_tables[trials])
 
     def every(self, limit: int | None = None) -> list[Entry]:
-        """List the runs, newest first, at most `limit`; damaged ones are left out."""
+        """List the runs, newest first, at most `limit`.
+
+        Damaged runs are left out, and named in `notices`.
+        """
         with database.reading(self._engine) as connection:
-            return listing.every(connection, limit, self.location.option)[0]
+            found, damaged = listing.every(connection, limit, self.location.option)
+        self.notices += tuple(damaged)
+        return found
 
     def history(self) -> list[Performed]:
         """List the workloads of all runs, oldest first; each step is an entry of its own.
