@@ -356,37 +356,47 @@ def _differences(
         for one in in_turns
         if one.ratio is not None and one.cells.comparison == comparison
     }
-    over: dict[str, list[_Configuration]] = defaultdict(list)
+    over: dict[str, list[tuple[Pairs, _Ratio]]] = defaultdict(list)
     for cell in study.cells:
         others = cell.others(comparison.factor)
         own = repeats.pop(others, None)
-        of_repeats = _of_repeats(comparison, step, others, own) if own else None
+        of_repeats = _over(comparison, step, others, own, "pairs") if own else None
         found_in_turns = ratios_in_turns.pop(others, None)
         if found_in_turns is not None and not _is_doubtful(found_in_turns, of_repeats):
             found = _of_turns(comparison, others, found_in_turns)
             yield found
             if found.doubted is None:
-                over[cell.scenario].append(_Configuration(others, found.ratio, False, True))
+                over[cell.scenario].append((others, _Ratio(found.ratio, False, True)))
         elif own and of_repeats is not None:
             yield replace(of_repeats, doubted=found_in_turns)
-            over[cell.scenario].append(_configuration(others, own))
+            over[cell.scenario].append((others, _configuration(own)))
     for each in over.values():
         if len(each) >= LEAST_REPEATS:
-            yield _over_configurations(comparison, step, each)
+            (first, _), *more = each
+            shared = tuple(pair for pair in first if all(pair in others for others, _ in more))
+            ratios_of_each = [ratio for _, ratio in each]
+            yield _over(comparison, step, shared, ratios_of_each, "configurations")
 
 
-def _of_repeats(
-    comparison: LevelComparison, step: str | None, others: Pairs, own: Sequence["_Pair"]
+def _over(
+    comparison: LevelComparison,
+    step: str | None,
+    others: Pairs,
+    each: Sequence["_Ratio"],
+    unit: str,
 ) -> Difference:
-    ratios = [one.ratio for one in own]
+    """Return the mean of ratios, with their test."""
+    ratios = [one.ratio for one in each]
     logs = [log(one.mean) for one in ratios]
-    is_valid = all(one.is_valid for one in own)
-    found = _difference(comparison, step, others, logs, "pairs", is_valid=is_valid)
-    if len(own) == 1:
-        return replace(found, ratio=ratios[0])
-    if any(one.is_of_range for one in own):
-        return replace(found, ratio=_widened(found.ratio, ratios))
-    return found
+    is_valid = all(one.is_valid for one in each)
+    # Figures that the load generator limited may differ, or not, whatever the service.
+    p = _p(logs) if is_valid else None
+    ratio = of_logs(logs)
+    if len(each) == 1:
+        ratio = ratios[0]
+    elif any(one.is_of_range for one in each):
+        ratio = _widened(ratio, ratios)
+    return Difference(comparison, step, others, ratio, p, unit, is_valid=is_valid)
 
 
 def _is_doubtful(in_turns: ThroughputRatio, of_repeats: Difference | None) -> bool:
@@ -431,33 +441,20 @@ def _of_turns(comparison: LevelComparison, others: Pairs, found: ThroughputRatio
 
 
 @dataclass(frozen=True, slots=True)
-class _Configuration:
-    """The ratio of one combination of the other factors' levels."""
+class _Ratio:
+    """The ratio of one repeat, or of one combination of the other factors' levels."""
 
-    others: Pairs
-    ratio: Interval  # from the intervals of its measurements, without the scatter between repeats
-    has_range: bool  # whether one of its figures is a range
-    is_valid: bool  # whether the load generator was the limit in none of its pairs
+    ratio: Interval
+    is_of_range: bool  # whether one of its figures is a range
+    is_valid: bool  # whether the load generator was the limit in none of its measurements
 
 
-def _configuration(others: Pairs, own: Sequence["_Pair"]) -> _Configuration:
+def _configuration(own: Sequence[_Ratio]) -> _Ratio:
+    """Return the ratio of a combination, from the intervals of its measurements alone."""
     ratios = [one.ratio for one in own]
     mean = Interval(exp(fmean(log(one.mean) for one in ratios)), None, None, len(own))
-    has_range = any(one.is_of_range for one in own)
-    is_valid = all(one.is_valid for one in own)
-    return _Configuration(others, _widened(mean, ratios), has_range, is_valid)
-
-
-def _over_configurations(
-    comparison: LevelComparison, step: str | None, each: Sequence[_Configuration]
-) -> Difference:
-    shared = tuple(p for p in each[0].others if all(p in one.others for one in each))
-    logs = [log(one.ratio.mean) for one in each]
-    is_valid = all(one.is_valid for one in each)
-    found = _difference(comparison, step, shared, logs, "configurations", is_valid=is_valid)
-    if any(one.has_range for one in each):
-        found = replace(found, ratio=_widened(found.ratio, [one.ratio for one in each]))
-    return found
+    is_of_range = any(one.is_of_range for one in own)
+    return _Ratio(_widened(mean, ratios), is_of_range, all(one.is_valid for one in own))
 
 
 def _widened(found: Interval, of: Sequence[Interval] | Sequence[Estimate]) -> Interval:
@@ -470,20 +467,6 @@ def _widened(found: Interval, of: Sequence[Interval] | Sequence[Estimate]) -> In
     half = sqrt(sum(one * one for one in halves)) / len(of)
     low, high = found.mean * exp(-half), found.mean * exp(half)
     return replace(found, low=min(found.low or low, low), high=max(found.high or high, high))
-
-
-def _difference(
-    comparison: LevelComparison,
-    step: str | None,
-    others: Pairs,
-    logs: list[float],
-    unit: str,
-    *,
-    is_valid: bool,
-) -> Difference:
-    # Figures that the load generator limited may differ, or not, whatever the service.
-    p = _p(logs) if is_valid else None
-    return Difference(comparison, step, others, of_logs(logs), p, unit, is_valid=is_valid)
 
 
 def _p(logs: Sequence[float]) -> float | None:
@@ -522,15 +505,6 @@ def without_ratio(study: Study, outcomes: Sequence[TurnOutcome]) -> Iterator[Wit
 
 
 @dataclass(frozen=True, slots=True)
-class _Pair:
-    """Two measurements of one repeat."""
-
-    ratio: Interval
-    is_of_range: bool  # whether one of the figures is a range
-    is_valid: bool  # whether the load generator was the limit in neither
-
-
-@dataclass(frozen=True, slots=True)
 class _RepeatFigure:
     """The figure of one repeat of a cell."""
 
@@ -548,7 +522,7 @@ def _is_zero(found: Estimate) -> bool:
 
 def _paired(
     study: Study, comparison: LevelComparison, step: str | None, outcomes: Sequence[TurnOutcome]
-) -> dict[Pairs, list[_Pair]]:
+) -> dict[Pairs, list[_Ratio]]:
     """Return other / base of each repeat on one lab host, by the levels of the other factors.
 
     Cells with a figure that has no ratio have none: that of their other repeats would say nothing
@@ -556,7 +530,7 @@ def _paired(
     """
     return {
         others: [
-            _Pair(
+            _Ratio(
                 of_ratio(other.estimate, base.estimate),
                 other.estimate.is_range or base.estimate.is_range,
                 other.is_valid and base.is_valid,
