@@ -143,15 +143,13 @@ class _StudyReader:
     def _factor(self, name: str, value: Any, path: Path) -> Factor:
         """Read a factor: a list of values of the setting of that name, or named levels."""
         if isinstance(value, list):
-            levels = [
-                self._level({name: one}, (*path, i), _word(one)) for i, one in enumerate(value)
-            ]
+            levels = [self._level({name: one}, (*path, i), str(one)) for i, one in enumerate(value)]
         elif isinstance(value, dict):
             for key in value:
                 if not isinstance(key, str | int | float) or isinstance(key, bool):
                     read = f'a level of factor "{name}" is read as {_kind(key)}: quote its name'
                     self._wrong((*path, key), read)
-            levels = [self._level(one, (*path, key), _word(key)) for key, one in value.items()]
+            levels = [self._level(one, (*path, key), str(key)) for key, one in value.items()]
         else:
             self._wrong(path, f'factor "{name}" must be a list of values or a mapping of levels')
             return Factor(name, ())
@@ -229,7 +227,7 @@ class _StudyReader:
         if factor.name not in quick.levels:
             return factor
         path = ("quick", "levels", factor.name)
-        names = [_word(one) for one in quick.levels[factor.name]]
+        names = [str(one) for one in quick.levels[factor.name]]
         for i, one in enumerate(names):
             self._is_known((factor,), factor.name, one, (*path, i))
         if not names:
@@ -252,7 +250,7 @@ class _StudyReader:
         return True
 
     def _levels(self, all_factors: tuple[Factor, ...], levels: dict[str, Any], path: Path) -> Pairs:
-        pairs = tuple((name, _word(level)) for name, level in levels.items())
+        pairs = tuple((name, str(level)) for name, level in levels.items())
         known = [self._is_known(all_factors, name, level, (*path, name)) for name, level in pairs]
         return pairs if all(known) else ()
 
@@ -345,7 +343,7 @@ class _StudyReader:
         present = {(factor.name, level.name) for factor in factors for level in factor.levels}
         compared: set[tuple[str, frozenset[str]]] = set()
         for i, comparison in enumerate(self.shape.compare):
-            base, other = (_word(level) for level in comparison.levels)
+            base, other = (str(level) for level in comparison.levels)
             known = [
                 self._is_known(all_factors, comparison.factor, one, ("compare", i))
                 for one in (base, other)
@@ -411,10 +409,6 @@ def _kind(value: object) -> str:
             return "a mapping"
         case _:
             return "a date"
-
-
-def _word(value: object) -> str:
-    return str(value)
 
 
 def _keys(factor: Factor) -> set[str]:

@@ -76,7 +76,7 @@ class TurnFigure:
     is_valid: bool | None  # whether the generator was not the limit; None: nothing was measured
     shortcoming: str | None = None  # why there is no figure, or why it is doubtful
     limit: str | None = None  # ids of the findings that name the limit
-    costs: "Costs | None" = None
+    costs: Costs | None = None
 
 
 def of_turn(
@@ -214,21 +214,20 @@ def _of_workload(one: Measured, figure: Figure) -> TurnFigure:
     valid = one.health.is_valid if one.health else None
     broken = "; ".join(f"{row.criterion}: {row.detail}" for row in one.checks if not row.success)
     why = one.failure or broken or (None if one.stats else "no iteration ended")
+    value = None
     if figure is Figure.SUCCESS and one.failure is None and one.trial is not None:
-        share = Estimate(_value(one.trial, figure), None, None, 0.0)
-        valid, why = True, broken or None  # late iterations count, too
-        return TurnFigure(share, valid, why, _gave_way(one), _costs(one))
-    if why or one.trial is None:
-        return TurnFigure(None, valid, why, _gave_way(one), _costs(one))
-    value = statements(one.trial) if figure is Figure.STATEMENTS else _value(one.trial, figure)
-    if value is None:
-        why = _NOT_KNOWN.get(figure, "no iteration succeeded")
-        return TurnFigure(None, valid, why, _gave_way(one), _costs(one))
-    if figure is Figure.KEYSTONE:
-        valid = True  # late iterations send the same requests
-    elif figure is not Figure.STATEMENTS and one.health and not valid:
-        why = _limit(one.health.limits)
-    estimate = Estimate(value, None, None, 0.0)
+        value = _value(one.trial, figure)
+        valid = True  # late iterations count, too
+        why = broken or (why if value is None else None)
+    elif not why and one.trial is not None:
+        value = _value(one.trial, figure)
+        if value is None:
+            why = _NOT_KNOWN.get(figure, "no iteration succeeded")
+        elif figure is Figure.KEYSTONE:
+            valid = True  # late iterations send the same requests
+        elif figure is not Figure.STATEMENTS and one.health and not valid:
+            why = _limit(one.health.limits)
+    estimate = None if value is None else Estimate(value, None, None, 0.0)
     return TurnFigure(estimate, valid, why or None, _gave_way(one), _costs(one))
 
 
@@ -304,6 +303,8 @@ def _value(trial: Trial, figure: Figure) -> float | None:
             return 100.0 * stats.ok / ended if ended else None
         case Figure.KEYSTONE:
             return trial.identity.total_per_iteration if trial.identity else None
+        case Figure.STATEMENTS:
+            return statements(trial)
         case _:  # without a success there is none
             return 1000.0 * seconds[figure] if isfinite(seconds[figure]) else None
 
@@ -328,8 +329,6 @@ def of_trial(trial: Trial, figure: Figure) -> Estimate:
     logarithm of their rate. In a closed loop without think time mean = concurrency / rate
     (Little's law), so all three scatter in the same proportion.
     """
-    if figure is Figure.STATEMENTS:
-        return Estimate(statements(trial), None, None, 0.0)
     value = _value(trial, figure)
     half = _half_width(trial) if figure in (Figure.RATE, Figure.TOTAL, Figure.MEAN) else None
     if half is None or value is None:

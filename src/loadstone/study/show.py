@@ -40,7 +40,8 @@ def plan(study: Study, seed: int, to: Console) -> None:
         to.print(f"Then {of_cells} in turns, {each}.", soft_wrap=True)
     has_scenario = any(cell.scenario for cell in study.cells)
     scenario_head = ("scenario",) if has_scenario else ()
-    table = Table(*_factors(study), *scenario_head, "settings", box=SIMPLE_HEAD, pad_edge=False)
+    factors = (factor.name for factor in study.factors)
+    table = Table(*factors, *scenario_head, "settings", box=SIMPLE_HEAD, pad_edge=False)
     mask = Redaction(study.secrets)
     for cell in study.cells:
         settings = mask.text(" ".join(f"{key}={value}" for key, value in cell.settings))
@@ -101,7 +102,3 @@ def _measuring(study: Study) -> str:
             return f"tasks ({', '.join(names)})"
         case FaultMeasurement(terms=terms):
             return f"loads with faults ({'; '.join(terms.sentences)}; each {terms.repeats} times)"
-
-
-def _factors(study: Study) -> list[str]:
-    return [factor.name for factor in study.factors]
