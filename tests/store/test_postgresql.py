@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 from dataclasses import replace
@@ -17,7 +18,7 @@ from realistic import keystone
 
 from loadstone.errors import EnvironmentUnusable
 from loadstone.keystone.journal import JOURNAL, read
-from loadstone.store import database, location
+from loadstone.store import database, listing, location, owner
 from loadstone.store.store import Store
 
 RESULT, SAMPLES = keystone()
@@ -195,6 +196,19 @@ def test_a_run_of_a_machine_that_is_gone_is_deleted_by_force(postgresql, url, ke
     there = Team(tmp_path / "home", "", elsewhere)
     assert there("results", "delete", kept, "--force").stdout == f"deleted {kept}\n"
     assert json.loads(there("results", "list", "--json", "-").stdout) == []
+
+
+def test_a_killed_run_has_ended_for_other_machines_once_its_own_opens_the_store(url, monkeypatch):
+    running = replace(RESULT, status="running", ended_at=None, measurements=())
+    with monkeypatch.context() as killed, Store.open(location.read(url)) as store:
+        killed.setattr(owner, "this_process", lambda: f"{socket.gethostname()}:1:0")
+        store.begin(running)
+    Store.open(location.read(url)).close()
+    monkeypatch.setattr(socket, "gethostname", lambda: "another")
+    with Store.open(location.read(url)) as seen:
+        assert [one.status for one in seen.every()] == ["interrupted"]
+        seen.recover()
+        assert seen.get("latest").failure == listing.KILLED
 
 
 def test_a_restart_of_the_server_between_two_trials_loses_nothing(postgresql, url):

@@ -1,5 +1,6 @@
 """Brings rows into the database that are only in files."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,7 +9,9 @@ from sqlalchemy.exc import IntegrityError, StatementError
 
 from loadstone.errors import EnvironmentUnusable
 from loadstone.store import database, owner, row_files
+from loadstone.store.listing import KILLED
 from loadstone.store.row_files import StoredRow
+from loadstone.store.run_id import is_run_id
 from loadstone.store.schema import runs, trials
 from loadstone.store.upsert import upsert
 
@@ -72,6 +75,32 @@ def recover_run(folder: Path, engine: Engine, run_id: str) -> Recovered:
     row_files.unmark(folder, run_id)
     count = sum(one.table is trials for one in missing)
     return Recovered(run_id, count, len(missing) - count, tuple(problems))
+
+
+def end_killed(folder: Path, engine: Engine) -> None:
+    """Store of killed runs of this machine that they ended: other machines cannot know it.
+
+    Does nothing if the database cannot be written; the next start tries again.
+    """
+    with suppress(EnvironmentUnusable):
+        with database.reading(engine) as connection:
+            query = select(runs).where(runs.c.status == "running")
+            running = connection.execute(query).mappings().all()
+        for row in running:
+            if not is_run_id(row["run_id"]) or not _is_killed(row["owner"]):
+                continue
+            ended = StoredRow(runs, {**row, "status": "interrupted", "failure": KILLED})
+            run_folder = folder / "runs" / row["run_id"]
+            if run_folder.is_dir():
+                row_files.write(run_folder, ended)
+            with database.writing(engine) as connection:
+                upsert(connection, runs, ended.row)
+
+
+def _is_killed(text: str) -> bool:
+    with suppress(ValueError):  # it is damaged and names no process
+        return not owner.is_alive(text)
+    return False
 
 
 def bring_in(engine: Engine, rows: list[StoredRow]) -> list[StoredRow]:

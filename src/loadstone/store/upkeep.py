@@ -1,4 +1,4 @@
-"""What every command does when it opens a store: permissions, and rows that are only in files."""
+"""What every command does when it opens a store: permissions, rows in files, killed runs."""
 
 from sqlalchemy import Engine
 
@@ -19,4 +19,6 @@ def at_start(location: StoreLocation, engine: Engine) -> tuple[str, ...]:
     for found in recovery.recover_marked(location.folder, engine):
         lines += [str(found)] if found.is_news else []
         lines += found.problems
+    if database.is_postgresql(engine):  # which other machines read, too
+        recovery.end_killed(location.folder, engine)
     return tuple(lines)
