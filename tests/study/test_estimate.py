@@ -37,6 +37,10 @@ def test_of_searches_it_counts_load_starts_and_pauses():
     assert about_s(TWO_BY_TWO) == pytest.approx(12 * (made_s + 60 + OVERHEAD_S) + 11 * 7)
 
 
+def test_without_a_compute_cloud_none_is_started():
+    assert about_s(f"{TWO_BY_TWO}settings: {{compute: none}}\n") == about_s(TWO_BY_TWO)
+
+
 def test_of_steps_it_counts_users_and_requests():
     issue_s = REQUEST_S + CHECK_S
     made_s = 10 * (CHECK_S + 2 * REQUEST_S) / 2

@@ -8,7 +8,7 @@ from loadstone.compare.starts import most_starts
 from loadstone.keystone.scenarios import named
 from loadstone.keystone.scenarios.model import GROUPS, TREE_PROJECTS, Need
 from loadstone.lab.hashing import DEFAULT_ROUNDS
-from loadstone.lab.keystone.settings import MiddlewareCache, Service
+from loadstone.lab.keystone.settings import Compute, MiddlewareCache, Service
 from loadstone.plan.load import BandLoad, ClosedLoad, OpenLoad, ReplayLoad, StagedLoad
 from loadstone.rally.runner import pacing
 from loadstone.rally.task.model import Workload
@@ -74,7 +74,8 @@ def pair_s(study: Study, pair: CellPair) -> float:
 
 def turn_s(study: Study, cell: Cell) -> float:
     """Estimate how long one measurement of a cell takes, with the pause after it."""
-    cloud_s = CLOUD_S if "compute" in dict(cell.settings) else 0.0
+    has_cloud = dict(cell.settings).get("compute", Compute.NONE) != Compute.NONE
+    cloud_s = CLOUD_S if has_cloud else 0.0
     return OVERHEAD_S + cloud_s + _load_s(study.measurement, cell) + study.pause_s
 
 
