@@ -1,10 +1,14 @@
 """Which lab host measures which turn of a study."""
 
+from contextlib import nullcontext
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from study_files import TWO_BY_TWO, result_of
 
+from loadstone.engine.fleet.address import SchedulerAddress
+from loadstone.engine.fleet.client import FleetWorker
 from loadstone.errors import InvalidInput
 from loadstone.result.model import LAB_HOST
 from loadstone.study import placing
@@ -51,6 +55,19 @@ def test_a_free_host_goes_on_with_its_own_blocks_and_takes_no_others() -> None:
     assert other is not None
     assert block[other.number] not in hosts
     assert placing.next_turn(later, block, hosts, "b") is None
+
+
+def test_a_lab_host_without_a_load_host_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    fleet = SchedulerAddress("tls://127.0.0.1:1", None)
+    labs = tuple(FleetWorker(f"tls://lab-{n}:1", f"{n}", frozenset({"lab"})) for n in (1, 2))
+    sender = FleetWorker("tls://sender:1", "3", frozenset({"load"}))
+    monkeypatch.setattr(placing.client, "opened", lambda _: nullcontext())
+    monkeypatch.setattr(placing.client, "lab_hosts", lambda _: labs)
+    monkeypatch.setattr(placing.client, "workers", lambda _: (*labs, sender))
+    monkeypatch.setattr(placing, "_facts", lambda _: SimpleNamespace(kind="alike"))
+    said: list[str] = []
+    assert [one.host for one in placing.slots(fleet, said.append)] == ["lab-1"]
+    assert said == ["lab host lab-2 is left without a load host; nothing is measured there"]
 
 
 def test_ratios_are_formed_within_a_host_only() -> None:

@@ -60,6 +60,8 @@ def slots(fleet: SchedulerAddress, say: Say) -> tuple[LabSlot, ...]:
     for host in sorted(places.keys() - set(equal)):
         say(f"lab host {host} is of another kind than {equal[0]}; nothing is measured there")
     shares = shared([one.address for one in apart], min(len(equal), len(apart)))
+    for host in equal[len(shares) :]:
+        say(f"lab host {host} is left without a load host; nothing is measured there")
     return tuple(
         LabSlot(places[host], replace(fleet, workers=frozenset(share)))
         for host, share in zip(equal, shares, strict=False)
