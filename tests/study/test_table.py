@@ -39,6 +39,10 @@ STUDY = StudySource("mine.yaml", TWO_BY_TWO).study(quick=False)
 QUICK = StudySource("mine.yaml", TWO_BY_TWO).study(quick=True)
 
 
+def notes_of(study, found):
+    return wording.comparison_notes(study, rows(study, found), differences(study, found))
+
+
 def measured(rates, study=STUDY):
     """`rates`: (web, workers) -> N of each repeat."""
     found = []
@@ -175,12 +179,12 @@ def test_of_many_tests_each_p_is_adjusted_for_all():
     found = measured({("apache", "2"): [10.0, 10.0, 10.0], ("nginx", "2"): [11.0, 11.4, 11.2]})
     [alone] = differences(STUDY, found)
     assert (alone.p_holm, alone.answer) == (alone.p, ComparisonAnswer.FASTER)
-    assert list(wording.comparison_notes(STUDY, found)) == []
+    assert list(notes_of(STUDY, found)) == []
     many = replace(STUDY, comparisons=STUDY.comparisons * 20)
     first = differences(many, found)[0]
     assert first.p_holm == pytest.approx(20 * alone.p)
     assert first.answer is ComparisonAnswer.UNKNOWN
-    (last,) = wording.comparison_notes(many, found)
+    (last,) = notes_of(many, found)
     assert last.startswith("p is adjusted for 20 tests (Holm)")
 
 
@@ -194,7 +198,7 @@ def test_one_pair_has_the_interval_of_its_two_searches_and_no_test():
     found = measured({("apache", "1"): [10.0] * 3, ("nginx", "1"): [9.0] * 3}, QUICK)
     (one,) = differences(QUICK, found)
     assert str(one) == "nginx/apache = 0.9 [0.781, 1.04], 1 pair (workers 1)"
-    (why,) = wording.comparison_notes(QUICK, found)
+    (why,) = notes_of(QUICK, found)
     assert wording.conclusion(one, QUICK) == "no test (*)"
     assert why == "(*) of one pair there is no test; its interval is that within the measurements"
     assert one.p is None
@@ -274,7 +278,7 @@ def test_what_the_load_generator_limited_shows_neither_a_difference_nor_none():
     for one in differences(STUDY, late(faster)):
         assert (one.answer, one.p, one.ratio.count) == (ComparisonAnswer.UNKNOWN, None, 3)
         assert wording.conclusion(one, STUDY) == "no test: the load generator was the limit"
-    assert not list(wording.comparison_notes(STUDY, late(faster)))
+    assert not list(notes_of(STUDY, late(faster)))
 
 
 def with_bound(found, repeat=2):
@@ -654,9 +658,7 @@ def test_two_repeats_have_a_mean_and_no_interval():
     shown = row(found, "apache", "2")
     assert shown.estimate.value == pytest.approx(200**0.5)
     assert (shown.estimate.low, shown.estimate.high) == (None, None)
-    assert "Two repeats are too few for an interval; three give one." in list(
-        wording.comparison_notes(STUDY, found)
-    )
+    assert "Two repeats are too few for an interval; three give one." in notes_of(STUDY, found)
 
 
 def test_as_a_page_it_has_the_table_a_chart_and_the_command_of_each_run(tmp_path):

@@ -1,6 +1,8 @@
 """A study as a report: what makes a difference, a row for each cell, its runs."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from loadstone.compare import disturbance
@@ -32,6 +34,7 @@ from loadstone.study.scaling import LAW_POINTS, Scaling, fit, scalings
 from loadstone.study.software import change_lines, machine_lines
 from loadstone.study.table import (
     RATES,
+    Difference,
     RatioOutcome,
     TableRow,
     TurnOutcome,
@@ -58,6 +61,23 @@ from loadstone.study.wording import (
 MOST_TIMES = 2.0  # of the largest value: the chart clips intervals beyond
 
 
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """A study, and what is made of its results."""
+
+    journal: StudyJournal
+    study: Study
+    outcomes: Sequence[TurnOutcome]
+    in_turns: Sequence[RatioOutcome]
+    rows: tuple[TableRow, ...]
+    differences: tuple[Difference, ...]
+
+    @property
+    def store(self) -> str:
+        """The option of the study's store, for commands."""
+        return self.journal.store.option
+
+
 def report_of(
     journal: StudyJournal,
     outcomes: Sequence[TurnOutcome],
@@ -65,11 +85,12 @@ def report_of(
 ) -> Report:
     """Return a study as a report, complete or not."""
     study = journal.begun.study()
-    lines = rows(study, outcomes)
+    lines, compared = rows(study, outcomes), differences(study, outcomes, in_turns)
+    shown = _Shown(journal, study, outcomes, in_turns, lines, compared)
     charts = [chart for step in study.steps if (chart := _chart(study, step, lines)) is not None]
     if study.figure[0] in RATES:
         charts += [_scaling(number, one) for number, one in enumerate(scalings(lines), 1)]
-    sections = tuple(_section(journal, study, row, outcomes) for row in lines)
+    sections = tuple(_section(shown, row) for row in lines)
     report = Report(
         title=study.title,
         subject=f"After: {study.source}" if study.source else "",
@@ -81,31 +102,25 @@ def report_of(
         id=journal.study_id,
         started_at=journal.begun.started_at,
         exit_code=exit_code(outcomes, in_turns),
-        statements=tuple(_statements(journal, study, outcomes, in_turns)),
-        notes=tuple(_notes(study, outcomes, in_turns)),
-        tables=tuple(_compared(journal, study, outcomes, in_turns)),
+        statements=tuple(_statements(shown)),
+        notes=tuple(_notes(shown)),
+        tables=tuple(_compared(shown)),
         charts=tuple(charts),
         settings=tuple(_differing(study, outcomes)),
-        page=f"loadstone study show {journal.study_id} --html FILE{journal.store.option}",
-        data=_data(journal, study, outcomes, in_turns),
+        page=f"loadstone study show {journal.study_id} --html FILE{shown.store}",
+        data=_data(shown),
     )
     left = [one.result.run_id for one in outcomes if one.result is not None and not one.is_clean]
     left += [run_id for one in in_turns for run_id in one.left]
-    return with_left(report, left, journal.store.option)
+    return with_left(report, left, shown.store)
 
 
-def _statements(
-    journal: StudyJournal,
-    study: Study,
-    outcomes: Sequence[TurnOutcome],
-    in_turns: Sequence[RatioOutcome],
-) -> Iterator[Statement]:
+def _statements(shown: _Shown) -> Iterator[Statement]:
     """Yield what shows no difference first, then what is missing, then what was wrong."""
-    lines = rows(study, outcomes)
-    compared = differences(study, outcomes, in_turns)
-    yield from (Statement(one) for one in overview(study, lines, compared))
-    yield from (Statement(one) for one in beside_reference(study, lines))
-    resume = f"loadstone study run --resume {journal.study_id}{journal.store.option}"
+    study, outcomes, in_turns = shown.study, shown.outcomes, shown.in_turns
+    yield from map(Statement, overview(study, shown.rows, shown.differences))
+    yield from map(Statement, beside_reference(study, shown.rows))
+    resume = f"loadstone study run --resume {shown.journal.study_id}{shown.store}"
     missing = sum(one.result is None for one in outcomes)
     if missing:
         text = f"{missing} of {len(outcomes)} measurements are missing; go on: {resume}"
@@ -120,25 +135,25 @@ def _statements(
         failed = pair.failure.splitlines()[:1] if pair.failure else []
         for text in (*failed, *disturbance.notes(pair.runs)):
             yield Statement(f"{pair.cells}, in turns: {text}", Severity.WARNING)
-    yield from (Statement(one, Severity.WARNING) for one in doubts(study, outcomes, in_turns))
-    yield from (Statement(one, Severity.WARNING) for one in missing_ratios(study, outcomes))
-    yield from (Statement(one, Severity.WARNING) for one in reasons(lines))
-    yield from (Statement(one, Severity.WARNING) for one in change_lines(outcomes, in_turns))
-    if not study.is_counted:
-        changed = machine_lines(outcomes, in_turns)
-        yield from (Statement(one, Severity.WARNING) for one in changed)
+    warnings = chain(
+        doubts(shown.differences),
+        missing_ratios(study, outcomes),
+        reasons(shown.rows),
+        change_lines(outcomes, in_turns),
+        () if study.is_counted else machine_lines(outcomes, in_turns),
+    )
+    yield from (Statement(one, Severity.WARNING) for one in warnings)
     yield from map(Statement, disturbance_lines(outcomes))
 
 
-def _notes(
-    study: Study, outcomes: Sequence[TurnOutcome], in_turns: Sequence[RatioOutcome]
-) -> Iterator[str]:
+def _notes(shown: _Shown) -> Iterator[str]:
     """Yield how to read the table: the study's own notes, footnotes, and what was counted."""
+    study, outcomes = shown.study, shown.outcomes
     if study.quick:
         yield f"Quick form: {study.quick}"
     yield from study.notes
-    yield from published(rows(study, outcomes))
-    yield from comparison_notes(study, outcomes, in_turns)
+    yield from published(shown.rows)
+    yield from comparison_notes(study, shown.rows, shown.differences)
     yield from count_lines(study, outcomes)
     yield from first_failures(study, outcomes)
     yield from fault_lines(study, outcomes)
@@ -152,14 +167,9 @@ def _overview(study: Study, lines: Sequence[TableRow], sections: Sequence[Sectio
     return Table("Cells of the study", columns(*texts, numbers=numbers), found)
 
 
-def _compared(
-    journal: StudyJournal,
-    study: Study,
-    outcomes: Sequence[TurnOutcome],
-    in_turns: Sequence[RatioOutcome],
-) -> Iterator[Table]:
+def _compared(shown: _Shown) -> Iterator[Table]:
     """Yield the requested ratios, each with its interval and its answer."""
-    found = differences(study, outcomes, in_turns)
+    found = shown.differences
     if not found:
         return
     has_report = any(one.run_ids for one in found)
@@ -181,8 +191,8 @@ def _compared(
                     f"{one.ratio.mean:.3g}",
                     one.interval or figures.MISSING,
                     one.count,
-                    conclusion(one, study),
-                    *((_report(journal, one.run_ids),) if has_report else ()),
+                    conclusion(one, shown.study),
+                    *((_report(shown, one.run_ids),) if has_report else ()),
                 )
             )
             for one in found
@@ -190,9 +200,9 @@ def _compared(
     )
 
 
-def _report(journal: StudyJournal, run_ids: Sequence[str]) -> str:
-    """Return the command that shows a comparison in turns in full."""
-    return f"loadstone report {run_ids[0]}{journal.store.option}" if run_ids else ""
+def _report(shown: _Shown, run_ids: Sequence[str]) -> str:
+    """Return the command that shows a run or a comparison in turns in full."""
+    return f"loadstone report {run_ids[0]}{shown.store}" if run_ids else ""
 
 
 def _differing(study: Study, outcomes: Sequence[TurnOutcome]) -> Iterator[Table]:
@@ -208,18 +218,17 @@ def _differing(study: Study, outcomes: Sequence[TurnOutcome]) -> Iterator[Table]
             yield Table(title, heads_, tuple(values))
 
 
-def _section(
-    journal: StudyJournal, study: Study, row: TableRow, outcomes: Sequence[TurnOutcome]
-) -> Section:
+def _section(shown: _Shown, row: TableRow) -> Section:
+    study, outcomes = shown.study, shown.outcomes
     found, (label, unit) = row.estimate, study.figure
     number = study.cells.index(row.cell) * len(study.steps) + study.steps.index(row.step) + 1
     title = f"{row.cell}, {row.step}" if row.step else str(row.cell)
-    shown = None if found is None else as_capacity(found)
-    text = figures.n(shown)
+    capacity = None if found is None else as_capacity(found)
+    text = figures.n(capacity)
     is_known = text != figures.NOT_FOUND
     why = "; ".join(row.failures)
     said = f"{title}: {label} {text}{f' {unit}' if is_known else ''}"
-    within = figures.interval(shown)
+    within = figures.interval(capacity)
     return Section(
         id=f"cell-{number}",
         title=title,
@@ -238,7 +247,7 @@ def _section(
         ),
         certainty=_certainty(row, outcomes),
         statements=tuple(Statement(one, Severity.WARNING) for one in row.failures),
-        tables=(_runs(journal, study, row.cell, outcomes),),
+        tables=(_runs(shown, row.cell),),
         data=_row(row),
     )
 
@@ -257,31 +266,26 @@ def _certainty(row: TableRow, outcomes: Sequence[TurnOutcome]) -> Certainty:
     return Certainty(tone, text, max(codes), "; ".join(row.failures) or text, "not measured well")
 
 
-def _runs(
-    journal: StudyJournal, study: Study, cell: Cell, outcomes: Sequence[TurnOutcome]
-) -> Table:
+def _runs(shown: _Shown, cell: Cell) -> Table:
     """Return the runs of a cell with the command that shows each in full."""
-    own = sorted((o for o in outcomes if o.turn.cell == cell), key=lambda o: o.turn.repeat)
+    study = shown.study
+    own = sorted((o for o in shown.outcomes if o.turn.cell == cell), key=lambda o: o.turn.repeat)
     steps = [step or " ".join(study.figure).strip() for step in study.steps]
     found = []
     for outcome in own:
         by_step = outcome.found(study)
         values = (one.estimate if (one := by_step.get(s)) else None for s in study.steps)
-        run_id = outcome.result.run_id if outcome.result else ""
-        command = f"loadstone report {run_id}{journal.store.option}" if run_id else "not measured"
-        shown = tuple(figures.n(as_capacity(one)) if one else figures.MISSING for one in values)
+        run_ids = (outcome.result.run_id,) if outcome.result else ()
+        command = _report(shown, run_ids) or "not measured"
+        texts = tuple(figures.n(as_capacity(one)) if one else figures.MISSING for one in values)
         note = "; ".join(outcome.failures(study, study.steps))
-        found.append(Row((str(outcome.turn.repeat), *shown, command), note))
+        found.append(Row((str(outcome.turn.repeat), *texts, command), note))
     numbers = (TableColumn(name, is_number=True) for name in ("repeat", *steps))
     return Table("Runs", (*numbers, TableColumn("report")), tuple(found))
 
 
-def _data(
-    journal: StudyJournal,
-    study: Study,
-    outcomes: Sequence[TurnOutcome],
-    in_turns: Sequence[RatioOutcome],
-) -> dict[str, Any]:
+def _data(shown: _Shown) -> dict[str, Any]:
+    journal, study = shown.journal, shown.study
     return {
         "document": "study",
         "study_id": journal.study_id,
@@ -292,7 +296,7 @@ def _data(
         "quick": study.quick,
         "seed": journal.begun.seed,
         "started_at": journal.begun.started_at,
-        "missing": sum(one.result is None for one in outcomes),
+        "missing": sum(one.result is None for one in shown.outcomes),
         "figure": {"name": study.figure[0], "unit": study.figure[1]},
         "differences": [
             {
@@ -312,7 +316,7 @@ def _data(
                 "words": str(one),
                 "run_ids": list(one.run_ids),
             }
-            for one in differences(study, outcomes, in_turns)
+            for one in shown.differences
         ],
     }
 

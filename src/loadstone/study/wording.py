@@ -19,13 +19,10 @@ from loadstone.study.table import (
     RATES,
     SAME_WITHIN,
     Difference,
-    RatioOutcome,
     TableRow,
     TurnOutcome,
-    differences,
     level_of_tests,
     reference_ratio,
-    rows,
     without_ratio,
 )
 
@@ -240,19 +237,18 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def comparison_notes(
-    study: Study, outcomes: Sequence[TurnOutcome], in_turns: Sequence[RatioOutcome] = ()
+    study: Study, lines: Sequence[TableRow], compared: Sequence[Difference]
 ) -> Iterator[str]:
     """Yield the footnotes of the ratios, and the law of scaling."""
-    if any(1 < row.found < LEAST_REPEATS for row in rows(study, outcomes)):
+    if any(1 < row.found < LEAST_REPEATS for row in lines):
         yield "Two repeats are too few for an interval; three give one."
-    every = differences(study, outcomes, in_turns)
-    if any(one.is_in_turns for one in every):
+    if any(one.is_in_turns for one in compared):
         yield (
             "In turns: the ratio of the throughput of both cells, each on a lab of its own, in "
             "pairs of trials that share the same seconds; the chance that any of them shows a "
             f"difference where there is none is {figures.percent(ERROR_RATE)}."
         )
-    found = [one for one in every if not one.is_in_turns]
+    found = [one for one in compared if not one.is_in_turns]
     if any(one.ratio.low is not None and one.p_holm is None and one.is_valid for one in found):
         within = "its interval is that within the measurements"
         yield f"{UNTESTED} of one pair there is no test; {within}"
@@ -263,14 +259,12 @@ def comparison_notes(
             f"difference where there is none is {figures.percent(level_of_tests(study))}."
         )
     if study.figure[0] in RATES:
-        yield from sentences(rows(study, outcomes))
+        yield from sentences(lines)
 
 
-def doubts(
-    study: Study, outcomes: Sequence[TurnOutcome], in_turns: Sequence[RatioOutcome]
-) -> Iterator[str]:
+def doubts(compared: Sequence[Difference]) -> Iterator[str]:
     """Say why ratios of loads in turns are no answer."""
-    for one in differences(study, outcomes, in_turns):
+    for one in compared:
         if one.doubted is None:
             continue
         levels = (one.comparison.base, one.comparison.other)
@@ -317,8 +311,8 @@ def when_and_where(journal: StudyJournal, outcomes: Sequence[TurnOutcome]) -> st
     if hosts:
         text += f", lab hosts {', '.join(hosts)}, each ratio within one of them"
     environment = results[0].environment
-    rows = of_lab_host(environment.target) if hosts else environment.machine
-    machine = ", ".join(f"{name} {value}" for name, value in rows)
+    facts = of_lab_host(environment.target) if hosts else environment.machine
+    machine = ", ".join(f"{name} {value}" for name, value in facts)
     when = f"{_minute(first)} to {_minute(last)} UTC"
     return f"{text}, {when}{f' on: {machine}' if machine else ''}."
 
