@@ -48,7 +48,8 @@ from loadstone.cli.duration import Number
         (("capacity", "--fail-below", "0/s"), 2, "'0/s' is not a rate"),
         (("capacity", "--max-rate", "fast"), 2, "'fast' is not a rate; write it like 40/s"),
         (("capacity", "--curve", "long"), 2, "'long' is not a valid number"),
-        (("serve", "--error-share", "30/min"), 2, "'30/min' is not a valid number"),
+        (("serve", "--error-share", "30/min"), 2, "'30/min' is not a share from 0% to 100%"),
+        (("size", "--utilisation", "60"), 2, "'60' is not a share from 10% to 95%"),
         (("capacity", "--max-rate", "9000000/s"), 2, "range"),
         (("capacity", "--fail-below", "50/s", "--lab", "none-such"), 2, "none-such"),
         (("capacity", "--scenario", "mix:isue=1,validate=9"), 2, "did you mean 'issue'?"),
@@ -221,6 +222,23 @@ def test_a_method_that_heeds_no_latency_refuses_objectives(at_once):
     assert ended.returncode == 2
     assert "--method closed-loop-peak ignores latency objectives" in ended.stderr
     assert "use meter or bisect" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "share"),
+    [
+        ("trace_share", "10%", 0.1),
+        ("trace_share", "1", 1.0),
+        ("utilisation", "60%", 0.6),
+        ("utilisation", "0.95", 0.95),
+        ("error_share", "0.2%", 0.002),
+        ("decline", "0%", 0.0),
+    ],
+)
+def test_each_share_takes_a_percent_sign(name: str, text: str, share: float) -> None:
+    found = [one.type for one in options(program) if one.name == name]
+    assert found
+    assert {kind.convert(text, None, None) for kind in found} == {share}
 
 
 def options(command: click.Command) -> Iterator[click.Parameter]:

@@ -103,12 +103,14 @@ def per_second(text: str) -> float | None:
 
 
 class ShareParam(click.ParamType[float]):
-    """Share such as 3%, 0.5% or 0.03, below `limit`."""
+    """Share such as 3%, 0.5% or 0.03: above 0 and below `limit`, or from `least` to `most`."""
 
     name = "share"
 
-    def __init__(self, limit: float = 1.0) -> None:
-        self.limit = limit
+    def __init__(
+        self, *, limit: float = 1.0, least: float | None = None, most: float = 1.0
+    ) -> None:
+        self.limit, self.least, self.most = limit, least, most
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
@@ -119,6 +121,11 @@ class ShareParam(click.ParamType[float]):
             share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
         except ValueError:
             share = float("nan")
-        if not 0 < share < self.limit:
-            self.fail(f"{value!r} is not a share; write it like 3% or 0.03", param, ctx)
+        if self.least is None:
+            is_within, limits = 0 < share < self.limit, ""
+        else:
+            is_within = self.least <= share <= self.most
+            limits = f" from {self.least:.0%} to {self.most:.0%}"
+        if not is_within:
+            self.fail(f"{value!r} is not a share{limits}; write it like 3% or 0.03", param, ctx)
         return share

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import click
 
 from loadstone.cli.choose import Command, refuse_given
-from loadstone.cli.duration import Number
+from loadstone.cli.duration import ShareParam
 
 if TYPE_CHECKING:
     from loadstone.engine.fleet.address import FleetAddress
@@ -103,9 +103,8 @@ _TLS_RESUMPTION = click.option(
 
 TRACE_SHARE = click.option(
     "--trace-share",
-    type=Number(0.0, 1.0),
-    default=0.0,
-    metavar="SHARE",
+    type=ShareParam(least=0.0),
+    default="0%",
     help="Share of the requests that carry a W3C traceparent with the flag `sampled`; the slowest "
     "of them are listed with their trace ids, to be found in the service's own tracing.",
 )

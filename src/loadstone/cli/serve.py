@@ -13,7 +13,7 @@ import click
 from click.core import ParameterSource
 
 from loadstone.cli.choose import Command
-from loadstone.cli.duration import Number, RateRange, Span
+from loadstone.cli.duration import Number, RateRange, ShareParam, Span
 from loadstone.errors import InvalidInput
 from loadstone.serve import service
 from loadstone.system import files
@@ -123,7 +123,7 @@ def serve_options(command: Command) -> Command:
         ("--stall", "stall_s", Span(), "0s", "Duration of each stall."),
         ("--halve-at", "halve_at_s", Span(), None,
          "Halve the capacity at this time after the start."),
-        ("--decline", "decline", Number(0, 1), 0.0,
+        ("--decline", "decline", ShareParam(least=0.0), "0%",
          "Share by which every 1,000 token requests lengthen the service of the next ones."),
         ("--collapse-above", "collapse_above", click.IntRange(1, 1_000_000), None,
          "Congestion collapse: a token request that arrives when more than this number are in the "
@@ -143,7 +143,7 @@ def serve_options(command: Command) -> Command:
          "refuse requests above the limit, or delay them."),
         ("--limit-per", "limit_per", limit_per, "service",
          "What each bucket of the limiter is for."),
-        ("--error-share", "error_share", Number(0, 1), 0.0,
+        ("--error-share", "error_share", ShareParam(least=0.0), "0%",
          "Share of token requests answered with 500, at any rate."),
         ("--lockout-after", "lockout_after", click.IntRange(1, 1_000_000), None,
          "After this many failed token requests within --lockout-for, answer all with 403."),

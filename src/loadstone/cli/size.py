@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from loadstone.cli.choose import once
-from loadstone.cli.duration import RATE_HINT, per_second
+from loadstone.cli.duration import RATE_HINT, ShareParam, per_second
 from loadstone.cli.output import print_report, write_formats
 from loadstone.cli.stored import JSON, STORE, open_to_read, show_notices
 from loadstone.keystone.scenarios import SCENARIOS
@@ -57,9 +57,9 @@ class Rate(click.ParamType[float]):
 )
 @click.option(
     "--utilisation",
-    type=click.IntRange(10, 95),
-    default=60,
-    help="Maximum planned utilisation of each resource, percent.",
+    type=ShareParam(least=0.1, most=0.95),
+    default="60%",
+    help="Maximum planned utilisation of each resource, 10% to 95%.",
 )
 @STORE
 @JSON
@@ -104,7 +104,7 @@ def size(
         names = [SCENARIOS[key].name for key in rates]
         found = demands(names, _runs(store, options["runs"], options["lab"], names.__contains__))
     loads = [ScenarioLoad(one, rate) for one, rate in zip(found, rates.values(), strict=True)]
-    sizing = sized(loads, options["cores_per_node"], options["utilisation"] / 100, boots)
+    sizing = sized(loads, options["cores_per_node"], options["utilisation"], boots)
     report = report_of(sizing)
     if write_formats(report, to):
         print_report(report, in_full=True)
