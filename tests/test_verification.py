@@ -1,7 +1,9 @@
 """`make verify`: marks of claims in the docs, parts, and the table of claims."""
 
+import os
 import re
 import shlex
+import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -221,6 +223,37 @@ def test_a_part_that_takes_too_long_is_ended(tmp_path, monkeypatch):
     ended = run.carry_out(part, [], tmp_path)
     assert ended.outcome is run.Outcome.FAILED
     assert ended.why.startswith("took longer than")
+
+
+INTERRUPTED = """
+import sys
+from pathlib import Path
+from verification import __main__, parts, run
+from verification.part import Part
+
+pipe = sys.argv.pop()
+code = "exec 3> " + pipe + "; sleep 60 & echo begun >&3; wait"
+parts.chosen = lambda names: (Part("waiting", "engine", "", 1.0, f"sh -c '{code}'"),)
+run.carry_out.__defaults__ = (Path(pipe).parent,)
+sys.exit(__main__.main())
+"""
+
+
+@pytest.mark.processes
+def test_sigterm_ends_the_part_that_runs_and_what_it_started(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    words = (sys.executable, "-c", INTERRUPTED, "--quick", str(pipe))
+    with (
+        subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process,
+        pipe.open() as held,  # by the part and its child
+    ):
+        assert held.readline() == "begun\n"
+        process.terminate()
+        printed, _ = process.communicate()
+        assert process.returncode == 143
+        assert held.read() == ""
+    assert "interrupted" in printed
 
 
 def test_a_part_that_needs_what_is_not_here_is_left_out_and_keeps_its_result(tmp_path):

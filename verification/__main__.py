@@ -6,11 +6,10 @@ make verify LIST=1 | make verify ONLY=search,fleet-counts | make verify QUICK=1
 import argparse
 import sys
 
+from loadstone.system import interrupts
 from verification import check, claim, page, parts, run
 from verification.part import Part
 from verification.timing import expected_s, shown
-
-INTERRUPTED = 130
 
 
 def main() -> int:
@@ -38,12 +37,14 @@ def main() -> int:
     if options.page:
         page.PAGE.write_text(check.rendered())
         return 0
+    # A part runs in a session of its own, so that nothing else ends it.
+    interrupts.interrupt_on_signals()
     ended = run.run(selected, is_quick=options.quick)
     if not options.quick:
         page.PAGE.write_text(check.rendered())
     print(run.summary(ended))
     if ended and ended[-1].why == "interrupted":
-        return INTERRUPTED
+        return interrupts.exit_code()
     return 1 if any(one.outcome is run.Outcome.FAILED for one in ended) else 0
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from loadstone.system.interrupts import Interrupts
 from verification import claim, parts
 from verification.claim import Claim, Machine, Result, Results
 from verification.engine.machine import processor
@@ -65,23 +66,27 @@ def _run(command: Sequence[str], log: Path, limit_s: float) -> str:
     variables = os.environ | {"PYTHONUNBUFFERED": "1"}
     with log.open("wb") as output:
         try:
-            process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                cwd=parts.ROOT,
-                env=variables,
-                start_new_session=True,
-            )
+            with Interrupts() as before:
+                process = subprocess.Popen(
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    cwd=parts.ROOT,
+                    env=variables,
+                    start_new_session=True,
+                )
         except OSError as problem:
             return str(problem)
         try:
+            if before.count:
+                raise KeyboardInterrupt
             code = process.wait(limit_s)
         except subprocess.TimeoutExpired:
             return f"took longer than {shown(limit_s)}"
         finally:
-            _end(process)
+            with Interrupts():  # a second Ctrl-C must not leave it behind
+                _end(process)
     return f"exit code {code}" if code else ""
 
 
