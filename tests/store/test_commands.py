@@ -160,7 +160,10 @@ def test_the_report_comes_in_the_forms_of_other_programs(loadstone, tmp_path):
 @pytest.mark.parametrize(
     ("words", "code", "line"),
     [
-        (("results", "show", "2019"), 2, "no run '2019'; the nearest is 20261121-0931-ab12cd"),
+        (("results", "show", "nope"), 2, "no run 'nope'; loadstone results list shows all"),
+        (("results", "show", "20261121-0931-ab12ce"), 2, "did you mean 20261121-0931-ab12cd?"),
+        (("results", "show", "20261124-1015-77fe01"), 2, "-77fe01'; loadstone results list"),
+        (("results", "show", "lastest"), 2, "no run 'lastest'; did you mean latest?"),
         (("results", "list", "--store", "/proc/nowhere"), 2, "no such folder"),
         (("results", "import", "pyvenv.cfg", "--store", "/proc/x"), 3, "cannot hold results"),
         (("report", "--as", "rally-json"), 2, "is not a task (demo)"),

@@ -139,11 +139,11 @@ def test_a_run_is_found_by_a_prefix_that_only_one_has(store):
         store.get("202611")
 
 
-def test_an_unknown_run_is_answered_with_the_nearest(store):
+def test_an_unknown_run_is_answered_with_one_that_is_alike(store):
     with pytest.raises(InvalidInput, match="holds no results yet"):
         store.get("latest")
     store.begin(RESULT)
-    with pytest.raises(InvalidInput, match="the nearest is 20261121-0931-ab12cd"):
+    with pytest.raises(InvalidInput, match="did you mean 20261121-0931-ab12cd"):
         store.get("20261121-0931-ab12ce")
 
 

@@ -486,8 +486,11 @@ class Store:
             return name if name in matching else matching[0]
         if matching:
             raise InvalidInput(f"run {name!r} could be {', '.join(matching[:4])}; give more of it")
-        nearest = (get_close_matches(name, known, 1, cutoff=0.0) or known)[0]
-        raise InvalidInput(f"no run {name!r}; the nearest is {nearest} (loadstone results list)")
+        # Ids of different runs are alike in half of their characters.
+        near = get_close_matches(name, (LATEST, *known), 1, cutoff=0.8)
+        meant = f"; did you mean {near[0]}?" if near else ""
+        listed = f"loadstone results list{self.location.option}"
+        raise InvalidInput(f"no run {name!r}{meant}; {listed} shows all")
 
 
 def run_folder(location: StoreLocation, run_id: str) -> Path:
