@@ -312,7 +312,7 @@ def test_config_shows_what_holds_and_from_where(own, of_folder, monkeypatch) -> 
 
 def test_config_says_which_variables_set_nothing(monkeypatch) -> None:
     known = ("CAPACITY_MAX_RATE", "STUDY_RUN_SEED", "STORE", "SERVE_PASSWORD", "SERVE_CAPACITY")
-    unknown = ("CAPACITY_MAXRATE", "STUDY_SEED", "CAPACITY_YES_LOAD_THIS_TARGET")
+    unknown = ("CAPACITY_MAXRATE", "STUDY_SEED", "CAPACITY_YES_LOAD_THIS_TARGET", "CAPCITY_USERS")
     for name in (*known, *unknown):
         monkeypatch.setenv(f"LOADSTONE_{name}", "5")
     rows = json.loads(invoke("config", "--json", "-").stdout)["defaults"]
@@ -345,8 +345,20 @@ def test_a_command_warns_of_its_variables_that_set_nothing(monkeypatch) -> None:
         "loadstone: LOADSTONE_RESULTS_DELETE_FORCE has no effect: a permission is given on the "
         "command line only: --force\n"
     )
-    monkeypatch.setenv("LOADSTONE_SERVE_PASSWORD", "pw-of-serve")
+    for name in ("SERVE_PASSWORD", "OIDC_CLIENT_SECRET", "KEYSTONE_RUST", "LAB"):
+        monkeypatch.setenv(f"LOADSTONE_{name}", "of another purpose")
     assert invoke("serve", "--help").stderr == ""
+
+
+def test_a_variable_of_a_misspelt_command_is_named_by_the_command_that_is_meant(
+    monkeypatch,
+) -> None:
+    monkeypatch.setenv("LOADSTONE_REUSLTS_LIST_LIMIT", "5")
+    assert invoke("results", "list").stderr == (
+        "loadstone: LOADSTONE_REUSLTS_LIST_LIMIT has no effect: no option of results has this "
+        "variable; did you mean LOADSTONE_RESULTS_LIST_LIMIT?\n"
+    )
+    assert invoke("study", "list").stderr == ""
 
 
 def test_without_files_and_with_a_file_of_ones_own(own, of_folder, monkeypatch, tmp_path) -> None:

@@ -421,15 +421,15 @@ def add_variables(command: click.Command, prefix: str) -> None:
 
 def warn_without_option(ctx: click.Context, name: str) -> None:
     """Write a line on stderr for each variable of a command that sets none of its options."""
-    command = ctx.command.get_command(ctx, name) if isinstance(ctx.command, click.Group) else None
-    prefix = f"{PREFIX}_{_as_variable(name)}_"
-    names = sorted(one for one in os.environ if one.startswith(prefix) and one != OF_SERVE)
+    root = ctx.command
+    command = root.get_command(ctx, name) if isinstance(root, click.Group) else None
+    names = sorted(one for one in os.environ if one != OF_SERVE and _command_of(one, root) == name)
     if command is None or not names:
         return
     known = sorted(_variables(command))
     for one in names:
         if one not in known:
-            words = one.removeprefix(prefix).lower().replace("_", "-")
+            words = one.lower().replace("_", "-")
             permission = next((each for each in PERMISSIONS if words.endswith(each)), None)
             if permission is not None:
                 why = f"a permission is given on the command line only: --{permission}"
@@ -441,13 +441,22 @@ def warn_without_option(ctx: click.Context, name: str) -> None:
 
 
 def without_option(names: Iterable[str], root: click.Group) -> frozenset[str]:
-    """Return the variables that begin as those of a command do, and set none of its options."""
-    found: set[str] = set()
-    for name, command in _commands(root):
-        prefix = f"{PREFIX}_{_as_variable(name)}"
-        known = {*_variables(command), OF_SERVE}
-        found |= {one for one in names if one.startswith(f"{prefix}_") and one not in known}
-    return frozenset(found)
+    """Return the variables that begin almost as those of a command do, and set no option."""
+    known = {*_variables(root), OF_SERVE}
+    return frozenset(one for one in names if one not in known and _command_of(one, root))
+
+
+def _command_of(variable: str, root: click.Command) -> str | None:
+    """Return the command whose option a variable sets, or is meant to set; None if it is another.
+
+    LOADSTONE_CAPCITY_MAX_RATE is meant for `capacity`.
+    """
+    ours, _, rest = variable.partition("_")
+    word, _, option = rest.lower().partition("_")
+    if ours != PREFIX or not option or not isinstance(root, click.Group):
+        return None
+    names = root.list_commands(click.Context(root))
+    return word if word in names else _similar(word, names)
 
 
 def _variables(command: click.Command) -> Iterator[str]:
