@@ -5,10 +5,12 @@ import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
+from io import StringIO
 
 import numpy as np
 import pytest
 from realistic import keystone
+from rich.console import Console
 
 from loadstone.audit.facts import Facts, Value
 from loadstone.audit.readers import capacity
@@ -19,6 +21,7 @@ from loadstone.diagnosis.resources import Resources
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.monitor.identity_requests import IdentityRequests, KindCount, RequestKind
 from loadstone.monitor.roles import Role
+from loadstone.report import terminal
 from loadstone.result.model import Measurement, Run
 from loadstone.size.demand import demands
 from loadstone.size.section import report_of
@@ -181,6 +184,14 @@ def test_one_of_each_is_named_in_the_singular_and_has_no_interval_that_is_unknow
     [section] = report_of(found).sections
     assert section.answer.sentence == "1 node of 1 core, with 1 worker of Keystone"
     assert [one.text for one in section.facts] == ["1"]
+
+
+def test_the_loads_are_named_once() -> None:
+    report = report_of(sized([run(1, 0.0, WITHOUT_NOISE)], 40, 2000))
+    printed = StringIO()
+    terminal.show_in_full(report, Console(file=printed, width=200))
+    loads = f"40/s {ISSUE}, 2000/s {VALIDATE}, at 60 % utilisation"
+    assert printed.getvalue().startswith(f"what it needs   {loads}\n")
 
 
 def test_an_error_of_floating_point_adds_no_worker_and_no_connection() -> None:

@@ -52,7 +52,6 @@ def _section(found: Sizing, subject: str) -> Section:
     return Section(
         id="sizing",
         title="what it needs",
-        subtitle=subject,
         answer=Answer(
             label="nodes",
             text=str(value),
