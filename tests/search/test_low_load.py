@@ -9,7 +9,7 @@ from loadstone.diagnosis.bottleneck import Case, name_bottleneck
 from loadstone.diagnosis.demand import BottleneckKind, Observation, ResourceUse, Setup
 from loadstone.diagnosis.resources import Resources
 from loadstone.plan.load import ClosedLoad
-from loadstone.search.low_load import LOW_S, PACE, SHARE, low_load
+from loadstone.search.low_load import LEAST_REQUESTS, LOW_S, MOST_LOW_S, PACE, SHARE, low_load
 
 EACH_S = 0.1
 NONE = np.zeros(8, np.int64)
@@ -55,6 +55,17 @@ def test_bursts_and_pauses_make_a_third_of_what_one_request_after_the_other_make
     each = len(offsets_s) / len(begins_s)
     assert each / np.diff(begins_s) == pytest.approx(SHARE / EACH_S)
     assert offsets_s[-1] <= LOW_S
+
+
+@pytest.mark.parametrize("each_s", [0.45, 0.7, 1.0, 1.5])
+@pytest.mark.parametrize(("cores", "workers"), [(2.0, 1.0), (2.0, 2.0), (64.0, 64.0)])
+def test_slow_requests_are_as_many_as_their_cost_needs_at_the_same_rate(cores, workers, each_s):
+    offsets_s = np.array(low(alone(cores, workers, each_s)).offsets_s)
+    assert len(offsets_s) > LEAST_REQUESTS
+    assert offsets_s[-1] <= MOST_LOW_S
+    begins_s = offsets_s[np.flatnonzero(np.diff(offsets_s, prepend=-LOW_S) > 1.5 * each_s)]
+    each = len(offsets_s) / len(begins_s)
+    assert each / np.diff(begins_s) == pytest.approx(SHARE / each_s)
 
 
 def test_a_request_of_many_seconds_comes_in_a_single_burst():

@@ -183,7 +183,8 @@ def _separated(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -
     is_flag=False,
     flag_value="only",
     help="Predict N without a search, from half a minute of load at about 30 % of one worker's "
-    "rate. `--predict first` predicts, then searches and compares.",
+    "rate, or up to two minutes if requests take long. `--predict first` predicts, then searches "
+    "and compares.",
 )
 @click.option(
     "--fail-below",

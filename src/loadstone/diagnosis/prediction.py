@@ -29,7 +29,6 @@ from loadstone.monitor.roles import Role
 MODEL_ERROR = 0.1
 CONFIDENCE_SIGMAS = 1.96
 MOST_CUSTOMERS = 512  # with more, workers are not the limit
-LEAST_REQUESTS = 5
 LEAST_CORES = 0.1  # assumed minimum that other work leaves to the service
 
 # Workers that mostly run are limited by CPU, although each also waits a little.
@@ -74,7 +73,7 @@ class _Host:
 def predict(seen: Observation, low: LowLoadFigures) -> Prediction | None:
     """Return the predicted capacity, or None if too little of the service was watched."""
     hosts = tuple(_hosts(seen))
-    if seen.requests < LEAST_REQUESTS or not any(host.demand_s > NEGLIGIBLE for host in hosts):
+    if not any(host.demand_s > NEGLIGIBLE for host in hosts):
         return None
     sampling = CONFIDENCE_SIGMAS * low.spread_s / max(low.response_s, NEGLIGIBLE)
     margin = math.hypot(MODEL_ERROR, sampling / math.sqrt(seen.requests))

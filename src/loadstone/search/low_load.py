@@ -4,18 +4,20 @@ Requests come in bursts of about a second, with as many at a time as the service
 parallel, and long pauses in between. A request costs the same within a burst as under full load;
 with cores that idle between requests it would take more CPU time. Therefore requests in a burst
 come slightly faster than the service completes them; the response time without queueing is measured
-before.
+before. If requests take long, the phase lasts until enough of them have ended.
 """
 
 from collections.abc import Iterable
 
 from loadstone.analysis.model import Trial
+from loadstone.diagnosis.demand import LEAST_REQUESTS
 from loadstone.diagnosis.prediction import side_by_side
 from loadstone.plan.load import ClosedLoad, ReplayLoad
 from loadstone.search.model import Part, Strategy, TrialRequest
 
 ALONE_S = 4.0
-LOW_S = 30.0
+LOW_S, MOST_LOW_S = 30.0, 120.0
+WANTED = LEAST_REQUESTS + 4  # requests of the phase; some may fail
 SHARE = 0.3  # of the throughput of one request after the other
 BURST_S = 1.0
 PACE = 0.75  # interval between groups of requests, as a share of the lone response time
@@ -23,7 +25,7 @@ LEAST_BURSTS = 3
 MOST_AT_ONCE = 16
 PURPOSE = "low load"  # of the trial that capacity is predicted from
 ALONE = "one request after the other"  # of the trial before it
-LOAD_S = ALONE_S + LOW_S
+LOAD_S = ALONE_S + MOST_LOW_S
 
 
 def is_low_load(trial: Trial) -> bool:
@@ -64,10 +66,11 @@ def _bursts(at_once: int, each_s: float, ceiling_rps: float) -> ReplayLoad:
     """
     round_s = max(PACE * each_s, at_once / ceiling_rps)
     rate_rps = min(SHARE / each_s, ceiling_rps)
-    most_rounds = int(LOW_S * rate_rps / (LEAST_BURSTS * at_once))
+    low_s = min(max(LOW_S, WANTED / rate_rps), MOST_LOW_S)
+    most_rounds = int(low_s * rate_rps / (LEAST_BURSTS * at_once))
     rounds = max(min(round(BURST_S / round_s), most_rounds), 1)
     every_s = max(rounds * at_once / rate_rps, rounds * round_s)
-    count = max(int((LOW_S - rounds * round_s) / every_s) + 1, 1)
+    count = max(int((low_s - rounds * round_s) / every_s) + 1, 1)
     return ReplayLoad(
         tuple(
             burst * every_s + number * round_s + place / ceiling_rps
