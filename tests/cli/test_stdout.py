@@ -63,12 +63,14 @@ def test_ascii_is_enough(kept):
 def test_a_file_takes_names_that_are_no_text(tmp_path):
     page = OutputFile().convert(str(tmp_path / "page.html"), None, None)
     write("caf\udce9.yaml", page)
-    page.close()
     assert (tmp_path / "page.html").read_text() == "caf?.yaml\n"
 
 
-def test_a_file_that_a_full_disk_cuts_short_is_removed(tmp_path):
+@pytest.mark.parametrize("before", [None, "the result of yesterday\n"])
+def test_a_full_disk_leaves_a_file_as_it_was(tmp_path, before):
     path = tmp_path / "result.json"
+    if before is not None:
+        path.write_text(before)
     _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, most))
     try:
@@ -76,4 +78,13 @@ def test_a_file_that_a_full_disk_cuts_short_is_removed(tmp_path):
             write("x" * 2000, OutputFile().convert(str(path), None, None))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
-    assert not path.exists()
+    assert [one.read_text() for one in tmp_path.iterdir()] == ([before] if before else [])
+
+
+def test_a_file_that_is_replaced_keeps_its_mode_and_its_link(tmp_path):
+    path, link = tmp_path / "result.json", tmp_path / "latest.json"
+    path.touch(0o600)
+    link.symlink_to("result.json")
+    write("{}", link)
+    assert (link.is_symlink(), path.read_text()) == (True, "{}\n")
+    assert path.stat().st_mode & 0o777 == 0o600

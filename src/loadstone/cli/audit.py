@@ -2,13 +2,13 @@
 
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from loadstone.cli.audit_options import AuditRequest, host_options, run_audit
 from loadstone.cli.duration import Number
-from loadstone.cli.stored import JSON, STORE, OutputFile, write, write_json
+from loadstone.cli.stored import JSON, STDOUT, STORE, OutputFile, write, write_json
 
 if TYPE_CHECKING:
     from loadstone.audit.evaluate import Audit
@@ -115,9 +115,7 @@ def _outputs(command: Any) -> Any:
 @_outputs
 @click.option("--fix-playbook", type=OutputFile(), help="Write the fixes as an Ansible playbook.")
 @click.pass_context
-def check(
-    ctx: click.Context, /, files: tuple[Path, ...], to: TextIO | None, **options: Any
-) -> None:
+def check(ctx: click.Context, /, files: tuple[Path, ...], to: Path | None, **options: Any) -> None:
     """Check hosts, or FACTS that were collected before, against the rules."""
     from loadstone.diagnosis.finding import Severity
 
@@ -133,7 +131,7 @@ def check(
     written = [name for name in (*FORMATS, "fix_playbook") if options[name] is not None]
     for name in written:
         write(_rendered(name, found), options[name])
-    if to is None and not any(options[name].name == "-" for name in written):
+    if to is None and STDOUT not in (options[name] for name in written):
         _show(found, all_states=options["all_states"])
     ctx.exit(code)
 
@@ -167,7 +165,7 @@ def _show(found: "Audit", *, all_states: bool) -> None:
 @click.option(
     "-o", "--output", type=OutputFile(), default="-", show_default=False, help="File to write."
 )
-def collect(script: bool, output: TextIO, **options: Any) -> None:
+def collect(script: bool, output: Path, **options: Any) -> None:
     """Collect facts and print them as JSON, for `loadstone audit FACTS` on another machine."""
     from loadstone.audit import archive, transport
     from loadstone.cli.audit_options import collect_hosts
@@ -185,7 +183,7 @@ def collect(script: bool, output: TextIO, **options: Any) -> None:
 @audit.command()
 @click.argument("rule_id", metavar="[ID]", required=False)
 @JSON
-def rules(rule_id: str | None, to: TextIO | None) -> None:
+def rules(rule_id: str | None, to: Path | None) -> None:
     """List the rules, or show one with its sources and its fix."""
     from loadstone.audit import rule
     from loadstone.audit.views import rule_page

@@ -3,7 +3,8 @@
 import hashlib
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, TextIO, Unpack
+from pathlib import Path
+from typing import TYPE_CHECKING, Unpack
 
 import click
 
@@ -46,8 +47,8 @@ class BisectOptions(LoadOptions):
     is_faster: bool
     is_resumed: bool
     location: "StoreLocation"
-    to: TextIO | None
-    markdown: TextIO | None
+    to: Path | None
+    markdown: Path | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TextIO, Unpack
+from typing import TYPE_CHECKING, Literal, Unpack
 
 import click
 
@@ -86,8 +86,8 @@ class CapacityOptions(TargetOptions, GeneratorOptions):
     trace_share: float
     location: "StoreLocation"
     least_rps: float | None
-    to: TextIO | None
-    junit: TextIO | None
+    to: Path | None
+    junit: Path | None
     is_dry: bool
     tags: tuple[tuple[str, str], ...]
 

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 from string import ascii_lowercase
-from typing import TYPE_CHECKING, Any, Literal, TextIO, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 import click
 from click.core import ParameterSource
@@ -93,9 +94,9 @@ class CompareOptions(LoadOptions, ClientOptions):
     yes: bool
     anyway: bool
     location: "StoreLocation"
-    to: TextIO | None
-    markdown: TextIO | None
-    junit: TextIO | None
+    to: Path | None
+    markdown: Path | None
+    junit: Path | None
 
 
 class MethodOption(click.Option):
@@ -314,9 +315,9 @@ def _require_meaning(options: CompareOptions, chosen: Sequence[str]) -> None:
 def write_comparison(
     found: "Sequence[Compared]",
     location: "StoreLocation",
-    to: TextIO | None,
-    markdown: TextIO | None,
-    junit: TextIO | None,
+    to: Path | None,
+    markdown: Path | None,
+    junit: Path | None,
 ) -> int:
     """Write comparisons with the same A in the requested formats; return the exit code."""
     from loadstone.compare.several import report_of_several
@@ -450,7 +451,7 @@ def measure(
 
 
 def show_dry_comparison(
-    sides: "Sequence[Side]", options: LoadOptions, to: TextIO | None, *, restarts: bool = True
+    sides: "Sequence[Side]", options: LoadOptions, to: Path | None, *, restarts: bool = True
 ) -> None:
     """Print what comparisons with the first side would send; write it as JSON to `to`."""
     from loadstone.compare.measure import run_config

@@ -2,7 +2,7 @@
 
 import os
 from dataclasses import dataclass
-from typing import TextIO
+from pathlib import Path
 
 import click
 
@@ -22,7 +22,7 @@ class ShownDefault:
 @click.command()
 @JSON
 @click.pass_context
-def config(ctx: click.Context, to: TextIO | None) -> None:
+def config(ctx: click.Context, to: Path | None) -> None:
     """Show the defaults that configuration files and the environment set, and where they are.
 
     In rising order: the user's file, loadstone.toml in the working directory, LOADSTONE_* of the

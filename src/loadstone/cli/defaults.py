@@ -15,6 +15,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from loadstone.cli.stored import OutputFile
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.system.paths import expanded
 from loadstone.system.redaction import is_secret, masked
@@ -373,8 +374,8 @@ def require_values(found: tuple[Default, ...], root: click.Group) -> None:
         values = _of(command, path, found)
         context = click.Context(command, info_name=path)
         for option in _options(command):
-            if isinstance(option.type, click.File):
-                continue  # would be opened
+            if isinstance(option.type, OutputFile):
+                continue  # relative to where the command runs
             for value, is_variable in (
                 (values.get(option.name or ""), False),
                 (option.value_from_envvar(context), True),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 import click
 
@@ -62,7 +62,7 @@ class Requirement:
 @oidc_options
 @JSON
 @click.pass_context
-def doctor(ctx: click.Context, to: TextIO | None, **options: Unpack[TargetOptions]) -> None:
+def doctor(ctx: click.Context, to: Path | None, **options: Unpack[TargetOptions]) -> None:
     """Show what is installed, what is missing, and how to get it.
 
     With --cloud NAME or --lab NAME, check that target instead: address, certificate, login and how

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, TextIO
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -21,7 +22,7 @@ DRY_RUN = click.option(
 )
 
 
-def show_dry_run(previews: "Sequence[RunPreview]", to: TextIO | None) -> None:
+def show_dry_run(previews: "Sequence[RunPreview]", to: Path | None) -> None:
     """Print previews; write them as JSON to `to`."""
     from loadstone.cli.watching import require_possible
 
@@ -33,7 +34,7 @@ def show_dry_run(previews: "Sequence[RunPreview]", to: TextIO | None) -> None:
             click.echo(line)
 
 
-def show_dry_config(config: "RunConfig", to: TextIO | None) -> None:
+def show_dry_config(config: "RunConfig", to: Path | None) -> None:
     """Print what a run would do; write it as JSON to `to`."""
     from loadstone.workload.preview import preview
 

@@ -1,7 +1,7 @@
 """`loadstone fault`: the effect of a fault, and the recovery of the service."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 import click
 
@@ -70,7 +70,7 @@ class Options(TargetOptions, GeneratorOptions):
     timeout_s: float
     trace_share: float
     location: "StoreLocation"
-    to: TextIO | None
+    to: Path | None
     is_dry: bool
     tags: tuple[tuple[str, str], ...]
 

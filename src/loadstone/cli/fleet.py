@@ -3,7 +3,6 @@
 import re
 import shlex
 from pathlib import Path
-from typing import TextIO
 
 import click
 
@@ -128,7 +127,7 @@ def pack(folder: Path) -> None:
 @fleet_options
 @JSON
 def status(
-    fleet: str | None, certificates: Path | None, without_tls: bool, to: TextIO | None
+    fleet: str | None, certificates: Path | None, without_tls: bool, to: Path | None
 ) -> None:
     """Show the hosts of a fleet: version, cores and clock offset."""
     from dataclasses import asdict

@@ -3,7 +3,7 @@
 import os
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
 import click
 
@@ -51,7 +51,7 @@ def guests(
     cloud: str | None,
     nodes: tuple[str, ...],
     flavors: tuple[str, ...],
-    to: TextIO | None,
+    to: Path | None,
     **memory: float,
 ) -> None:
     """Count how many guests fit on compute nodes by memory, in total and in addition.

@@ -1,7 +1,7 @@
 """`loadstone hit`: load on any URL."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import click
 
@@ -51,7 +51,7 @@ class HitOptions(GeneratorOptions):
     tags: tuple[tuple[str, str], ...]
     is_dry: bool
     location: "StoreLocation"
-    to: TextIO | None
+    to: Path | None
 
 
 class HeaderParam(click.ParamType[tuple[str, str]]):

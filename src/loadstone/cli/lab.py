@@ -5,7 +5,7 @@ from contextlib import ExitStack
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import click
 
@@ -221,7 +221,7 @@ def _forget_faults(name: str, *, purge: bool) -> None:
 
 @lab.command("list")
 @JSON
-def list_(to: TextIO | None) -> None:
+def list_(to: Path | None) -> None:
     """List all deployments, running or not."""
     from loadstone.lab import deployment, remote_lab
 

@@ -2,7 +2,8 @@
 
 import time
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, TextIO
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -30,7 +31,7 @@ SHORTEST_S = 1.0  # a shorter time says little, and can even give more than all 
 )
 @JSON
 def monitor(
-    lab: str | None, watched: tuple[str, ...], for_s: float | None, to: TextIO | None
+    lab: str | None, watched: tuple[str, ...], for_s: float | None, to: Path | None
 ) -> None:
     """Monitor this machine and a lab's servers, without load, until Ctrl-C.
 

@@ -2,8 +2,9 @@
 
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
 from loadstone.cli.stored import is_stdout_free, open_store, write, write_json
 from loadstone.cli.watching import watching
@@ -34,9 +35,9 @@ def report_of_stored(
 
 def write_formats(
     report: "Report",
-    to: TextIO | None,
-    markdown: TextIO | None = None,
-    junit: TextIO | None = None,
+    to: Path | None,
+    markdown: Path | None = None,
+    junit: Path | None = None,
 ) -> bool:
     """Write a report in the requested formats, `to` as JSON; return whether stdout is free."""
     if to is not None:
@@ -86,8 +87,8 @@ def run_and_show(
     config: "RunConfig",
     backend: "Backend",
     location: "StoreLocation",
-    to: TextIO | None,
-    junit: TextIO | None = None,
+    to: Path | None,
+    junit: Path | None = None,
 ) -> int:
     """Measure and show the result, after Ctrl-C or a failure too; return the exit code."""
 

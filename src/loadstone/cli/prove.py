@@ -1,7 +1,8 @@
 """`loadstone prove`: the gain of a change of settings."""
 
 from functools import partial
-from typing import TYPE_CHECKING, TextIO, Unpack
+from pathlib import Path
+from typing import TYPE_CHECKING, Unpack
 
 import click
 
@@ -31,9 +32,9 @@ class ProofOptions(LoadOptions):
     lab: str
     anyway: bool
     location: "StoreLocation"
-    to: TextIO | None
-    markdown: TextIO | None
-    junit: TextIO | None
+    to: Path | None
+    markdown: Path | None
+    junit: Path | None
 
 
 class ProveOptions(ProofOptions):

@@ -8,9 +8,15 @@ from typing import TYPE_CHECKING
 import click
 
 from loadstone.cli.output import report_of_stored
-from loadstone.cli.stored import STORE, open_to_read, show_notices
+from loadstone.cli.stored import (
+    STDOUT,
+    STORE,
+    OutputFile,
+    open_to_read,
+    show_notices,
+    write,
+)
 from loadstone.errors import EnvironmentUnusable, InvalidInput
-from loadstone.system import files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -22,15 +28,13 @@ if TYPE_CHECKING:
     from loadstone.store.location import StoreLocation
     from loadstone.store.store import Store
 
-STDOUT = Path("-")
-
 
 @click.command()
 @click.argument("runs", metavar="[RUN]...", nargs=-1)
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
+    type=OutputFile(),
     help="File to write; - is stdout. By default, the HTML page of one run is written to "
     "report.html in the run's folder.",
 )
@@ -70,27 +74,21 @@ def report(
     with open_to_read(location) as store:
         results = [store.get(run) for run in runs or ("latest",)]
         _require_one(results, form, output)
-        path = output or store.folder(results[0].run_id) / "report.html"
+        page = store.folder(results[0].run_id) / "report.html"
+        path = output or (page if form == "html" else STDOUT)
         shared: list[Report] = []
         if form == "html":
             results, shared = _compared(store, results)
         _look_for_files(store, results, form, output)
         if form == "html":
-            reports = (*shared, *_reports(store, results))
-            if output != STDOUT:
-                html.write(reports, path)
-                click.echo(path)
-                if is_opened:
-                    _open(path)
-                return
-            text = html.render(*reports)
+            text = html.render(*shared, *_reports(store, results))
         else:
             text = _text(store, results, form)
-    if output is None or output == STDOUT:
-        click.echo(text, nl=False)
-        return
-    files.write(output, text)
-    click.echo(output)
+    write(text, path)
+    if path != STDOUT:
+        click.echo(path)
+    if is_opened:
+        _open(path)
 
 
 def _open(path: Path) -> None:

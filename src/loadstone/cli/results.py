@@ -1,7 +1,7 @@
 """`loadstone results`: stored results."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
 import click
 
@@ -10,10 +10,13 @@ from loadstone.cli.clean import clean, require_run_undone
 from loadstone.cli.sla_check import sla_check
 from loadstone.cli.stored import (
     JSON,
+    STDOUT,
     STORE,
+    OutputFile,
     open_store,
     open_to_read,
     show_notices,
+    write,
     write_json,
 )
 from loadstone.cli.trends import has_tags, trends
@@ -42,7 +45,7 @@ def results() -> None:
 @STORE
 @JSON
 def list_(
-    location: "StoreLocation", to: TextIO | None, limit: int | None, wanted: tuple[str, ...]
+    location: "StoreLocation", to: Path | None, limit: int | None, wanted: tuple[str, ...]
 ) -> None:
     """List runs, newest first: target, configuration, duration, origin, results."""
     from dataclasses import asdict
@@ -81,7 +84,7 @@ def list_(
 )
 @STORE
 @JSON
-def show(run: str, location: "StoreLocation", to: TextIO | None, *, in_full: bool) -> None:
+def show(run: str, location: "StoreLocation", to: Path | None, *, in_full: bool) -> None:
     """Show the result of one run."""
     from loadstone.cli.output import print_report, report_of_stored, write_formats
 
@@ -131,7 +134,7 @@ def export(run: str, file: Path, location: "StoreLocation") -> None:
     from loadstone.run.exit_code import with_leftovers
     from loadstone.store import bundle
 
-    if file == Path("-"):
+    if file == STDOUT:
         raise InvalidInput("an export is a ZIP file, which is not written to stdout; name a file")
     with open_to_read(location) as store:
         found = with_leftovers(store, store.get(run))
@@ -144,7 +147,7 @@ def export(run: str, file: Path, location: "StoreLocation") -> None:
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
+    type=OutputFile(),
     default="-",
     show_default=False,
     help="File to write. Default: stdout.",
@@ -154,14 +157,11 @@ def badge(run: str, output: Path, location: "StoreLocation") -> None:
     """Write RUN as a badge (SVG): its figures, green, red or grey by its exit code."""
     from loadstone.cli.output import report_of_stored
     from loadstone.report import badge as drawn
-    from loadstone.system import files
 
     with open_to_read(location) as store:
         picture = drawn.render(report_of_stored(store, store.get(run)))
-    if output == Path("-"):
-        click.echo(picture, nl=False)
-    else:
-        files.write(output, picture)
+    write(picture, output)
+    if output != STDOUT:
         click.echo(output)
 
 
@@ -189,7 +189,7 @@ def import_(ctx: click.Context, file: Path, location: "StoreLocation") -> None:
 @STORE
 @JSON
 @click.pass_context
-def recover(ctx: click.Context, location: "StoreLocation", to: TextIO | None) -> None:
+def recover(ctx: click.Context, location: "StoreLocation", to: Path | None) -> None:
     """Add results to the database that exist only in files.
 
     A run keeps its results in files while the database is locked, full or unreachable. Every

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 import click
 
@@ -88,11 +88,11 @@ class RunOptions(TargetOptions, GeneratorOptions):
     hook_timeout_s: float
     faults_file: Path | None
     may_break: bool
-    junit: TextIO | None
-    rally_json: TextIO | None
+    junit: Path | None
+    rally_json: Path | None
     style: str
     location: "StoreLocation"
-    to: TextIO | None
+    to: Path | None
     is_dry: bool
     tags: tuple[tuple[str, str], ...]
 

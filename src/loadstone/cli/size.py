@@ -1,7 +1,7 @@
 """`loadstone size`: the resources that a load needs, from measured costs."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -68,7 +68,7 @@ def size(
     validations: float | None,
     mix: Path | None,
     location: "StoreLocation",
-    to: TextIO | None,
+    to: Path | None,
     **options: Any,
 ) -> None:
     """Compute how many cores, workers, nodes and connections a load needs.

@@ -1,6 +1,7 @@
 """`loadstone results sla-check RUN`: the SLA rules of a task."""
 
-from typing import TYPE_CHECKING, TextIO
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -26,7 +27,7 @@ MOST_CODE = 100  # exit codes above 125 have special meanings in shells
 )
 @click.pass_context
 def sla_check(
-    ctx: click.Context, run: str, location: "StoreLocation", to: TextIO | None, style: str
+    ctx: click.Context, run: str, location: "StoreLocation", to: Path | None, style: str
 ) -> None:
     """Show which SLA rules of the task RUN (an id, its beginning, or "latest") held.
 

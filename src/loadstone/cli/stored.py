@@ -2,11 +2,12 @@
 
 import os
 from collections.abc import Iterable
-from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 import click
+
+from loadstone.system import files
 
 if TYPE_CHECKING:
     from loadstone.store.location import StoreLocation
@@ -53,32 +54,30 @@ STORE = click.option(
 )
 
 
+STDOUT = Path("-")
 _TAKEN = f"{__name__}.taken"  # key in the context: path -> the option that writes to it
 
 
-class OutputFile(click.File):
-    """A file to write at the end; checked to be writable before the command starts."""
+class OutputFile(click.ParamType[Path]):
+    """A file that `write` replaces at the end; checked to be writable before the command starts."""
 
-    def __init__(self) -> None:
-        # The name of a file that is not UTF-8 has characters that cannot be encoded.
-        super().__init__("w", encoding="utf-8", errors="replace", lazy=True)
+    name = "filename"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the file, which is created at the first write."""
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        """Return the path; - is stdout."""
         if not str(value):
             self.fail("the name of the file is empty; is a variable not set?", param, ctx)
         path = Path(str(value))
         # Unlike pathlib's, these answer for a path in a folder that must not be entered, too.
-        if str(value) != "-" and os.path.isdir(path):
+        if path != STDOUT and os.path.isdir(path):
             self.fail(f"{value} is a folder; name a file", param, ctx)
-        there = path if os.path.exists(path) else path.parent
-        if str(value) != "-" and not os.access(there, os.W_OK):
+        if path != STDOUT and not files.is_writable(path):
             self.fail(f"{value} cannot be written: is its folder there, and yours?", param, ctx)
         if ctx is not None and param is not None:
             taken = ctx.meta.setdefault(_TAKEN, {}).setdefault(path.absolute(), param.opts[0])
             if taken != param.opts[0]:
                 self.fail(f"{taken} writes to {value} already; name another file", param, ctx)
-        return super().convert(value, param, ctx)
+        return path
 
 
 JSON = click.option(
@@ -139,36 +138,25 @@ def existing(location: "StoreLocation") -> "StoreLocation":
     return location
 
 
-def is_stdout_free(*outputs: TextIO | None) -> bool:
+def is_stdout_free(*outputs: Path | None) -> bool:
     """Return whether none of these files is stdout, so that a table can be printed there."""
-    return all(one is None or one.name != "-" for one in outputs)
+    return all(one != STDOUT for one in outputs)
 
 
-def write_json(data: object, to: TextIO) -> None:
+def write_json(data: object, to: Path) -> None:
     """Write data as JSON."""
     import json
 
     write(json.dumps(data, indent=2, allow_nan=False), to)
 
 
-def write(text: str, to: TextIO) -> None:
+def write(text: str, to: Path) -> None:
     """Write a text with a final newline; EnvironmentUnusable if that fails.
 
-    A file that is cut short, as on a full disk, is removed: nobody must take it for the result.
+    A file that is there already is replaced as a whole, or stays as it is, as on a full disk.
     """
-    from loadstone.errors import EnvironmentUnusable
-
-    try:
-        click.echo(text.removesuffix("\n"), file=to)
-    except BrokenPipeError:
-        raise  # the reader has closed the pipe
-    except (OSError, click.FileError) as problem:
-        with suppress(OSError):  # otherwise the flush at exit fails again, with a traceback
-            to.close()
-        # A link may be /dev/stdout; what could not be opened is as it was.
-        path, is_opened = Path(to.name), isinstance(problem, OSError)
-        if is_opened and is_stdout_free(to) and path.is_file() and not path.is_symlink():
-            with suppress(OSError):
-                path.unlink()
-        why = problem.message if isinstance(problem, click.FileError) else problem.strerror
-        raise EnvironmentUnusable(f"cannot write {to.name}: {why}") from None
+    line = text.removesuffix("\n")
+    if to == STDOUT:
+        click.echo(line)
+    else:
+        files.write(to, f"{line}\n")

@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, TextIO, TypedDict, Unpack
+from pathlib import Path
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import click
 
@@ -47,10 +48,10 @@ class StudyShowOptions(TypedDict):
     quick: bool
     seed: int
     location: "StoreLocation"
-    to: TextIO | None
+    to: Path | None
     markdown: bool
-    page: TextIO | None
-    csv: TextIO | None
+    page: Path | None
+    csv: Path | None
 
 
 class StudyRunOptions(FleetOptions):
@@ -64,7 +65,7 @@ class StudyRunOptions(FleetOptions):
     is_dry: bool
     tags: tuple[tuple[str, str], ...]
     location: "StoreLocation"
-    to: TextIO | None
+    to: Path | None
 
 
 @click.group()
@@ -139,7 +140,7 @@ def _show_results(begun: "StudyJournal", options: StudyShowOptions) -> None:
 
         write(html.render(report), page)
         if is_free and not options["markdown"]:
-            click.echo(page.name)
+            click.echo(page)
     if csv is not None:
         from loadstone.study import raw
 
@@ -269,7 +270,7 @@ def _started(name: str, store: "StoreLocation") -> "StudyJournal | None":
     return journal.find(store, name) if is_id and not is_plan else None
 
 
-def _show(report: "Report", to: TextIO | None = None, *, markdown: bool = False) -> None:
+def _show(report: "Report", to: Path | None = None, *, markdown: bool = False) -> None:
     """Print the table and write it as JSON to `to`; no table if `to` is stdout."""
     from loadstone.report import markdown as as_markdown
 

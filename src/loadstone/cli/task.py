@@ -1,6 +1,7 @@
 """`loadstone task`: checks Rally task files before any load."""
 
-from typing import TYPE_CHECKING, Any, TextIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -65,7 +66,7 @@ def task() -> None:
 @JSON
 @click.pass_context
 def check(
-    ctx: click.Context, file: str, raw: str | None, args_file: str | None, to: TextIO | None
+    ctx: click.Context, file: str, raw: str | None, args_file: str | None, to: Path | None
 ) -> None:
     """List every mistake in FILE (-: stdin), one per line. Contacts no cloud.
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, TextIO
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -48,7 +49,7 @@ NOTHING = (
     "may be repeated.",
 )
 def trends(
-    location: "StoreLocation", to: TextIO | None, output: TextIO | None, wanted: tuple[str, ...]
+    location: "StoreLocation", to: Path | None, output: Path | None, wanted: tuple[str, ...]
 ) -> None:
     """Show N of capacity runs and the workloads of tasks over time, oldest run first.
 
@@ -94,7 +95,7 @@ def trends(
     if output is not None:
         write(html.render(report), output)
         if is_stdout_free(to, output):
-            click.echo(output.name)
+            click.echo(output)
     else:
         terminal.show(report, console())
 

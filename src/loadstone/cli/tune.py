@@ -3,7 +3,8 @@
 import os
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, TextIO, TypedDict, Unpack
+from pathlib import Path
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import click
 
@@ -58,9 +59,9 @@ class TuneOptions(TypedDict):
     anyway: bool
     is_dry: bool
     location: "StoreLocation"
-    to: TextIO | None
-    markdown: TextIO | None
-    page: TextIO | None
+    to: Path | None
+    markdown: Path | None
+    page: Path | None
 
 
 @click.command()
@@ -374,7 +375,7 @@ def _report(found: "TuningJournal", location: "StoreLocation", backend: "Backend
     return with_left(report_of(Shown(tuned, found, option)), left, option)
 
 
-def _show_dry_run(begun: "BegunTuning", to: TextIO | None) -> None:
+def _show_dry_run(begun: "BegunTuning", to: Path | None) -> None:
     """Print the space, and what one of its comparisons would send."""
     from loadstone.compare.measure import run_config
     from loadstone.report import figures
@@ -420,7 +421,7 @@ def _show(report: "Report", options: TuneOptions) -> int:
         from loadstone.report import html
 
         write(html.render(report), page)
-        report = replace(report, page=page.name)  # and no command that would write it
+        report = replace(report, page=str(page))  # and no command that would write it
     if is_free and is_stdout_free(page):
         print_report(report)
     return report.exit_code

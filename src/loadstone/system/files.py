@@ -10,7 +10,7 @@ from loadstone.errors import EnvironmentUnusable
 
 PRIVATE = 0o600
 PRIVATE_FOLDER = 0o700
-AS_USUAL = 0o666  # minus the umask
+_NEW = 0o666  # minus the umask
 STREAMS = (Path("/dev/stdin"), Path("/dev/stdout"), Path("/dev/stderr"))
 
 
@@ -24,23 +24,23 @@ def make_private_folder(path: Path) -> None:
 
 
 @contextmanager
-def replaced(path: Path, mode: int = AS_USUAL) -> Iterator[Path]:
+def replaced(path: Path, mode: int | None = None) -> Iterator[Path]:
     """Yield a temporary path, which replaces `path` once it is written and synced to disk.
 
     A device or pipe (/dev/stdout) is written to directly, also if it leads to a file; of another
-    link, the file is replaced that it leads to.
+    link, the file is replaced that it leads to. Without a mode, a file keeps the one that it has.
     """
-    # Unlike pathlib's, these answer for a path in a folder that must not be entered, too.
-    is_file = not _is_stream(path) and (os.path.isfile(path) or not os.path.exists(path))
-    # Somebody else's link may lead to a file of this user's.
-    if is_file and os.path.islink(path) and path.lstat().st_uid == os.getuid():
-        path = path.resolve()
+    is_file = _is_replaced(path)
+    path = _followed(path) if is_file else path
     # A name that others cannot predict: in a folder like /tmp they could make a link of that name.
     suffix = f"{os.getpid()}.{secrets.token_hex(8)}.part"
     temporary = path.with_name(f".{path.name}.{suffix}") if is_file else path
     try:
         if is_file:
-            os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode))
+            new = _NEW if mode is None else mode
+            os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, new))
+            if mode is None and os.path.exists(path):
+                temporary.chmod(path.stat().st_mode & 0o777)
         yield temporary
         if is_file:
             _settle(temporary)
@@ -54,6 +54,27 @@ def replaced(path: Path, mode: int = AS_USUAL) -> Iterator[Path]:
                 temporary.unlink(missing_ok=True)
 
 
+def is_writable(path: Path) -> bool:
+    """Return whether `write` can probably write a path: beside a file, too, to replace it."""
+    if not _is_replaced(path):
+        return os.access(path, os.W_OK)
+    whole = _followed(path)
+    return os.access(whole.parent, os.W_OK) and (
+        not os.path.exists(whole) or os.access(whole, os.W_OK)
+    )
+
+
+def _is_replaced(path: Path) -> bool:
+    # Unlike pathlib's, these answer for a path in a folder that must not be entered, too.
+    return not _is_stream(path) and (os.path.isfile(path) or not os.path.exists(path))
+
+
+def _followed(path: Path) -> Path:
+    """Return the file that a link leads to; somebody else's may lead to a file of this user's."""
+    is_own = os.path.islink(path) and path.lstat().st_uid == os.getuid()
+    return path.resolve() if is_own else path
+
+
 def _is_stream(path: Path) -> bool:
     """Whether a path is that of an open stream, which may be a file."""
     whole = path.absolute()
@@ -61,7 +82,7 @@ def _is_stream(path: Path) -> bool:
     return whole in STREAMS or any(whole.is_relative_to(folder) for folder in folders)
 
 
-def write(path: Path, text: str, mode: int = AS_USUAL) -> None:
+def write(path: Path, text: str, mode: int | None = None) -> None:
     """Write a text file atomically."""
     with replaced(path, mode) as temporary:
         # A name of a file that is not UTF-8 has characters that cannot be encoded.
