@@ -15,7 +15,6 @@ from loadstone.cli.choose import (
     TAG,
     Command,
     backend_of,
-    federation_of,
     once,
     refuse_given,
     target_options,
@@ -36,7 +35,7 @@ from loadstone.cli.oidc import (
     SCENARIOS_HELP,
     TargetOptions,
     oidc_options,
-    provider_of,
+    target_of,
     wanted,
 )
 from loadstone.cli.output import command_line, run_and_show
@@ -216,19 +215,10 @@ def capacity(ctx: click.Context, **options: Unpack[CapacityOptions]) -> None:
       1  the upper bound of N is below RATE
       4  RATE lies between the two bounds
     """
-    from loadstone.target.choice import NamedTarget
     from loadstone.workload.capacity import search_group
     from loadstone.workload.model import RunConfig
 
-    provider = provider_of(ctx, options["oidc"], options, options["watched"])
-    target = provider or NamedTarget(
-        options["lab"],
-        options["cloud"],
-        options["yes"],
-        options["anyway"],
-        watched=options["watched"],
-        federation=federation_of(options["federation_file"], options["lab"], yes=options["yes"]),
-    )
+    target = target_of(ctx, options)
     searched = _searched(ctx, options, target)
     terms = _terms(ctx, options)
     config = RunConfig(

@@ -1,8 +1,7 @@
 """Options that choose the target of a command: --lab NAME, --cloud NAME, else OS_*."""
 
 import re
-from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,9 +13,7 @@ from loadstone.cli import defaults as defaults_
 
 if TYPE_CHECKING:
     from loadstone.faults.model import FaultCommands
-    from loadstone.keystone.federation import Federation
     from loadstone.run.backend import Backend
-    from loadstone.target.target import Target
 
 Command = Callable[..., object]
 
@@ -130,19 +127,6 @@ MONITOR = click.option(
 )
 
 
-def federation_of(file: Path | None, lab: str | None, *, yes: bool) -> "Federation | None":
-    """Return the identity provider of --federation; None if there is none."""
-    if file is None:
-        return None
-    if lab is not None:
-        raise click.UsageError(
-            "--federation is for clouds: a lab with federation=oidc-provider knows its own provider"
-        )
-    from loadstone.keystone.federation_file import read_federation
-
-    return read_federation(file, beyond_loopback=yes)
-
-
 def fault_options(command: Command) -> Command:
     """Add the options for injecting faults by commands of a file."""
     file = click.Path(path_type=Path, exists=True, dir_okay=False)
@@ -152,14 +136,15 @@ def fault_options(command: Command) -> Command:
     return click.option("--yes-break-this-target", "may_break", is_flag=True, help=text)(command)
 
 
-def fault_commands(file: Path | None, *, may_break: bool) -> "FaultCommands | None":
+def fault_commands(options: Any) -> "FaultCommands | None":
     """Return the fault commands of a file, which need --yes-break-this-target."""
+    file: Path | None = options["faults_file"]
     if file is None:
         return None
     from loadstone.faults.commands import read_commands
 
     commands = read_commands(file)
-    if not may_break:
+    if not options["may_break"]:
         raise click.UsageError(
             f"the commands of {file} break the target on purpose; if that is meant, add "
             "--yes-break-this-target"
@@ -231,13 +216,3 @@ ANYWAY = click.option(
 UNDONE_ANYWAY = click.option(
     "--anyway", is_flag=True, help="Continue even if a fault is still in force."
 )
-
-
-@contextmanager
-def connected_target(lab: str | None, cloud: str | None, yes: bool) -> "Iterator[Target]":
-    """Connect to the chosen target; one that is not loopback needs `yes`."""
-    from loadstone.target.choice import NamedTarget
-    from loadstone.target.connect import connected
-
-    with connected(NamedTarget(lab, cloud, yes), lambda line: click.echo(line, err=True)) as target:
-        yield target

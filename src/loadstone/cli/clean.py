@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from loadstone.cli.choose import UNDONE_ANYWAY, connected_target, target_options
+from loadstone.cli.choose import UNDONE_ANYWAY, target_options
 from loadstone.cli.stored import STORE, open_to_read
 from loadstone.errors import FELL_SHORT, EnvironmentUnusable, InvalidInput
 
@@ -39,6 +39,8 @@ def clean(
     from loadstone.keystone.clean import clean as clean_up
     from loadstone.keystone.clean import list_leftovers
     from loadstone.keystone.journal import JOURNAL, held, read
+    from loadstone.target.choice import NamedTarget
+    from loadstone.target.connect import connected
 
     with open_to_read(location) as store:
         run_id = store.resolve(run)
@@ -60,7 +62,9 @@ def clean(
                 require_lab(lab, run_id, location)
         require_run_undone(store, run_id, anyway=anyway)
     # Removal is no load, so it needs no permission to load.
-    with held(journal.resolve(), record.run_id), connected_target(lab, cloud, yes=True) as subject:
+    target = NamedTarget(lab, cloud, beyond_loopback=True)
+    say = partial(click.echo, err=True)
+    with held(journal.resolve(), record.run_id), connected(target, say) as subject:
         leftovers = clean_up(subject.access, journal, click.echo)
     list_leftovers(read(journal), journal, leftovers, click.echo, location.option)
     if not leftovers:

@@ -97,7 +97,7 @@ def of_target(ctx: click.Context, options: TargetOptions) -> Iterator[Requiremen
     from loadstone.target.choice import NamedTarget
 
     lab, cloud = options["lab"], options["cloud"]
-    provider = provider_of(ctx, options["oidc"], {**options, "yes": False, "anyway": False})
+    provider = provider_of(ctx, {**options, "yes": False, "anyway": False})
     choice = provider or NamedTarget(lab, cloud)
     say = partial(click.echo, err=True)
     checks = _of_keystone(lab, cloud, say) if provider is None else check_provider(provider, say)

@@ -14,7 +14,6 @@ from loadstone.cli.choose import (
     backend_of,
     fault_commands,
     fault_options,
-    federation_of,
     once,
     refuse_given,
     target_options,
@@ -36,6 +35,7 @@ from loadstone.cli.oidc import (
     TargetOptions,
     oidc_options,
     provider_of,
+    target_of,
     wanted,
 )
 from loadstone.cli.output import command_line, run_and_show
@@ -207,7 +207,7 @@ def _undo(ctx: click.Context, options: Options) -> None:
     target = None
     # A lab need not run for its faults to be undone.
     without_lab = {**options, "lab": None, "yes": False, "anyway": False}
-    provider = provider_of(ctx, options["oidc"], without_lab)
+    provider = provider_of(ctx, without_lab)
     if any(options[one] is not None for one in ("lab", "cloud", "oidc")):
         chosen = provider or NamedTarget(options["lab"], options["cloud"])
         target = pending.chosen_target(chosen)
@@ -244,7 +244,6 @@ def _show_undone(undone: list[dict[str, str]]) -> None:
 
 
 def _config(ctx: click.Context, options: Options) -> "RunConfig":
-    from loadstone.target.choice import NamedTarget
     from loadstone.workload.fault import FaultTerms, fault_groups, most_load_s, most_rate_rps
     from loadstone.workload.model import RunConfig
     from loadstone.workload.services import searchable
@@ -260,15 +259,7 @@ def _config(ctx: click.Context, options: Options) -> "RunConfig":
         timeout_s=options["timeout_s"],
         placement=placement_of(options),
     )
-    provider = provider_of(ctx, options["oidc"], options)
-    federation = federation_of(options["federation_file"], options["lab"], yes=options["yes"])
-    target = provider or NamedTarget(
-        options["lab"],
-        options["cloud"],
-        options["yes"],
-        options["anyway"],
-        federation=federation,
-    )
+    target = target_of(ctx, options)
     searched = searchable(target, wanted(ctx, options))
     return RunConfig(
         kind="fault",
@@ -277,7 +268,7 @@ def _config(ctx: click.Context, options: Options) -> "RunConfig":
         command=command_line(),
         max_rate_rps=most_rate_rps(terms),
         budget_s=most_load_s(terms),
-        fault_commands=fault_commands(options["faults_file"], may_break=options["may_break"]),
+        fault_commands=fault_commands(options),
         fleet=fleet_of(options),
         secrets=searched.secrets,
         tags=options["tags"],

@@ -10,7 +10,9 @@ from click.core import ParameterSource
 from loadstone.cli.choose import Command, once
 
 if TYPE_CHECKING:
+    from loadstone.keystone.federation import Federation
     from loadstone.oidc.target import OidcIssuer
+    from loadstone.target.choice import NamedTarget
     from loadstone.workload.services import Wanted
 
 # Written here, because --help does not import the scenarios; a test compares them.
@@ -72,9 +74,7 @@ OIDC = once(
 )
 
 
-def issuer(
-    ctx: click.Context, url: str, options: Any, watched: tuple[str, ...] = ()
-) -> "OidcIssuer":
+def issuer(ctx: click.Context, url: str, options: Any) -> "OidcIssuer":
     """Return the provider of --oidc with its client and users."""
     from loadstone.oidc.client import REDIRECT_URI, VARIABLE, Client, read_secret
     from loadstone.oidc.target import OidcIssuer
@@ -91,21 +91,47 @@ def issuer(
         options["users_file"],
         options["yes"],
         options["anyway"],
-        watched,
+        options.get("watched", ()),
     )
 
 
-def provider_of(
-    ctx: click.Context, url: str | None, options: Any, watched: tuple[str, ...] = ()
-) -> "OidcIssuer | None":
+def target_of(ctx: click.Context, options: Any) -> "OidcIssuer | NamedTarget":
+    """Return the target that a command loads: a provider, or a Keystone."""
+    from loadstone.target.choice import NamedTarget
+
+    return provider_of(ctx, options) or NamedTarget(
+        options["lab"],
+        options["cloud"],
+        options["yes"],
+        options["anyway"],
+        options.get("existing"),
+        options.get("watched", ()),
+        _federation(options),
+    )
+
+
+def _federation(options: Any) -> "Federation | None":
+    """Return the identity provider of --federation; None if there is none."""
+    if options["federation_file"] is None:
+        return None
+    if options["lab"] is not None:
+        raise click.UsageError(
+            "--federation is for clouds: a lab with federation=oidc-provider knows its own provider"
+        )
+    from loadstone.keystone.federation_file import read_federation
+
+    return read_federation(options["federation_file"], beyond_loopback=options["yes"])
+
+
+def provider_of(ctx: click.Context, options: Any) -> "OidcIssuer | None":
     """Return the provider of --oidc, or of --lab NAME; None if the target is a Keystone."""
-    if url is None:
+    if options["oidc"] is None:
         require_no_client(ctx)
-        return None if options["lab"] is None else of_lab(options["lab"], options, watched)
-    return issuer(ctx, url, options, watched)
+        return None if options["lab"] is None else of_lab(options["lab"], options)
+    return issuer(ctx, options["oidc"], options)
 
 
-def of_lab(name: str, options: Any, watched: tuple[str, ...] = ()) -> "OidcIssuer | None":
+def of_lab(name: str, options: Any) -> "OidcIssuer | None":
     """Return the provider that a lab is; None if it is a Keystone."""
     from dataclasses import replace
 
@@ -115,7 +141,12 @@ def of_lab(name: str, options: Any, watched: tuple[str, ...] = ()) -> "OidcIssue
     if found is None:
         return None
     require_only_oidc(click.get_current_context(), f"--lab {name}")
-    return replace(found, beyond_loopback=options["yes"], anyway=options["anyway"], watched=watched)
+    return replace(
+        found,
+        beyond_loopback=options["yes"],
+        anyway=options["anyway"],
+        watched=options.get("watched", ()),
+    )
 
 
 def wanted(ctx: click.Context, options: Any) -> "Wanted":

@@ -19,7 +19,6 @@ from loadstone.cli.choose import (
     backend_of,
     fault_commands,
     fault_options,
-    federation_of,
     target_options,
 )
 from loadstone.cli.dry_run import DRY_RUN, show_dry_config
@@ -33,7 +32,7 @@ from loadstone.cli.generator import (
     generator_options,
     placement_of,
 )
-from loadstone.cli.oidc import OIDC, TargetOptions, oidc_options, provider_of
+from loadstone.cli.oidc import OIDC, TargetOptions, oidc_options, target_of
 from loadstone.cli.output import carry_out, command_line, print_report, write_formats
 from loadstone.cli.stdout import ReaderGone
 from loadstone.cli.stored import (
@@ -57,6 +56,7 @@ if TYPE_CHECKING:
     from loadstone.result.model import Run
     from loadstone.run.backend import Backend
     from loadstone.store.location import StoreLocation
+    from loadstone.target.choice import NamedTarget
     from loadstone.workload.model import RunConfig
 
 # Rally's exit codes: 2 if an SLA failed, 1 if a task could not run (or could not clean up).
@@ -195,8 +195,8 @@ def run(ctx: click.Context, **options: Unpack[RunOptions]) -> None:
     with _in_style(options["style"]):
         file, raw, args_file = options["file"], options["raw"], options["args_file"]
         raw = arguments_text(raw, file)
-        provider = provider_of(ctx, options["oidc"], options, options["watched"])
-        config = _config(read(file, raw, args_file), options, provider)
+        target = target_of(ctx, options)
+        config = _config(read(file, raw, args_file), options, target)
         if options["is_dry"]:
             show_dry_config(config, options["to"])
             return
@@ -208,11 +208,13 @@ def run(ctx: click.Context, **options: Unpack[RunOptions]) -> None:
     ctx.exit(code)
 
 
-def _config(checked: "Checked", options: RunOptions, provider: "OidcIssuer | None") -> "RunConfig":
+def _config(
+    checked: "Checked", options: RunOptions, target: "OidcIssuer | NamedTarget"
+) -> "RunConfig":
     from loadstone.errors import InvalidInput
+    from loadstone.oidc.target import OidcIssuer
     from loadstone.rally.steps import rising_load
     from loadstone.rally.task.at_most import at_most, reduced
-    from loadstone.target.choice import NamedTarget
     from loadstone.workload.model import RunConfig
     from loadstone.workload.task import TaskTerms, task_groups
 
@@ -229,17 +231,8 @@ def _config(checked: "Checked", options: RunOptions, provider: "OidcIssuer | Non
     )
     return RunConfig(
         kind="task",
-        target=provider
-        or NamedTarget(
-            options["lab"],
-            options["cloud"],
-            options["yes"],
-            options["anyway"],
-            options["existing"],
-            options["watched"],
-            federation_of(options["federation_file"], options["lab"], yes=options["yes"]),
-        ),
-        groups=task_groups(task, terms, provider),
+        target=target,
+        groups=task_groups(task, terms, target if isinstance(target, OidcIssuer) else None),
         command=command_line(),
         title=task.title,
         max_rate_rps=options["max_rate_rps"],
@@ -248,7 +241,7 @@ def _config(checked: "Checked", options: RunOptions, provider: "OidcIssuer | Non
         profiles=options["profiles"],
         goes_on_after_failure=True,
         hook_timeout_s=options["hook_timeout_s"],
-        fault_commands=fault_commands(options["faults_file"], may_break=options["may_break"]),
+        fault_commands=fault_commands(options),
         resumed_run=options["resumed"],
         warnings=checked.warning_lines,
         fleet=fleet_of(options),
