@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from loadstone.cli.audit_options import AuditRequest, host_options, run_audit
+from loadstone.cli.audit_options import host_options, run_audit
 from loadstone.cli.duration import Number
 from loadstone.cli.stored import JSON, STDOUT, STORE, OutputFile, write, write_json
 
@@ -122,7 +122,7 @@ def check(ctx: click.Context, /, files: tuple[Path, ...], to: Path | None, **opt
     if options["result"] is not None and options["rate"] <= 0:
         raise click.UsageError("--result needs --rate: the load that its service time is used for")
     fail_on = Severity(options["fail_on"])
-    found = run_audit(files, AuditRequest.of(options))
+    found = run_audit(files, options)
     code = _exit_code(found, fail_on)
     if to is not None:
         from loadstone.audit import data

@@ -1,8 +1,7 @@
 """Options of an audit: its hosts and its rules."""
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from loadstone.cli.duration import Number
 
 if TYPE_CHECKING:
     from loadstone.audit.evaluate import Audit
+    from loadstone.audit.facts import HostFacts, Value
     from loadstone.audit.transport import Collected, Host
     from loadstone.store.location import StoreLocation
 
@@ -65,36 +65,8 @@ def host_options(command: Command) -> Command:
     return command
 
 
-@dataclass(frozen=True, slots=True)
-class AuditRequest:
-    """The hosts, rules and parameters of an audit."""
-
-    options: Mapping[str, Any]  # of the hosts
-    packs: tuple[str, ...]
-    only: tuple[str, ...]
-    waivers: Path | None
-    rate_per_s: float
-    logins_per_s: float
-    result: str | None
-    location: "StoreLocation"
-
-    @classmethod
-    def of(cls, options: Mapping[str, Any]) -> "AuditRequest":
-        """Build the request from the command line's options."""
-        return cls(
-            options,
-            packs=options["packs"],
-            only=options["only"],
-            waivers=options["waivers"],
-            rate_per_s=options["rate"],
-            logins_per_s=options["logins_per_s"],
-            result=options["result"],
-            location=options["location"],
-        )
-
-
-def run_audit(files: tuple[Path, ...], request: AuditRequest) -> "Audit":
-    """Collect or read facts, and evaluate the rules on them."""
+def run_audit(files: tuple[Path, ...], options: Mapping[str, Any]) -> "Audit":
+    """Collect or read facts, and evaluate the rules on them, as `audit check` is asked to."""
     import datetime as dt
 
     from loadstone.audit import archive, rule, waivers
@@ -102,21 +74,21 @@ def run_audit(files: tuple[Path, ...], request: AuditRequest) -> "Audit":
     from loadstone.audit.transport import distinct
     from loadstone.errors import InvalidInput
 
-    chosen = rule.select(request.packs)
-    if request.only:
-        chosen = tuple(rule.find(name) for name in request.only)
-    accepted = waivers.read(request.waivers) if request.waivers else ()
-    if files and _sources(request.options):
+    chosen = rule.select(options["packs"])
+    if options["only"]:
+        chosen = tuple(rule.find(name) for name in options["only"])
+    accepted = waivers.read(options["waivers"]) if options["waivers"] else ()
+    if files and _sources(options):
         raise InvalidInput("name files of facts, or hosts to collect from, not both")
     if files:
         read = [archive.read(path) for path in files]
         found = tuple(one for hosts, _ in read for one in hosts)
         is_lab = all(of_lab for _, of_lab in read)
     else:
-        found, is_lab = collect_hosts(request.options), request.options["lab"] is not None
-    hosts = _facts(distinct(found), request, is_lab=is_lab)
+        found, is_lab = collect_hosts(options), options["lab"] is not None
+    hosts = _facts(distinct(found), options, is_lab=is_lab)
     today = dt.datetime.now().astimezone().date()
-    return _with_gains(waivers.apply(evaluate(chosen, hosts), accepted, today), request.location)
+    return _with_gains(waivers.apply(evaluate(chosen, hosts), accepted, today), options["location"])
 
 
 def _with_gains(audit: "Audit", location: "StoreLocation") -> "Audit":
@@ -135,22 +107,31 @@ def _with_gains(audit: "Audit", location: "StoreLocation") -> "Audit":
         return audit
 
 
-def _facts(found: "tuple[Collected, ...]", request: AuditRequest, *, is_lab: bool) -> Any:
-    from loadstone.audit.extract import extract
-    from loadstone.audit.facts import HostFacts, Value
-
+def _facts(
+    found: "tuple[Collected, ...]", options: Mapping[str, Any], *, is_lab: bool
+) -> "tuple[HostFacts, ...]":
     context: dict[str, Value] = {
         "audit.is_lab": is_lab,
         "audit.hosts": len(found),
-        "audit.rate_per_s": request.rate_per_s,
-        "audit.logins_per_s": request.logins_per_s,
+        "audit.rate_per_s": options["rate"],
+        "audit.logins_per_s": options["logins_per_s"],
     }
-    if request.rate_per_s > 0:
+    if options["rate"] > 0:
         from loadstone.cli.audit_measured import service_s
 
-        known_s = service_s(request.location, request.options["lab"], request.result)
+        known_s = service_s(options["location"], options["lab"], options["result"])
         if known_s is not None:
             context["audit.service_s"] = known_s
+    return host_facts(found, context)
+
+
+def host_facts(
+    found: "Iterable[Collected]", context: "dict[str, Value]"
+) -> "tuple[HostFacts, ...]":
+    """Return the facts of hosts, or why there are none."""
+    from loadstone.audit.extract import extract
+    from loadstone.audit.facts import HostFacts
+
     return tuple(
         HostFacts(one.name, failure=one.failure)
         if one.document is None

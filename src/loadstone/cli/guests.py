@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from loadstone.cli.audit_options import host_facts
 from loadstone.cli.choose import once, refuse_given
 from loadstone.cli.duration import Number
 from loadstone.cli.output import show_rows
@@ -112,17 +113,9 @@ def _flavors(values: tuple[str, ...]) -> "tuple[Flavor, ...]":
 
 def _of_facts(paths: tuple[Path, ...], overcommit: float) -> "tuple[Node, ...]":
     from loadstone.audit import archive
-    from loadstone.audit.extract import extract
-    from loadstone.audit.facts import HostFacts
     from loadstone.audit.guests import of_facts, without_ratio
 
-    hosts = [
-        HostFacts(one.name, failure=one.failure)
-        if one.document is None
-        else extract(one.name, one.document, {})
-        for path in paths
-        for one in archive.read(path)[0]
-    ]
+    hosts = host_facts([one for path in paths for one in archive.read(path)[0]], {})
     for host in hosts:
         if host.failure is not None:
             _tell(f"{host.host} is left out, whether it is a compute node or not: {host.failure}")
