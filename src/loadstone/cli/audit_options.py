@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from loadstone.cli.choose import Command, once
+from loadstone.cli.choose import added, once
 from loadstone.cli.duration import Number
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 CONTAINERS = ("docker", "podman", "kubectl")
 SOURCES = ("lab", "hosts", "inventory", *CONTAINERS)
 _FILE = click.Path(path_type=Path)
-_OPTIONS = (
+host_options = added(
     once("--lab", metavar="NAME", help="Deployment started by `loadstone lab up NAME`."),
     click.option(
         "--host", "hosts", multiple=True, help="Host over ssh ([USER@]HOST); may be repeated."
@@ -56,13 +56,6 @@ _OPTIONS = (
         help="Time limit for each host, seconds. A host that takes longer is reported as unknown.",
     ),
 )
-
-
-def host_options(command: Command) -> Command:
-    """Add the options that choose hosts."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
 
 
 def run_audit(files: tuple[Path, ...], options: Mapping[str, Any]) -> "Audit":

@@ -13,9 +13,10 @@ from loadstone.cli.choose import (
     PERMISSION,
     PROFILE,
     TAG,
-    Command,
+    added,
     backend_of,
     once,
+    option_table,
     refuse_given,
     target_options,
 )
@@ -91,13 +92,20 @@ class CapacityOptions(TargetOptions, GeneratorOptions):
     tags: tuple[tuple[str, str], ...]
 
 
-def search_options(command: Command) -> Command:
-    """Add the options of a search for N."""
-    rate = RateRange(0.1, HIGHEST_RPS)
-    options = (
+# Of a search for N.
+search_options = added(
+    click.option(
+        "--objective",
+        multiple=True,
+        metavar="TEXT",
+        help="Additional objective: 'p99<500ms', 'errors<0.1%'; may be repeated.",
+    ),
+    TRACE_SHARE,
+    generator_options,
+    option_table(
         ("--budget", "budget_s", Duration(), "4m",
          "Maximum load time of a search, such as 90s or 4m."),
-        ("--max-rate", "max_rate_rps", rate, 5000.0,
+        ("--max-rate", "max_rate_rps", RateRange(0.1, HIGHEST_RPS), 5000.0,
          "Maximum number of iterations started per second."),
         ("--users", "users", click.IntRange(0, 10_000), 10, "Users to create for the run and "
          "remove at its end. 0: create nothing and use the given credentials."),
@@ -111,12 +119,8 @@ def search_options(command: Command) -> Command:
          "--budget. 0: no curve."),
         ("--repeat", "repeat", click.IntRange(1, 100), 1, "Repeat the search and combine the "
          "results. This also captures noise that is slower than one search."),
-    )  # fmt: skip
-    for flag, name, kind, default, text in reversed(options):
-        command = click.option(flag, name, type=kind, default=default, help=text)(command)
-    command = TRACE_SHARE(generator_options(command))
-    text = "Additional objective: 'p99<500ms', 'errors<0.1%'; may be repeated."
-    return click.option("--objective", multiple=True, metavar="TEXT", help=text)(command)
+    ),
+)  # fmt: skip
 
 
 def _separated(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:

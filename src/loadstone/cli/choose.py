@@ -33,6 +33,27 @@ def refuse_given(ctx: click.Context, names: Collection[str], why: str) -> None:
             raise click.UsageError(f"{one.opts[0]} {why}")
 
 
+def added(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
+    """Return a decorator that adds options in this order."""
+
+    def add(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
+
+
+def option_table(*rows: tuple[str, str, Any, Any, str]) -> Callable[[Command], Command]:
+    """Return a decorator that adds options, each a flag, a name, a type, a default and a help."""
+    return added(
+        *(
+            click.option(flag, name, type=kind, default=default, help=text)
+            for flag, name, kind, default, text in rows
+        )
+    )
+
+
 class _Whole(click.types.StringParamType):
     """A text that is one value in an environment variable, too, with the spaces in it."""
 

@@ -17,6 +17,7 @@ from loadstone.cli.choose import (
     Command,
     backend_of,
     once,
+    option_table,
     refuse_given,
 )
 from loadstone.cli.dry_run import DRY_RUN, show_dry_run
@@ -133,7 +134,7 @@ def _add_load_options(
          fewest_pairs // 2, "Minimum number of pairs. More make the interval narrower if the "
          "answer is known early."),
     )  # fmt: skip
-    options = (
+    of_load = option_table(
         ("--users", "users", click.IntRange(0, 10_000), 10, "Users to create on each target "
          "and remove at the end. 0: create nothing and use the given credentials."),
         ("--concurrency", "concurrency", click.IntRange(1, 10_000), 8, "Iterations in flight, in "
@@ -162,9 +163,7 @@ def _add_load_options(
         help="At the end, profile the workers of both, in turns, and name the functions in which "
         "the difference lies. For labs; needs py-spy.",
     )(command)
-    command = ARGUMENT(command)
-    for flag, name, kind, default, text in reversed(options):
-        command = click.option(flag, name, type=kind, default=default, help=text)(command)
+    command = of_load(ARGUMENT(command))
     for flag, name, values, turns, blocks, text in reversed(of_method):
         add = click.option(
             flag, name, cls=MethodOption, type=values, turns=turns, blocks=blocks, help=text

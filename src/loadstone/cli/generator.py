@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 import click
 
-from loadstone.cli.choose import Command, refuse_given
+from loadstone.cli.choose import added, refuse_given
 from loadstone.cli.duration import ShareParam
 
 if TYPE_CHECKING:
@@ -99,8 +99,7 @@ _TLS_RESUMPTION = click.option(
     help="Whether a new connection resumes the TLS session of an earlier one. By default on if "
     "connections are kept, off if each new connection represents a new client.",
 )
-
-
+generator_options = added(_CORES, _HTTP2, _TLS_RESUMPTION)
 TRACE_SHARE = click.option(
     "--trace-share",
     type=ShareParam(least=0.0),
@@ -132,9 +131,7 @@ _WITHOUT_TLS = click.option(
 )
 
 
-def fleet_options(command: Command) -> Command:
-    """Add the options of a fleet."""
-    return _FLEET(_CERTIFICATES(_WITHOUT_TLS(command)))
+fleet_options = added(_FLEET, _CERTIFICATES, _WITHOUT_TLS)
 
 
 def fleet_of(options: FleetOptions) -> "FleetAddress | None":
@@ -147,11 +144,6 @@ def fleet_of(options: FleetOptions) -> "FleetAddress | None":
     return address.read(
         options["fleet"], options["certificates"], without_tls=options["without_tls"]
     )
-
-
-def generator_options(command: Command) -> Command:
-    """Add the options of the load generator."""
-    return _CORES(_HTTP2(_TLS_RESUMPTION(command)))
 
 
 def placement_of(options: GeneratorOptions) -> "Placement":

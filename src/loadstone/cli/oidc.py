@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import click
 from click.core import ParameterSource
 
-from loadstone.cli.choose import Command, once
+from loadstone.cli.choose import once, option_table
 
 if TYPE_CHECKING:
     from loadstone.keystone.federation import Federation
@@ -48,25 +48,19 @@ class TargetOptions(ClientOptions):
     oidc: str | None
 
 
-def oidc_options(command: Command) -> Command:
-    """Add the client's options; --oidc itself is added beside those that choose a target."""
-    file = click.Path(path_type=Path, exists=True, dir_okay=False)
-    options = (
-        ("--client-id", "client_id", str, "Client of --oidc that sends the load."),
-        ("--client-secret-file", "secret_file", file,
-         "File whose first line is the client's secret. Default: LOADSTONE_OIDC_CLIENT_SECRET; "
-         "without either, the client is a public one."),
-        ("--oidc-users", "users_file", file,
-         "Users that log in: CSV (username,password), YAML or JSON."),
-        ("--redirect-uri", "redirect_uri", str,
-         "Redirect URI of the client, for logins and logouts; nothing is sent there.  [default: "
-         "http://127.0.0.1/callback]"),
-    )  # fmt: skip
-    for flag, name, kind, text in reversed(options):
-        command = click.option(flag, name, type=kind, help=text)(command)
-    return command
-
-
+_FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
+# Of the client; --oidc itself is added beside those that choose a target.
+oidc_options = option_table(
+    ("--client-id", "client_id", str, None, "Client of --oidc that sends the load."),
+    ("--client-secret-file", "secret_file", _FILE, None,
+     "File whose first line is the client's secret. Default: LOADSTONE_OIDC_CLIENT_SECRET; "
+     "without either, the client is a public one."),
+    ("--oidc-users", "users_file", _FILE, None,
+     "Users that log in: CSV (username,password), YAML or JSON."),
+    ("--redirect-uri", "redirect_uri", str, None,
+     "Redirect URI of the client, for logins and logouts; nothing is sent there.  [default: "
+     "http://127.0.0.1/callback]"),
+)  # fmt: skip
 OIDC = once(
     "--oidc",
     metavar="ISSUER",

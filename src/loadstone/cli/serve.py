@@ -12,7 +12,7 @@ from typing import Any, TypedDict, Unpack
 import click
 from click.core import ParameterSource
 
-from loadstone.cli.choose import Command
+from loadstone.cli.choose import added, option_table
 from loadstone.cli.duration import Number, RateRange, ShareParam, Span
 from loadstone.errors import InvalidInput
 from loadstone.serve import service
@@ -91,14 +91,26 @@ class ServeOptions(TypedDict):
     until_stdin_closes: bool
 
 
-def serve_options(command: Command) -> Command:
-    """Add the options of the service."""
-    file = click.Path(path_type=Path, dir_okay=False)
-    law = click.Choice(["fixed", "exponential", "bursty"])
-    limit_mode = click.Choice(["refuse", "delay"])
-    limit_per = click.Choice(["service", "connection", "user"])
-    over = click.Choice(["refuse", "reset", "wait"])
-    options = (
+_FILE = click.Path(path_type=Path, dir_okay=False)
+_OVER = click.Choice(["refuse", "reset", "wait"])
+# Of the service.
+serve_options = added(
+    click.option(
+        "--until-stdin-closes",
+        is_flag=True,
+        help="Exit when standard input is closed, as happens when the parent process dies.",
+    ),
+    click.option(
+        "--only-errors", is_flag=True, help="Answer every token request with 500."
+    ),
+    click.option(
+        "--oidc",
+        "has_oidc",
+        is_flag=True,
+        help="Also serve OpenID Connect: one client, whose secret is generated unless "
+        f"{CLIENT_SECRET} is set.",
+    ),
+    option_table(
         ("--host", "host", str, "127.0.0.1", "Address to listen on."),
         ("--port", "port", click.IntRange(0, 65535), 0, "Port to listen on; 0: a free one."),
         ("--threads", "threads", click.IntRange(1, 256), 1, "Threads that handle requests."),
@@ -113,7 +125,7 @@ def serve_options(command: Command) -> Command:
          "Token requests per second that the service sustains. Default: no limit."),
         ("--workers", "workers", click.IntRange(1, 10_000), 2,
          "Token requests served at once. Each takes workers / capacity seconds on average."),
-        ("--law", "law", law, "fixed",
+        ("--law", "law", click.Choice(["fixed", "exponential", "bursty"]), "fixed",
          "Distribution of service times (bursty: many short, a few long)."),
         ("--even-over", "even_over", click.IntRange(0, 100_000), 0,
          "Make every N consecutive service times average exactly to the mean, so that the capacity "
@@ -139,9 +151,9 @@ def serve_options(command: Command) -> Command:
          "429 and Retry-After."),
         ("--burst", "burst_s", Span(), "1s",
          "Size of the limiter's bucket: it holds LIMIT x this time requests (at least 1)."),
-        ("--limit-mode", "limit_mode", limit_mode, "refuse",
+        ("--limit-mode", "limit_mode", click.Choice(["refuse", "delay"]), "refuse",
          "refuse requests above the limit, or delay them."),
-        ("--limit-per", "limit_per", limit_per, "service",
+        ("--limit-per", "limit_per", click.Choice(["service", "connection", "user"]), "service",
          "What each bucket of the limiter is for."),
         ("--error-share", "error_share", ShareParam(least=0.0), "0%",
          "Share of token requests answered with 500, at any rate."),
@@ -150,10 +162,10 @@ def serve_options(command: Command) -> Command:
         ("--lockout-for", "lockout_s", Span(), "60s", "Duration of a lockout."),
         ("--max-connections", "max_connections", click.IntRange(1, 1_000_000), None,
          "Maximum number of open connections."),
-        ("--over-connections", "over_connections", over, "refuse",
+        ("--over-connections", "over_connections", _OVER, "refuse",
          "What happens to connections beyond --max-connections. refuse: connecting fails; reset: "
          "they are accepted and reset; wait: they stay in the listen queue until another closes."),
-        ("--oidc-users", "oidc_users", file, None,
+        ("--oidc-users", "oidc_users", _FILE, None,
          "Users of --oidc: CSV (username,password), YAML or JSON. A CSV file that does not exist "
          f"is written, with {OIDC_USERS} users and new passwords. Default: the administrator."),
         ("--client-id", "client_id", str, "loadstone", "Client of --oidc."),
@@ -164,20 +176,10 @@ def serve_options(command: Command) -> Command:
          "YAML file of faults at given seconds after the start: - {at: 10, dark: 1}, "
          "- {at: 20, slow: 3, for: 4}, - {at: 30, refuse: 0.3, for: 2}. --counts and "
          "/loadstone/counts record when each happened."),
-        ("--port-file", "port_file", file, None, "Write the port to this file."),
-        ("--counts", "counts", file, None, "Write request counts as JSON on exit."),
-    )  # fmt: skip
-    for flag, name, kind, default, text in reversed(options):
-        command = click.option(flag, name, type=kind, default=default, help=text)(command)
-    text = (
-        "Also serve OpenID Connect: one client, whose secret is generated unless "
-        f"{CLIENT_SECRET} is set."
-    )
-    command = click.option("--oidc", "has_oidc", is_flag=True, help=text)(command)
-    text = "Answer every token request with 500."
-    command = click.option("--only-errors", is_flag=True, help=text)(command)
-    text = "Exit when standard input is closed, as happens when the parent process dies."
-    return click.option("--until-stdin-closes", is_flag=True, help=text)(command)
+        ("--port-file", "port_file", _FILE, None, "Write the port to this file."),
+        ("--counts", "counts", _FILE, None, "Write request counts as JSON on exit."),
+    ),
+)  # fmt: skip
 
 
 @click.command()

@@ -1,5 +1,6 @@
 """Options for the display of progress: the terminal, the live page, metrics."""
 
+from collections.abc import Callable
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from importlib import import_module
@@ -8,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from loadstone.cli.choose import Command
+from loadstone.cli.choose import Command, added
 from loadstone.system.say import Say
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from loadstone.live.feed import Feed
     from loadstone.live.metrics import MetricsEndpoint
@@ -30,165 +31,119 @@ BEYOND_METRICS = "--metrics-beyond-loopback"
 _KEY = f"{__name__}.options"  # in the context's meta: name of an option -> value
 
 
-class AddressParam(click.ParamType["ListenAddress"]):
-    """HOST:PORT, or a PORT of this machine."""
+class Parsed(click.ParamType[Any]):
+    """A text that a function of another module parses, which is imported on use."""
 
-    name = "ADDRESS"
+    def __init__(self, name: str, module: str, parse: str, hint: str = "") -> None:
+        self.name, self._module, self._parse, self._hint = name, module, parse, hint
 
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> "ListenAddress":
-        """Return the address."""
-        from loadstone.errors import InvalidInput
-        from loadstone.live.site import address
-
-        try:
-            return address(str(value))
-        except InvalidInput as wrong:
-            self.fail(f"{wrong} (an option without its value goes last)", param, ctx)
-
-
-class ReceiverParam(click.ParamType[str]):
-    """URL of a receiver of metrics."""
-
-    name = "URL"
-
-    def __init__(self, module: str, parse: str) -> None:
-        self._module, self._parse = module, parse
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the URL that metrics are sent to."""
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return what the function returns; its InvalidInput is a usage error."""
         from loadstone.errors import InvalidInput
 
         parse = getattr(import_module(self._module), self._parse)
         try:
-            return str(parse(str(value)))
+            return parse(str(value))
         except InvalidInput as wrong:
-            self.fail(str(wrong), param, ctx)
+            self.fail(f"{wrong}{self._hint}", param, ctx)
 
 
 def _keep(ctx: click.Context, option: click.Parameter, value: Any) -> None:
     ctx.meta.setdefault(_KEY, {})[option.name] = value
 
 
-def _beyond_option(command: Command, name: str) -> Command:
-    beyond = (
-        f"Permit a {name} address that other machines reach: with TLS, by a certificate whose "
-        "fingerprint is printed. Anyone who knows the page's address can stop the command."
+_kept = partial(click.option, expose_value=False, callback=_keep)
+# HOST:PORT, or a PORT of this machine.
+_ADDRESS = Parsed(
+    "ADDRESS", "loadstone.live.site", "address", " (an option without its value goes last)"
+)
+
+
+def _beyond_option(name: str) -> Callable[[Command], Command]:
+    return _kept(
+        BEYOND,
+        "is_beyond",
+        is_flag=True,
+        help=f"Permit a {name} address that other machines reach: with TLS, by a certificate whose "
+        "fingerprint is printed. Anyone who knows the page's address can stop the command.",
     )
-    return click.option(
-        BEYOND, "is_beyond", is_flag=True, expose_value=False, callback=_keep, help=beyond
-    )(command)
 
 
-def listening_options(command: Command) -> Command:
-    """Add the options of a command that only serves the page."""
-    listen = "Address to serve the page on; port 0: a free one."
-    return click.option(
+def _push_options(name: str, url: Parsed, about: str) -> Callable[[Command], Command]:
+    return added(
+        _kept(name, type=url, help=about),
+        _kept(
+            f"{name}-headers",
+            type=click.Path(dir_okay=False, path_type=Path),
+            metavar="FILE",
+            help=f"File with headers for {name}, one `Name: value` in each line; may hold secrets, "
+            "which are stored nowhere.",
+        ),
+    )
+
+
+# Of a command that only serves the page.
+listening_options = added(
+    _kept(
         "--listen",
         "live",
-        type=AddressParam(),
+        type=_ADDRESS,
         default=ANYWHERE,
-        expose_value=False,
-        callback=_keep,
-        help=listen,
-    )(_beyond_option(command, "--listen"))
-
-
-def live_options(command: Command) -> Command:
-    """Add the options of the live page."""
-    live = (
-        "Serve a page that shows what is measured while it is measured; its address is printed. "
-        "Default: a free port of 127.0.0.1."
-    )
-    return click.option(
+        help="Address to serve the page on; port 0: a free one.",
+    ),
+    _beyond_option("--listen"),
+)
+# Of what shows the command's progress; `watching` reads their values.
+watching_options = added(
+    _kept(
         "--live",
-        type=AddressParam(),
+        type=_ADDRESS,
         is_flag=False,
         flag_value=ANYWHERE,
         metavar="[ADDRESS]",
-        expose_value=False,
-        callback=_keep,
-        help=live,
-    )(_beyond_option(command, "--live"))
-
-
-def watching_options(command: Command) -> Command:
-    """Add the options of what shows the command's progress; `watching` reads their values."""
-    quiet = "Print no progress, messages or verdicts on stderr; errors are printed."
-    command = click.option(
-        "--quiet", "-q", is_flag=True, expose_value=False, callback=_keep, help=quiet
-    )(command)
-    progress = (
-        "How progress is shown on stderr. panel: on a terminal, redrawn in place; plain: a line "
-        "every ten seconds, as without a terminal; none: only messages and verdicts."
-    )
-    command = click.option(
-        "--progress",
-        type=click.Choice(["panel", "plain", "none"]),
-        default="panel",
-        expose_value=False,
-        callback=_keep,
-        help=progress,
-    )(command)
-    return live_options(_metrics_options(_otlp_options(_remote_write_options(command))))
-
-
-def _metrics_options(command: Command) -> Command:
-    metrics = (
-        "Serve metrics of what is measured while it is measured, for Prometheus, at "
-        "http://ADDRESS/metrics."
-    )
-    command = click.option(
+        help="Serve a page that shows what is measured while it is measured; its address is "
+        "printed. Default: a free port of 127.0.0.1.",
+    ),
+    _beyond_option("--live"),
+    _kept(
+        "--metrics",
+        type=_ADDRESS,
+        help="Serve metrics of what is measured while it is measured, for Prometheus, at "
+        "http://ADDRESS/metrics.",
+    ),
+    _kept(
         BEYOND_METRICS,
         "is_metrics_beyond",
         is_flag=True,
-        expose_value=False,
-        callback=_keep,
         help="Permit a --metrics address that other machines reach; everyone who reaches it can "
         "read them.",
-    )(command)
-    return click.option(
-        "--metrics",
-        type=AddressParam(),
-        expose_value=False,
-        callback=_keep,
-        help=metrics,
-    )(command)
-
-
-def _otlp_options(command: Command) -> Command:
-    otlp = (
+    ),
+    _push_options(
+        "--otlp",
+        Parsed("URL", "loadstone.live.otlp", "collector_url"),
         "Push the metrics of --metrics to an OpenTelemetry collector (OTLP over HTTP) every 10 s; "
-        "/v1/metrics is added to a URL without a path. Needs loadstone[otlp]."
-    )
-    url = ReceiverParam("loadstone.live.otlp", "collector_url")
-    return _push_options(command, "--otlp", url, otlp)
-
-
-def _remote_write_options(command: Command) -> Command:
-    write = (
+        "/v1/metrics is added to a URL without a path. Needs loadstone[otlp].",
+    ),
+    _push_options(
+        "--remote-write",
+        Parsed("URL", "loadstone.live.remote_write", "write_url"),
         "Push the metrics of --metrics to a Prometheus (remote write) every 10 s; /api/v1/write "
-        "is added to a URL without a path. Needs loadstone[remote-write]."
-    )
-    url = ReceiverParam("loadstone.live.remote_write", "write_url")
-    return _push_options(command, "--remote-write", url, write)
-
-
-def _push_options(command: Command, name: str, url: ReceiverParam, about: str) -> Command:
-    headers = (
-        f"File with headers for {name}, one `Name: value` in each line; may hold secrets, which "
-        "are stored nowhere."
-    )
-    command = click.option(
-        f"{name}-headers",
-        type=click.Path(dir_okay=False, path_type=Path),
-        metavar="FILE",
-        expose_value=False,
-        callback=_keep,
-        help=headers,
-    )(command)
-    return click.option(name, type=url, expose_value=False, callback=_keep, help=about)(command)
+        "is added to a URL without a path. Needs loadstone[remote-write].",
+    ),
+    _kept(
+        "--progress",
+        type=click.Choice(["panel", "plain", "none"]),
+        default="panel",
+        help="How progress is shown on stderr. panel: on a terminal, redrawn in place; plain: a "
+        "line every ten seconds, as without a terminal; none: only messages and verdicts.",
+    ),
+    _kept(
+        "--quiet",
+        "-q",
+        is_flag=True,
+        help="Print no progress, messages or verdicts on stderr; errors are printed.",
+    ),
+)
 
 
 @contextmanager
@@ -308,7 +263,7 @@ def _destination(given: "dict[str, Any]", option: str) -> "Destination | None":
     return Destination(url, read_headers(headers, f"{option}-headers") if headers else {})
 
 
-def live_page(reports: "Reports", stop: "Callable[[], None] | None") -> "LivePage":
+def live_page(reports: "Reports", stop: Callable[[], None] | None) -> "LivePage":
     """Serve the page where the options say, and print its address."""
     from loadstone.live.page import LivePage, own_certificate
 
