@@ -299,8 +299,7 @@ def compare(ctx: click.Context, **options: Unpack[CompareOptions]) -> None:
         show_dry_comparison(_sides(options), options, options["to"], restarts=restarts)
         return
     found = (_stored(pair, options),) if pair else _measured(options, backend_of(ctx))
-    location, to = options["location"], options["to"]
-    ctx.exit(write_comparison(found, location, to, options["markdown"], options["junit"]))
+    ctx.exit(write_comparison(found, options))
 
 
 def _require_meaning(options: CompareOptions, chosen: Sequence[str]) -> None:
@@ -311,18 +310,12 @@ def _require_meaning(options: CompareOptions, chosen: Sequence[str]) -> None:
         raise click.UsageError("--keep-running means something with --lab only")
 
 
-def write_comparison(
-    found: "Sequence[Compared]",
-    location: "StoreLocation",
-    to: Path | None,
-    markdown: Path | None,
-    junit: Path | None,
-) -> int:
+def write_comparison(found: "Sequence[Compared]", options: Any) -> int:
     """Write comparisons with the same A in the requested formats; return the exit code."""
     from loadstone.compare.several import report_of_several
 
-    report = report_of_several(found, location.option)
-    if write_formats(report, to, markdown, junit):
+    report = report_of_several(found, options["location"].option)
+    if write_formats(report, options["to"], options["markdown"], options["junit"]):
         print_report(report)
     return report.exit_code
 

@@ -1,22 +1,12 @@
 """`loadstone config`: the defaults that hold, and where each comes from."""
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
 from loadstone.cli import defaults
 from loadstone.cli.stored import JSON, is_stdout_free, write_json
-
-
-@dataclass(frozen=True, slots=True)
-class ShownDefault:
-    """A value, the option or table that it sets, and where it comes from."""
-
-    name: str
-    value: str
-    source: str
 
 
 @click.command()
@@ -38,27 +28,25 @@ def config(ctx: click.Context, to: Path | None) -> None:
         defaults.require_known(found, root)
         defaults.require_values(found, root)
         unknown = defaults.without_option(os.environ, root)
-    rows = [ShownDefault(one.name, _text(one.value), str(one.source)) for one in found]
+    rows = [(one.name, _text(one.value), str(one.source)) for one in found]
     rows += _of_environment(unknown)
     if to is not None:
         files = [str(path) for path in defaults.files()]
-        data = [{"name": one.name, "value": one.value, "from": one.source} for one in rows]
+        data = [dict(zip(("name", "value", "from"), row, strict=True)) for row in rows]
         write_json({"files": files, "defaults": data}, to)
     if is_stdout_free(to):
         for path in defaults.files():
             click.echo(f"{path}{'' if os.path.isfile(path) else ' (absent)'}")
         if rows:
             click.echo()
-            show_rows(
-                ("NAME", "VALUE", "FROM"), [(one.name, one.value, one.source) for one in rows]
-            )
+            show_rows(("NAME", "VALUE", "FROM"), rows)
 
 
 def _text(value: object) -> str:
     return ", ".join(str(part) for part in value) if isinstance(value, list) else str(value)
 
 
-def _of_environment(unknown: frozenset[str]) -> list[ShownDefault]:
+def _of_environment(unknown: frozenset[str]) -> list[tuple[str, str, str]]:
     """Return the variables of Loadstone; values of secrets are masked."""
     from loadstone.system.redaction import masked
 
@@ -66,6 +54,5 @@ def _of_environment(unknown: frozenset[str]) -> list[ShownDefault]:
     values = masked({name: os.environ[name] for name in names})
     ignored = "environment, without effect: no option is called so"
     return [
-        ShownDefault(name, str(values[name]), ignored if name in unknown else "environment")
-        for name in names
+        (name, str(values[name]), ignored if name in unknown else "environment") for name in names
     ]

@@ -15,29 +15,10 @@ SHORTEST_S = 20.0
 YEAR_S = 365 * 86_400.0  # the longest load and time-out of the engine
 
 
-class Duration(click.ParamType[float]):
-    """Duration such as 90, 90s, 4m or 0.5h, within the limits of a search."""
-
-    name = "duration"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        """Return seconds."""
-        match = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", str(value).strip())
-        if match is None:
-            self.fail(f"{value!r} is not a duration; write it like 90s, 4m or 0.5h", param, ctx)
-        seconds = float(match[1]) * SECONDS[match[2] or "s"]
-        if not SHORTEST_S <= seconds <= LONGEST_BUDGET_S:
-            longest = f"{LONGEST_BUDGET_S / 60:.0f}m"
-            self.fail(f"{value} is outside {SHORTEST_S:.0f}s to {longest}", param, ctx)
-        return seconds
-
-
 class Span(click.ParamType[float]):
     """Duration such as 0, 20ms, 1.5s, 4m or 1h; if `is_positive`, more than 0, at most a year."""
 
-    name = "time"
+    name, like = "time", "20ms, 1.5s, 4m or 1h"
 
     def __init__(self, *, is_positive: bool = False) -> None:
         self.is_positive = is_positive
@@ -48,10 +29,26 @@ class Span(click.ParamType[float]):
         """Return seconds."""
         match = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|s|m|h|)", str(value).strip())
         if match is None:
-            self.fail(f"{value!r} is not a time; write it like 20ms, 1.5s, 4m or 1h", param, ctx)
+            self.fail(f"{value!r} is not a {self.name}; write it like {self.like}", param, ctx)
         seconds = float(match[1]) * (0.001 if match[2] == "ms" else SECONDS[match[2] or "s"])
         if self.is_positive and not 0 < seconds <= YEAR_S:
             self.fail(f"{value} must be more than 0 and at most a year (8760h)", param, ctx)
+        return seconds
+
+
+class Duration(Span):
+    """Duration of a search's load, such as 90, 90s, 4m or 0.5h."""
+
+    name, like = "duration", "90s, 4m or 0.5h"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Return seconds within the limits of a search."""
+        seconds = super().convert(value, param, ctx)
+        if not SHORTEST_S <= seconds <= LONGEST_BUDGET_S:
+            longest = f"{LONGEST_BUDGET_S / 60:.0f}m"
+            self.fail(f"{value} is outside {SHORTEST_S:.0f}s to {longest}", param, ctx)
         return seconds
 
 

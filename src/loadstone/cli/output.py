@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from loadstone.cli.stored import is_stdout_free, open_store, write, write_json
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from loadstone.workload.model import RunConfig
 
 TASK_ARGS = "--task-args"
-_AS_GIVEN: Mapping[str, str] = MappingProxyType({})
 
 
 def report_of_stored(
@@ -112,11 +110,11 @@ def show_rows(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     wide().print(table)
 
 
-def command_line(shown: Mapping[str, str] = _AS_GIVEN) -> str:
+def command_line(shown: Mapping[str, str] | None = None) -> str:
     """Return the command for the record, without secrets; `shown` replaces whole arguments."""
     from loadstone.system.redaction import masked_command
 
-    arguments = masked_command([shown.get(word, word) for word in sys.argv[1:]])
+    arguments = masked_command([(shown or {}).get(word, word) for word in sys.argv[1:]])
     for at, word in enumerate(sys.argv[1:]):
         option, _, value = word.partition("=")
         if word == TASK_ARGS and at + 1 < len(arguments):

@@ -115,12 +115,11 @@ def state_gain(
     if options["is_dry"]:
         show_dry_comparison(sides, options, options["to"])
         return 0
-    location, to = options["location"], options["to"]
     config = config_of(sides, options, parameters=parameters)
-    measured = measure(config, location, backend)
+    measured = measure(config, options["location"], backend)
     found = comparison_of(measured, options, notes=notes)
-    code = write_comparison((found,), location, to, options["markdown"], options["junit"])
-    if is_stdout_free(to, options["markdown"], options["junit"]):
+    code = write_comparison((found,), options)
+    if is_stdout_free(options["to"], options["markdown"], options["junit"]):
         click.echo()
         not_full = measured.comparison.not_full
         click.echo(paragraph(found, changes, measured.memory_mb, command_line(), not_full))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from loadstone.cli.choose import once
-from loadstone.cli.duration import RATE_HINT, ShareParam, per_second
+from loadstone.cli.duration import RateRange, ShareParam, per_second
 from loadstone.cli.output import print_report, write_formats
 from loadstone.cli.stored import JSON, STORE, open_to_read, show_notices
 from loadstone.keystone.scenarios import SCENARIOS
@@ -18,29 +18,15 @@ if TYPE_CHECKING:
     from loadstone.store.location import StoreLocation
 
 NEWEST = 200  # the number of newest runs to search
-
-
-class Rate(click.ParamType[float]):
-    """Rate above 0, as 40, 40/s, 2400/min or 100000/h."""
-
-    name = "rate"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        """Return the rate per second."""
-        rate = per_second(str(value))
-        if rate is None:
-            self.fail(f"{value!r} is not a rate; {RATE_HINT}", param, ctx)
-        return rate
+_RATE = RateRange(min=0, min_open=True, max=1_000_000_000)
 
 
 @click.command()
-@click.option("--logins", type=Rate(), help="Tokens issued by password, such as 40/s.")
-@click.option("--validations", type=Rate(), help="Tokens validated, such as 2000/s.")
+@click.option("--logins", type=_RATE, help="Tokens issued by password, such as 40/s.")
+@click.option("--validations", type=_RATE, help="Tokens validated, such as 2000/s.")
 @click.option(
     "--boots",
-    type=Rate(),
+    type=_RATE,
     help="Servers booted, such as 5/s. Needs a stored run that booted servers.",
 )
 @click.option(

@@ -53,7 +53,7 @@ class Stderr(io.TextIOBase):
         return self._stream.encoding or "utf-8"
 
 
-def discard(stream: TextIO) -> None:
+def discard(stream: TextIO | io.FileIO) -> None:
     """Point the descriptor of a stream at /dev/null, so that a flush at exit succeeds, too."""
     with suppress(OSError, ValueError, AttributeError), open(os.devnull, "wb") as nothing:
         os.dup2(nothing.fileno(), stream.fileno())

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
+from loadstone.cli.stderr import discard
 from loadstone.errors import EnvironmentUnusable
 from loadstone.system.printable import Printable, visible
 
@@ -43,10 +44,10 @@ class _Descriptor(io.FileIO):
         try:
             count = super().write(data)
         except BrokenPipeError:
-            self._discard_the_rest()
+            discard(self)
             raise ReaderGone from None
         except OSError as problem:
-            self._discard_the_rest()
+            discard(self)
             if self._is_device and problem.errno == errno.EIO:
                 return memoryview(data).nbytes  # the terminal was closed; nobody reads on
             raise EnvironmentUnusable(
@@ -54,11 +55,6 @@ class _Descriptor(io.FileIO):
             ) from None
         self.has_written = True
         return count
-
-    def _discard_the_rest(self) -> None:
-        # Python flushes again at exit and would report the failure a second time.
-        with suppress(OSError), open(os.devnull, "wb") as nothing:
-            os.dup2(nothing.fileno(), self.fileno())
 
 
 class Stdout(io.TextIOWrapper):
