@@ -58,6 +58,8 @@ from loadstone.cli.duration import Number
         (("fault", "--do", "x", "--observe", "0s"), 2, "0s must be more than 0"),
         (("fault", "--do=x", "--rate=9", "--load=5%"), 2, "--load is a share of N, and --rate is"),
         (("run", "task.yaml", "--hook-timeout", "0"), 2, "0 must be more than 0"),
+        (("tune", f"--budget={'9' * 400}s"), 2, "must be at most a year (8760h)"),
+        (("serve", "--token-life", "8761h"), 2, "8761h must be at most a year (8760h)"),
         (("capacity", "--budget", "soon"), 2, "not a duration"),
         (("capacity", "--budget", "9h"), 2, "outside"),
         (("capacity", "--max-rate", "1e9"), 2, "range"),

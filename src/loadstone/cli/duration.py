@@ -16,7 +16,7 @@ YEAR_S = 365 * 86_400.0  # the longest load and time-out of the engine
 
 
 class Span(click.ParamType[float]):
-    """Duration such as 0, 20ms, 1.5s, 4m or 1h; if `is_positive`, more than 0, at most a year."""
+    """Duration such as 0, 20ms, 1.5s, 4m or 1h, at most a year; if `is_positive`, more than 0."""
 
     name, like = "time", "20ms, 1.5s, 4m or 1h"
 
@@ -33,6 +33,8 @@ class Span(click.ParamType[float]):
         seconds = float(match[1]) * (0.001 if match[2] == "ms" else SECONDS[match[2] or "s"])
         if self.is_positive and not 0 < seconds <= YEAR_S:
             self.fail(f"{value} must be more than 0 and at most a year (8760h)", param, ctx)
+        if seconds > YEAR_S:
+            self.fail(f"{value} must be at most a year (8760h)", param, ctx)
         return seconds
 
 
