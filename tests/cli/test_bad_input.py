@@ -86,6 +86,8 @@ from loadstone.cli.duration import Number
         (("lab", "up", "a", f"--with=release=/{'x' * 300}"), 2, "release must be a version"),
         (("run", "task.yaml", "--junit", "no/such/folder.xml"), 2, "cannot be written"),
         (("tune", "--html", "no/such/page.html"), 2, "no/such/page.html cannot be written"),
+        (("serve", "--counts", "no/such/a.json"), 2, "no/such/a.json cannot be written"),
+        (("serve", "--port-file", "no/such/port"), 2, "no/such/port cannot be written"),
         (("report", "-o", "no/such/page.html"), 2, "no/such/page.html cannot be written"),
         (("none-such",), 2, "none-such"),
         (("capcity",), 2, "Did you mean 'capacity'?"),

@@ -14,9 +14,9 @@ from click.core import ParameterSource
 
 from loadstone.cli.choose import added, option_table
 from loadstone.cli.duration import Number, RateRange, ShareParam, Span
+from loadstone.cli.stored import OutputFile, write
 from loadstone.errors import InvalidInput
 from loadstone.serve import service
-from loadstone.system import files
 
 PASSWORD = "LOADSTONE_SERVE_PASSWORD"  # noqa: S105 (the name of a variable)
 CLIENT_SECRET = "LOADSTONE_OIDC_CLIENT_SECRET"  # noqa: S105 (the name of a variable)
@@ -91,7 +91,6 @@ class ServeOptions(TypedDict):
     until_stdin_closes: bool
 
 
-_FILE = click.Path(path_type=Path, dir_okay=False)
 _OVER = click.Choice(["refuse", "reset", "wait"])
 # Of the service.
 serve_options = added(
@@ -165,7 +164,7 @@ serve_options = added(
         ("--over-connections", "over_connections", _OVER, "refuse",
          "What happens to connections beyond --max-connections. refuse: connecting fails; reset: "
          "they are accepted and reset; wait: they stay in the listen queue until another closes."),
-        ("--oidc-users", "oidc_users", _FILE, None,
+        ("--oidc-users", "oidc_users", click.Path(path_type=Path, dir_okay=False), None,
          "Users of --oidc: CSV (username,password), YAML or JSON. A CSV file that does not exist "
          f"is written, with {OIDC_USERS} users and new passwords. Default: the administrator."),
         ("--client-id", "client_id", str, "loadstone", "Client of --oidc."),
@@ -176,8 +175,9 @@ serve_options = added(
          "YAML file of faults at given seconds after the start: - {at: 10, dark: 1}, "
          "- {at: 20, slow: 3, for: 4}, - {at: 30, refuse: 0.3, for: 2}. --counts and "
          "/loadstone/counts record when each happened."),
-        ("--port-file", "port_file", _FILE, None, "Write the port to this file."),
-        ("--counts", "counts", _FILE, None, "Write request counts as JSON on exit."),
+        ("--port-file", "port_file", OutputFile(), None, "Write the port to this file."),
+        ("--counts", "counts", OutputFile(), None,
+         "Write request counts as JSON on exit; - is stdout."),
     ),
 )  # fmt: skip
 
@@ -203,17 +203,14 @@ def serve(**options: Unpack[ServeOptions]) -> None:
 
     def ready(port: int) -> None:
         _print_environment(chosen, port)
-        _write(options["port_file"], str(port))
+        if options["port_file"] is not None:
+            write(str(port), options["port_file"])
 
     counts = service.serve(chosen, ready, lambda: not ended.is_set())
-    _write(options["counts"], counts + "\n")
+    if options["counts"] is not None:
+        write(counts, options["counts"])
     for warning in _warnings(json.loads(counts), chosen.max_tokens):
         click.echo(f"loadstone: warning: {warning}.", err=True)
-
-
-def _write(path: Path | None, text: str) -> None:
-    if path is not None:
-        files.write(path, text, files.PRIVATE)
 
 
 def _await_end_of_stdin(ended: threading.Event) -> None:
