@@ -8,6 +8,7 @@ import click
 
 from loadstone.cli.choose import (
     ANYWAY,
+    ARGUMENT,
     FEDERATION,
     MONITOR,
     PERMISSION,
@@ -152,13 +153,7 @@ def _separated(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -
     "Authenticate.keystone, KeystoneBasic.create_user, "
     f"HttpRequests.check_request.{SCENARIOS_HELP}",
 )
-@click.option(
-    "--arg",
-    "given",
-    metavar="NAME=VALUE",
-    multiple=True,
-    help="Argument of the scenario, with its value in YAML or JSON; may be repeated.",
-)
+@ARGUMENT
 @once(
     "--task",
     metavar="FILE",

@@ -120,7 +120,7 @@ ARGUMENT = click.option(
     "given",
     metavar="NAME=VALUE",
     multiple=True,
-    help="Argument of the scenario; may be repeated.",
+    help="Argument of the scenario, with its value in YAML or JSON; may be repeated.",
 )
 FEDERATION = click.option(
     "--federation",

@@ -13,6 +13,7 @@ from loadstone.cli.generator import FleetOptions, fleet_of, fleet_options
 from loadstone.cli.output import command_line, print_report, write_formats
 from loadstone.cli.stored import (
     JSON,
+    STDOUT,
     STORE,
     OutputFile,
     is_stdout_free,
@@ -145,11 +146,9 @@ def _show_results(begun: "StudyJournal", options: StudyShowOptions) -> None:
         from loadstone.study import raw
 
         write(raw.render(begun, ended), csv)
-    is_written = page is not None or csv is not None
-    if is_written and not options["markdown"]:
-        write_formats(report, to)
-        return
-    _show(report, to, markdown=options["markdown"])
+    is_free = write_formats(report, to, markdown=STDOUT if options["markdown"] else None)
+    if is_free and page is None and csv is None:
+        print_report(report)
 
 
 @study.command()
@@ -201,7 +200,8 @@ def run(ctx: click.Context, **options: Unpack[StudyRunOptions]) -> None:
         finally:
             ended = tuple(outcomes(journal, store))
             report = report_of(journal, ended, tuple(ratios(journal, store)))
-            _show(report, options["to"])
+            if write_formats(report, options["to"]):
+                print_report(report)
         ctx.exit(report.exit_code)
 
 
@@ -268,15 +268,3 @@ def _started(name: str, store: "StoreLocation") -> "StudyJournal | None":
     is_plan = name in read.builtin() or existing(name) is not None
     is_id = any(one.startswith(name) for one in journal.ids(store))
     return journal.find(store, name) if is_id and not is_plan else None
-
-
-def _show(report: "Report", to: Path | None = None, *, markdown: bool = False) -> None:
-    """Print the table and write it as JSON to `to`; no table if `to` is stdout."""
-    from loadstone.report import markdown as as_markdown
-
-    if not write_formats(report, to):
-        return
-    if markdown:
-        click.echo(as_markdown.render(report), nl=False)
-    else:
-        print_report(report)

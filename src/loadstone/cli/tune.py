@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import click
 
-from loadstone.cli.choose import PERMISSION, UNDONE_ANYWAY, backend_of, once, refuse_given
+from loadstone.cli.choose import ARGUMENT, PERMISSION, UNDONE_ANYWAY, backend_of, once, refuse_given
 from loadstone.cli.dry_run import DRY_RUN, show_dry_run
 from loadstone.cli.duration import Number, Span
 from loadstone.cli.output import command_line, print_report, write_formats
@@ -109,9 +109,7 @@ class TuneOptions(TypedDict):
     default="issue",
     help=f"{', '.join(sorted(SCENARIOS))}; a mix; or a scenario of task files.",
 )
-@click.option(
-    "--arg", "given", metavar="NAME=VALUE", multiple=True, help="Argument of the scenario."
-)
+@ARGUMENT
 @click.option(
     "--objective",
     type=click.Choice(["N", "cpu", "p99"]),
