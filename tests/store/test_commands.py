@@ -152,6 +152,9 @@ def test_the_report_is_written_and_its_path_is_all_that_is_printed(loadstone, tm
 
 def test_the_report_comes_in_the_forms_of_other_programs(loadstone, tmp_path):
     assert loadstone("report", "--as", "openmetrics").stdout.endswith("# EOF\n")
+    for stdout in ("-", "/dev/stdout"):
+        told = loadstone("report", "--as", "junit", "-o", stdout)
+        assert told.stdout.endswith("</testsuites>\n")
     told = loadstone("report", "--as", "junit", "-o", "junit.xml")
     assert told.stdout == "junit.xml\n"
     assert "<testsuites" in (tmp_path / "junit.xml").read_text()

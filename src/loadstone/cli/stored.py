@@ -64,10 +64,10 @@ class OutputFile(click.ParamType[Path]):
     name = "filename"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
-        """Return the path; - is stdout."""
+        """Return the path; - and /dev/stdout are stdout, where nothing else is printed then."""
         if not str(value):
             self.fail("the name of the file is empty; is a variable not set?", param, ctx)
-        path = Path(str(value))
+        path = STDOUT if str(value) == "/dev/stdout" else Path(str(value))
         # Unlike pathlib's, these answer for a path in a folder that must not be entered, too.
         if path != STDOUT and os.path.isdir(path):
             self.fail(f"{value} is a folder; name a file", param, ctx)

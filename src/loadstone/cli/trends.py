@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from loadstone.store.store import Store
 
 NOTHING = (
-    "No results yet: measure with loadstone capacity or loadstone run TASK, or import with "
-    "loadstone results import FILE."
+    "No run has an N or a workload yet: measure with loadstone capacity or loadstone run TASK, or "
+    "import with loadstone results import FILE."
 )
 
 
