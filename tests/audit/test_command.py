@@ -243,7 +243,9 @@ def test_this_machine_is_read_as_root_where_asked(tmp_path, monkeypatch):
     audit("collect", "--become", "-o", str(tmp_path / "facts.json"))
     assert (tmp_path / "used").read_text() == "sh -s\n"
     for words in (("--docker", "keystone"), ("--lab", "demo")):
-        with pytest.raises(InvalidInput, match="--become is for hosts over ssh and this machine"):
+        with pytest.raises(
+            click.UsageError, match="--become is for hosts over ssh and this machine"
+        ):
             audit(*words, "--become")
 
 

@@ -65,7 +65,7 @@ from loadstone.cli.duration import Number
         (("capacity", "--max-rate", "1e9"), 2, "range"),
         (("capacity", "--generator-cores", "all"), 2, "write them like 1, 0-1 or 0-1,3"),
         (("capacity", "--generator-cores", "1-0"), 2, "a range goes upwards"),
-        (("capacity", "--tls-resumption", "maybe"), 2, "'maybe' is neither on nor off"),
+        (("capacity", "--tls-resumption", "maybe"), 2, "'maybe' is not one of 'on', 'off'"),
         (("capacity", "--generator-cores", "0-4095"), 2, "cannot be used; usable are 0"),
         (("capacity", "--objective", "p98<1s"), 2, "p98<1s"),
         (("capacity", "--objective", "errors<200%"), 2, "at most 50 % may fail"),

@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
-from loadstone.cli.choose import added, once
+from loadstone.cli.choose import added, once, refuse_given
 from loadstone.cli.duration import Number
 
 if TYPE_CHECKING:
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
 
 CONTAINERS = ("docker", "podman", "kubectl")
 SOURCES = ("lab", "hosts", "inventory", *CONTAINERS)
+_NO_BECOME = "is for hosts over ssh and this machine, not for"
 _FILE = click.Path(path_type=Path)
 host_options = added(
     once("--lab", metavar="NAME", help="Deployment started by `loadstone lab up NAME`."),
@@ -160,7 +160,7 @@ def _hosts(options: Mapping[str, Any]) -> "tuple[Host, ...]":
     if options["lab"] is not None:
         if len(_sources(options)) > 1:
             raise InvalidInput("give --lab or other hosts, not both")
-        _refuse_become("--lab")
+        refuse_given(click.get_current_context(), ("become",), f"{_NO_BECOME} --lab")
         from loadstone.audit import lab
         from loadstone.lab.deployment import find
 
@@ -177,19 +177,10 @@ def _hosts(options: Mapping[str, Any]) -> "tuple[Host, ...]":
     for program in CONTAINERS:
         hosts += [transport.container(program, name) for name in options[program]]
     if hosts and not named:
-        _refuse_become("containers")
+        refuse_given(click.get_current_context(), ("become",), f"{_NO_BECOME} containers")
     if not hosts:
         _mention_labs()
     return tuple(hosts) or (transport.local(become=options["become"]),)
-
-
-def _refuse_become(hosts: str) -> None:
-    """Refuse --become on the command line; a default of all audits has no effect here."""
-    from loadstone.errors import InvalidInput
-
-    source = click.get_current_context().get_parameter_source("become")
-    if source is ParameterSource.COMMANDLINE:
-        raise InvalidInput(f"--become is for hosts over ssh and this machine, not for {hosts}")
 
 
 def _mention_labs() -> None:

@@ -61,18 +61,6 @@ class Cores(click.ParamType[tuple[int, ...]]):
         return tuple(sorted(cores))
 
 
-class SwitchParam(click.ParamType[bool]):
-    """Switch with the values `on` and `off`."""
-
-    name = "switch"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> bool:
-        """Return True for `on`."""
-        if value not in {"on", "off"}:
-            self.fail(f"{value!r} is neither on nor off", param, ctx)
-        return bool(value == "on")
-
-
 _CORES = click.option(
     "--generator-cores",
     "cores",
@@ -93,9 +81,8 @@ _HTTP2 = click.option(
 _TLS_RESUMPTION = click.option(
     "--tls-resumption",
     "tls_resumption",
-    type=SwitchParam(),
-    default=None,
-    metavar="on|off",
+    type=click.Choice(["on", "off"]),
+    callback=lambda _ctx, _param, value: value and value == "on",
     help="Whether a new connection resumes the TLS session of an earlier one. By default on if "
     "connections are kept, off if each new connection represents a new client.",
 )

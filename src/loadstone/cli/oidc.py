@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import click
 from click.core import ParameterSource
 
-from loadstone.cli.choose import once, option_table
+from loadstone.cli.choose import once, option_table, refuse_given
 
 if TYPE_CHECKING:
     from loadstone.keystone.federation import Federation
@@ -23,12 +23,10 @@ SCENARIOS = (
 SCENARIOS_HELP = f" With --oidc: {', '.join(SCENARIOS)}, or a mix of them."
 _OF_OIDC = ("client_id", "secret_file", "users_file", "redirect_uri")
 # Options that choose users or a target of another kind.
-_OF_OTHERS = {"lab": "--lab", "cloud": "--cloud", "users": "--users", "given": "--arg",
-              "task": "--task", "labs": "--lab", "clouds": "--cloud", "base": "--base",
-              "releases": "--release", "levels": "--with", "runs": "RUN",
-              "baseline": "--baseline", "existing": "--existing-users",
-              "federation_file": "--federation", "resumed": "--resume-users",
-              "rally_requests": "--rally-requests"}  # fmt: skip
+_OF_OTHERS = frozenset({
+    *("lab", "cloud", "users", "given", "task", "labs", "clouds", "base", "releases", "levels"),
+    *("baseline", "existing", "federation_file", "resumed", "rally_requests"),
+})  # fmt: skip
 
 
 class ClientOptions(TypedDict):
@@ -134,7 +132,7 @@ def of_lab(name: str, options: Any) -> "OidcIssuer | None":
     found = issuer_of_lab(name)
     if found is None:
         return None
-    require_only_oidc(click.get_current_context(), f"--lab {name}")
+    require_only_oidc(click.get_current_context(), name)
     return replace(
         found,
         beyond_loopback=options["yes"],
@@ -151,19 +149,13 @@ def wanted(ctx: click.Context, options: Any) -> "Wanted":
     return Wanted(options["scenario"], is_default, options["users"], options["given"])
 
 
-def require_only_oidc(ctx: click.Context, target: str = "--oidc") -> None:
-    """Refuse options of other targets beside --oidc, or a lab that is a provider."""
-    for name, flag in _OF_OTHERS.items():
-        if (
-            flag != target.partition(" ")[0]
-            and ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
-        ):
-            raise click.UsageError(f"{flag} does not go with {target}, an OpenID provider")
+def require_only_oidc(ctx: click.Context, lab: str | None = None) -> None:
+    """Refuse options of other targets beside --oidc, or beside a lab that is a provider."""
+    target = "--oidc" if lab is None else f"--lab {lab}"
+    names = _OF_OTHERS if lab is None else _OF_OTHERS - {"lab", "labs"}
+    refuse_given(ctx, names, f"does not go with {target}, an OpenID provider")
 
 
 def require_no_client(ctx: click.Context) -> None:
     """Refuse the client's options without --oidc."""
-    flags = {option.name: option.opts[0] for option in ctx.command.params}
-    for name in _OF_OIDC:
-        if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            raise click.UsageError(f"{flags[name]} needs --oidc")
+    refuse_given(ctx, _OF_OIDC, "needs --oidc")
