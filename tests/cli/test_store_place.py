@@ -29,6 +29,9 @@ def test_a_file_is_no_store_wherever_it_is_named(tmp_path: Path, monkeypatch) ->
     assert "notes is a file; name a folder" in refused("--store", "notes")
     monkeypatch.setenv("LOADSTONE_STORE", "notes")
     assert refused() == "notes is a file; name a folder with --store"
+    monkeypatch.delenv("LOADSTONE_STORE")
+    monkeypatch.setenv("LOADSTONE_HOME", str(tmp_path / "notes"))
+    assert refused() == f"{tmp_path / 'notes'} is a file; name a folder with --store"
 
 
 def test_a_folder_that_may_not_be_entered_is_named(tmp_path: Path, monkeypatch) -> None:

@@ -126,13 +126,15 @@ def existing(location: "StoreLocation") -> "StoreLocation":
         # The rows of a PostgreSQL store can be read without the folder of its files.
         has_file = location.database is None and (folder / FILE).exists()
         is_there = has_file or folder.is_dir()
-        is_file = not is_there and folder.exists()
+        # LOADSTONE_HOME may be a file.
+        whole = () if is_there else (folder, *folder.parents)
+        file = next((one for one in whole if one.exists() and not one.is_dir()), None)
     except OSError as problem:  # it may not be entered, as another user's
         raise EnvironmentUnusable(
             f"{folder}: {problem.strerror}; choose another with --store"
         ) from None
-    if is_file:
-        raise InvalidInput(f"{folder} is a file; name a folder with --store")
+    if file is not None:
+        raise InvalidInput(f"{file} is a file; name a folder with --store")
     if location.database is None and folder != paths.store() and not is_there:
         raise InvalidInput(f"--store {folder}: no such folder; no results are kept there")
     return location
