@@ -17,7 +17,8 @@ from loadstone import cli
 from loadstone.cloud import connect, from_environment
 from loadstone.keystone.contexts import users
 from loadstone.keystone.identity import Identity
-from loadstone.run.exit_code import exit_code, leftovers
+from loadstone.result.outcome import exit_code
+from loadstone.run.exit_code import leftovers
 from loadstone.store.store import Store
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(900)]
@@ -46,7 +47,7 @@ def code_of(run_id, store):
     with Store.open(store) as opened:
         run = opened.get(run_id)
         assert run.status == "finished"
-        return exit_code(run, leftovers(opened, run_id))
+        return exit_code(run, is_clean=not leftovers(opened, run_id))
 
 
 def assert_in_no_file(secret, *folders):

@@ -14,7 +14,7 @@ from loadstone.engine.outcome import Outcome
 from loadstone.monitor.service import EndedProcess
 from loadstone.report import schema
 from loadstone.report.sections import fault
-from loadstone.run.exit_code import exit_code
+from loadstone.result.outcome import exit_code
 from loadstone.store import codec
 
 ACTION = "kill mysql service on one node"

@@ -9,8 +9,8 @@ from rendered import junit_of
 from loadstone.analysis.model import Cause, TrialState, Verdict
 from loadstone.report import junit
 from loadstone.report.sections.run import report_of
+from loadstone.result.outcome import exit_code
 from loadstone.result.task_workload import TaskWorkload
-from loadstone.run.exit_code import exit_code
 from loadstone.search.model import Capacity
 
 RESULT, SAMPLES = keystone()

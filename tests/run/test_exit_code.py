@@ -18,11 +18,9 @@ from loadstone.errors import (
     LoadstoneError,
     MeasurementInvalid,
 )
-from loadstone.keystone.resources import Leftover, Resource, ResourceKind
 from loadstone.report.sections.run import report_of
 from loadstone.result.model import Measurement
-from loadstone.result.outcome import gate_sentence
-from loadstone.run.exit_code import exit_code
+from loadstone.result.outcome import exit_code, gate_sentence
 from loadstone.search.floor import FloorOutcome, judge_floor
 from loadstone.search.model import Capacity, CapacityKind
 from loadstone.search.run import search
@@ -213,9 +211,8 @@ def test_of_several_searches_the_highest_code_counts() -> None:
 
 def test_resources_that_are_left_in_the_cloud_are_a_shortfall() -> None:
     found = replace(RESULT, measurements=(searched(QUIET, budget_s=60.0),))
-    left = Leftover(Resource(ResourceKind.USER, "loadstone-1"), "HTTP 500")
     assert exit_code(found) == 0
-    assert exit_code(found, (left,)) == 1
+    assert exit_code(found, is_clean=False) == 1
 
 
 def test_a_task_that_did_not_end_is_not_decided() -> None:

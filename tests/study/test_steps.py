@@ -11,7 +11,7 @@ from loadstone.report import terminal
 from loadstone.report.console import console
 from loadstone.report.data import as_data
 from loadstone.report.sections import workload
-from loadstone.run.exit_code import exit_code
+from loadstone.result.outcome import exit_code
 from loadstone.store.store import Store
 from loadstone.study import journal
 from loadstone.study.cell import steps_groups

@@ -50,7 +50,8 @@ def demo(
     """
     from loadstone.lab.keystone.settings import LabSettings
     from loadstone.report import html
-    from loadstone.run.exit_code import accepting_ranges, exit_code, leftovers
+    from loadstone.result.outcome import exit_code
+    from loadstone.run.exit_code import accepting_ranges, leftovers
     from loadstone.target.choice import OwnLab
     from loadstone.workload.capacity import SearchTerms, by_name, search_group
     from loadstone.workload.model import RunConfig
@@ -73,4 +74,5 @@ def demo(
         html.write((page,), path)
     click.echo(path)
     # The demonstration has worked when it shows what is known.
-    ctx.exit(exit_code(accepting_ranges(result), leftovers(store, result.run_id)))
+    is_clean = not leftovers(store, result.run_id)
+    ctx.exit(exit_code(accepting_ranges(result), is_clean=is_clean))

@@ -190,7 +190,7 @@ def run(ctx: click.Context, **options: Unpack[RunOptions]) -> None:
       70 internal error of Loadstone
     """
     from loadstone.rally.task.read import read
-    from loadstone.run.exit_code import exit_code
+    from loadstone.result.outcome import exit_code
 
     with _in_style(options["style"]):
         file, raw, args_file = options["file"], options["raw"], options["args_file"]

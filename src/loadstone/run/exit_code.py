@@ -1,20 +1,14 @@
-"""The exit code of a run: the table in docs/methodology.md, "Exit codes"."""
+"""What decides the exit code of a run beside its results: what it left, and accepted ranges."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 
 from loadstone.keystone.clean import remaining
 from loadstone.keystone.journal import JOURNAL, read
 from loadstone.keystone.resources import Leftover
-from loadstone.result import outcome
 from loadstone.result.model import Run
 from loadstone.store.location import StoreLocation
 from loadstone.store.store import Store, run_folder
-
-
-def exit_code(run: Run, left: Sequence[Leftover] = ()) -> int:
-    """Return 0 if all criteria held and all created resources are removed, else the worst code."""
-    return outcome.exit_code(run, is_clean=not left)
 
 
 def accepting_ranges(run: Run) -> Run:

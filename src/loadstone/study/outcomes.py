@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from loadstone.errors import FELL_SHORT, EnvironmentUnusable, InvalidInput
+from loadstone.result import outcome
 from loadstone.result.model import Measurement as Measured
 from loadstone.result.model import Run
 from loadstone.run.exit_code import accepting_ranges, left_by, leftovers
-from loadstone.run.exit_code import exit_code as exit_code_of_run
 from loadstone.search.model import Capacity, CapacityKind
 from loadstone.store.store import RunDamaged, Store
 from loadstone.study.duet import CellPair, cell_pairs
@@ -49,8 +49,9 @@ def outcome_of(turn: Turn, run: Run, measurement: Measurement, store: Store) -> 
     judged = accepting_ranges(replace(run, measurements=_judged(run, measurement)))
     if turn.cell.is_reference:
         judged = replace(judged, measurements=tuple(map(_bounded, judged.measurements)))
-    left = leftovers(store, run.run_id)
-    return TurnOutcome(turn, run, None, exit_code_of_run(judged, left), is_clean=not left)
+    is_clean = not leftovers(store, run.run_id)
+    code = outcome.exit_code(judged, is_clean=is_clean)
+    return TurnOutcome(turn, run, None, code, is_clean=is_clean)
 
 
 def ratios(journal: StudyJournal, store: Store) -> Iterator[RatioOutcome]:
