@@ -52,7 +52,7 @@ def step(state: LiveState) -> str:
     if not state.loads:
         return "Between two loads" if state.trials else "Preparing"
     request = state.loads[-1].request
-    words = f"{request.purpose[:1].upper()}{request.purpose[1:]}"
+    words = figures.begun(request.purpose)
     if isinstance(request.load, OpenLoad):
         return f"{words}, {figures.rate(request.load.rate_rps)}/s"
     return words

@@ -1,4 +1,4 @@
-"""Formats numbers for people."""
+"""Formats numbers and sentences for people."""
 
 import math
 from typing import TYPE_CHECKING, Protocol
@@ -95,6 +95,11 @@ def seconds(value_s: float) -> str:
 def counted(count: int, noun: str) -> str:
     """Return "1 worker" or "2,000 workers"."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def begun(text: str) -> str:
+    """Return a text with an initial capital."""
+    return text[:1].upper() + text[1:]
 
 
 def n(capacity: CapacityFigures | None) -> str:

@@ -61,7 +61,7 @@ def sentences(measurement: Measurement) -> Iterator[str]:
 
 def headline(measurement: Measurement) -> str:
     """Describe the prediction in one sentence."""
-    subject = measurement.title[:1].upper() + measurement.title[1:]
+    subject = figures.begun(measurement.title)
     found = measurement.prediction
     if found is None:
         return f"{subject}: N cannot be predicted."

@@ -79,7 +79,7 @@ def report_of(shown: Shown) -> Report:
     section = _section(shown)
     said, journal = section.answer.sentence, shown.journal
     return Report(
-        title=f"{said[:1].upper()}{said[1:]}",
+        title=figures.begun(said),
         subject=f"default: {_default(shown)}",
         sections=(section,),
         overview=overview((section,)),

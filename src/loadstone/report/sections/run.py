@@ -159,18 +159,13 @@ def _title(run: Run, sections: tuple[Section, ...]) -> str:
         return f"{run.title or 'A task'}: {verdict}"
     effects = [line for one in run.measurements for line in fault.headlines(one)]
     if effects:
-        return _begun("; ".join(effects[:MOST_NAMED]))
+        return figures.begun("; ".join(effects[:MOST_NAMED]))
     if found and len(found) == len(answers) and len(found) <= MOST_NAMED:
         return f"{service} sustains {_listed([_many(one) for one in found])} a second"
     if sections:
         said = (f"{one.title}: {one.answer.line}" for _, one in answers[:MOST_NAMED])
-        return _begun("; ".join(said))
+        return figures.begun("; ".join(said))
     return f"{service}: nothing was measured"
-
-
-def _begun(text: str) -> str:
-    """Return a sentence with an initial capital."""
-    return text[:1].upper() + text[1:]
 
 
 def _many(measurement: Measurement) -> str:

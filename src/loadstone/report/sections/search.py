@@ -49,7 +49,7 @@ def sentence(measurement: Measurement) -> str:
     capacity = measurement.capacity
     if capacity is None:
         return f"No capacity was found for {measurement.title}: the search did not finish."
-    subject = measurement.title[:1].upper() + measurement.title[1:]
+    subject = figures.begun(measurement.title)
     low, high = capacity.low_rps, capacity.high_rps
     found = figures.n(capacity)
     if statements.has_interval(capacity):

@@ -70,7 +70,7 @@ def _infos(measurement: Measurement) -> Iterator[str]:
 
 def sentence(text: str) -> str:
     """Return a text with an initial capital and a full stop."""
-    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?", ")")) else ".")
+    return figures.begun(text) + ("" if text.endswith((".", "!", "?", ")")) else ".")
 
 
 def has_interval(capacity: Capacity | None) -> bool:

@@ -33,7 +33,7 @@ def answer(measurement: Measurement) -> Answer:
 
 def _throughput(measurement: Measurement) -> Answer:
     stats = measurement.stats
-    subject = measurement.title[:1].upper() + measurement.title[1:]
+    subject = figures.begun(measurement.title)
     if stats is None:
         return Answer("throughput", figures.NOT_FOUND, "", f"{subject}: {nothing(measurement)}.")
     rate = figures.rate(stats.throughput_rps)
