@@ -217,6 +217,7 @@ def test_a_prediction_without_known_workers_is_an_upper_bound_if_requests_mostly
 @pytest.mark.parametrize(
     ("requests", "why"),
     [
+        (1, "1 request ended at low load, and 20 are needed to know what one costs"),
         (13, "13 requests ended at low load, and 20 are needed to know what one costs"),
         (216, "the service's processes were not watched"),
     ],

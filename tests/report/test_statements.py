@@ -131,6 +131,24 @@ def test_the_cost_of_a_request_and_the_limit_are_named_where_the_figures_show_th
     assert "2 cores were 97 % busy at N: the CPU is the limit." in said(ISSUE)
 
 
+@pytest.mark.parametrize(
+    ("ended", "ok", "cut_off", "sentence"),
+    [
+        (1, 1, 0, "The only request succeeded."),
+        (1, 0, 0, "1 of 1 request failed."),
+        (0, 0, 1, "The only request was not answered in the time given."),
+        (2, 2, 0, "None of the 2 requests failed."),
+        (0, 0, 2, "None of the 2 requests was answered in the time given."),
+    ],
+)
+def test_failures_are_counted_also_of_a_single_request(ended, ok, cut_off, sentence):
+    [trial, *_] = ISSUE.trials
+    total = replace(trial.stats.total, count=ended, ok=ok)
+    stats = replace(trial.stats, total=total, cut_off=cut_off)
+    only = replace(ISSUE, trials=(replace(trial, stats=stats, health=None),))
+    assert list(statements.errors(only)) == [sentence]
+
+
 def test_a_machine_that_is_not_busy_is_not_blamed():
     made = tuple(
         replace(trial, usage=replace(trial.usage, machine_busy=0.4)) for trial in ISSUE.trials

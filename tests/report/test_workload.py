@@ -53,7 +53,12 @@ def test_what_happened_once_is_told_in_the_singular():
     shown = replace(task, trials=(once,))
     assert "acted 1 time" in [one.text for one in workload.facts(shown)]
     said = [one.text for one in workload.described(shown)]
-    assert "Hooks acted 1 time, 0 of them failed." in said
+    assert "Hooks acted 1 time, none failed." in said
+    total = replace(trial.stats.total, ok=1, count=1)
+    only = replace(task, trials=(replace(trial, stats=replace(trial.stats, total=total)),))
+    assert workload.described(only)[0].text.startswith("1 of 1 iteration succeeded,")
+    fixed = replace(task, workload=None, parameters=(("iterations", "1"), ("at once", "1")))
+    assert workload.load_in_words(fixed) == "1 iteration, 1 at a time"
     assert (
         "Cut off when the load ended, counted neither as succeeded nor as failed: 1 iteration."
         in said

@@ -77,9 +77,8 @@ def _subtitle(state: LiveState) -> str:
 def _answer(state: LiveState) -> Answer:
     found = state.so_far[-1] if state.so_far else None
     if found is None:
-        sums = state.sums
-        word = "iteration" if sums.ok == 1 else "iterations"
-        return Answer("completed", f"{sums.ok:,}", word, "")
+        number, _, noun = figures.counted(state.sums.ok, "iteration").partition(" ")
+        return Answer("completed", number, noun, "")
     interval = figures.interval(found)
     return Answer(
         label="N so far",

@@ -20,7 +20,11 @@ def lines(trial: Trial | None) -> Iterator[str]:
     ]
     each = f" ({', '.join(parts)})" if parts else ""
     yield f"Keystone requests per iteration: {found.total_per_iteration:.2f}{each}"
-    once = [f"{one.count} {_several(one.kind)}" for one in found.kinds if one.kind.is_once]
+    once = [
+        f"{one.count} {one.kind if one.count == 1 else _several(one.kind)}"
+        for one in found.kinds
+        if one.kind.is_once
+    ]
     if once:
         yield f"  besides, for the services' own tokens: {', '.join(once)}"
     if found.bound_rps is not None:

@@ -44,8 +44,8 @@ def sentences(measurement: Measurement) -> Iterator[str]:
     idle = found.idle
     none = "" if idle is None else f"; they had none for {figures.percent(idle)} of the time"
     yield (
-        f"where the workers' time goes while they have a request: {listed} ({found.samples:,} "
-        f"samples{none})"
+        f"where the workers' time goes while they have a request: {listed} ("
+        f"{figures.counted(found.samples, 'sample')}{none})"
     )
     yield _cost(trial, found, without_profiler(measurement.trials))
 

@@ -27,7 +27,7 @@ def as_data(usage: Usage | None) -> dict[str, Any] | None:
 
 def line(usage: Usage, iterations: int) -> str:
     """Describe the CPU usage under a task's load; `iterations` are the successful ones."""
-    cores = "1 core" if usage.cores == 1 else f"{usage.cores} cores"
+    cores = figures.counted(usage.cores, "core")
     generator = f"load generator {figures.percent(usage.generator_busy)}"
     service_s, others = usage.service_cpu_s, usage.others_busy
     if service_s is None or usage.service_busy is None or others is None:

@@ -233,8 +233,8 @@ def why_not_predicted(measurement: Measurement) -> str:
     ended = trial.resources.observation.requests
     if ended < LEAST_REQUESTS:
         return (
-            f"{ended} requests ended at low load, and {LEAST_REQUESTS} are needed to know what "
-            "one costs"
+            f"{ended} {'request' if ended == 1 else 'requests'} ended at low load, and "
+            f"{LEAST_REQUESTS} are needed to know what one costs"
         )
     return "the service's processes were not watched"
 

@@ -320,18 +320,19 @@ def sentences(summary: FaultSummary, repeats: list[FaultEffect]) -> Iterator[str
             yield changed(one)
             yield from phases(one)
     else:
-        yield f"{failed:,} of {due:,} requests failed from the fault on."
+        yield f"{failed:,} of {figures.counted(due, 'request')} failed from the fault on."
     if earlier := sum(one.baseline_failed for one in repeats):
         ended = sum(one.baseline_due or 0 for one in repeats)
-        of_all = f" of {ended:,}" if all(one.baseline_due for one in repeats) else ""
-        which = f"{earlier:,}{of_all} requests" if of_all else figures.counted(earlier, "request")
-        yield f"{which} failed before the fault, too."
+        is_known = all(one.baseline_due for one in repeats)
+        of_all = f"{earlier:,} of " if is_known else ""
+        requests = figures.counted(ended if is_known else earlier, "request")
+        yield f"{of_all}{requests} failed before the fault, too."
     logged = [one.logged_failures for one in repeats if one.logged_failures is not None]
     if len(logged) == len(repeats):
         total = failed + sum(one.baseline_failed for one in repeats)
         yield (
-            f"haproxy's own log has {sum(logged):,} failed requests of these loads, Loadstone "
-            f"counted {total:,}{_not_logged(repeats)}."
+            f"haproxy's own log has {figures.counted(sum(logged), 'failed request')} of these "
+            f"loads, Loadstone counted {total:,}{_not_logged(repeats)}."
         )
     kinds: dict[str, tuple[int, float]] = {}
     for effect in repeats:
@@ -396,7 +397,7 @@ def _not_logged(repeats: list[FaultEffect]) -> str:
 
 def changed(effect: FaultEffect) -> str:
     """Return one sentence on the cost of a rolling change: failures, p99, and when."""
-    text = f"{effect.failed:,} of {effect.due:,} requests failed"
+    text = f"{effect.failed:,} of {figures.counted(effect.due, 'request')} failed"
     where = [f"{one.failed:,} while {one.words}" for one in effect.phases if one.failed]
     if where:
         text += f" ({', '.join(where)})"

@@ -179,9 +179,9 @@ def _listed(parts: list[str]) -> str:
 
 
 def _all_held(run: Run) -> str:
-    if not any(one.checks for one in run.workloads):
-        return f"{len(run.workloads)} workload{'s' if len(run.workloads) > 1 else ''}"
     count = len(run.workloads)
+    if not any(one.checks for one in run.workloads):
+        return figures.counted(count, "workload")
     return "its SLA held" if count == 1 else f"the SLAs of {count} workloads held"
 
 

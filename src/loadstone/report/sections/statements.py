@@ -94,7 +94,7 @@ def costs(measurement: Measurement) -> Iterator[str]:
     if usage is None:
         return
     if measurement.resources is None:  # its sentence says more
-        cores = "1 core was" if usage.cores == 1 else f"{usage.cores} cores were"
+        cores = f"{figures.counted(usage.cores, 'core')} {'was' if usage.cores == 1 else 'were'}"
         busy = f"{cores} {figures.percent(usage.machine_busy)} busy at N"
         match judge_cpu(usage):
             case CpuVerdict.LIMIT:
@@ -210,11 +210,12 @@ def errors(measurement: Measurement) -> Iterator[str]:
     if not due:
         return
     if failed:
-        yield f"{failed:,} of {due:,} requests failed."
+        yield f"{failed:,} of {figures.counted(due, 'request')} failed."
     elif not any(trial.stats.ok for trial in measurement.trials):
-        yield f"None of the {due:,} requests was answered in the time given."
+        none = "The only request was not" if due == 1 else f"None of the {due:,} requests was"
+        yield f"{none} answered in the time given."
     else:
-        yield f"None of the {due:,} requests failed."
+        yield "The only request succeeded." if due == 1 else f"None of the {due:,} requests failed."
     if count := sum(health.retries for health in healths(measurement)):
         yield retried(count)
 
@@ -298,9 +299,9 @@ def method(measurement: Measurement) -> Iterator[str]:
     low = sum(is_low_load(trial) for trial in measurement.trials)
     saturated = sum(trial.rate_rps is None for trial in measurement.trials) - low
     constant = len(measurement.trials) - saturated - low
-    count = f"{len(measurement.trials)} trials" if len(measurement.trials) > 1 else "1 trial"
     yield (
-        f"The search made {count} with {figures.seconds(measurement.load_s)} of load "
+        f"The search made {figures.counted(len(measurement.trials), 'trial')} with "
+        f"{figures.seconds(measurement.load_s)} of load "
         f"({figures.seconds(measurement.wall_s)} in all)."
     )
     if low:

@@ -34,7 +34,7 @@ def report_of(searched: Sequence[CapacityTrend], trends: Sequence[Trend]) -> Rep
     changed = sum(map(bool, changes))
     level = f"{changed} changed" if changed else "no change point"
     return Report(
-        title=f"Trends of {len(sections)} load{'s' if len(sections) != 1 else ''}: {level}",
+        title=f"Trends of {figures.counted(len(sections), 'load')}: {level}",
         subject="",
         about="Oldest run first; durations in seconds, of the successful iterations.",
         sections=sections,
@@ -134,7 +134,7 @@ def _certainty(changes: Sequence[TrendChange], known: int) -> Certainty:
         return Certainty("undecided", "too few runs")
     if not changes:
         return Certainty("sustained", "no change")
-    return Certainty("undecided", f"{len(changes)} change{'s' if len(changes) > 1 else ''}")
+    return Certainty("undecided", figures.counted(len(changes), "change"))
 
 
 def _n(anchor: str, trend: CapacityTrend) -> Chart:

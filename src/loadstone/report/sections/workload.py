@@ -174,7 +174,7 @@ def _lines(measurement: Measurement, stats: Stats | None) -> Iterator[str]:
     if stats is not None:
         total = stats.total
         yield (
-            f"{total.ok:,} of {total.count:,} iterations succeeded, "
+            f"{total.ok:,} of {figures.counted(total.count, 'iteration')} succeeded, "
             f"{figures.rate(stats.throughput_rps)} a second"
         )
         yield (
@@ -197,7 +197,7 @@ def _lines(measurement: Measurement, stats: Stats | None) -> Iterator[str]:
     if measurement.hook_runs:
         failed = sum(run.status == "failed" for run in measurement.hook_runs)
         acted = figures.counted(len(measurement.hook_runs), "time")
-        yield f"hooks acted {acted}, {failed} of them failed"
+        yield f"hooks acted {acted}, {failed or 'none'} failed"
 
 
 def numbers(measurement: Measurement) -> Iterator[NamedFigure]:
@@ -218,7 +218,8 @@ def load_in_words(measurement: Measurement) -> str:
         return load_of(measurement.workload, paced_as_rally=measurement.paced_as_rally)
     known = dict(measurement.parameters)
     if "iterations" in known and "at once" in known:
-        return f"{int(known['iterations']):,} iterations, {known['at once']} at a time"
+        iterations = figures.counted(int(known["iterations"]), "iteration")
+        return f"{iterations}, {known['at once']} at a time"
     if measurement.policy == "turns":
         return "in turns with another target, whose turns count as waiting"
     rate_rps = measurement.trial.rate_rps if measurement.trial else None
@@ -255,8 +256,7 @@ def _load_words(name: str, settings: Settings, *, paced_as_rally: bool) -> Itera
     if "duration" in settings:
         yield f"{settings['duration']:g} s"
     elif name != "constant_for_duration":
-        times = int(settings.get("times", 1))
-        yield f"{times:,} iteration{'s' if times != 1 else ''}"
+        yield figures.counted(int(settings.get("times", 1)), "iteration")
 
 
 def _last_rate(ramp: Settings, times: Any) -> Any:
