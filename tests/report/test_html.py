@@ -16,6 +16,8 @@ from loadstone.compare.section import report_of as report_of_comparison
 from loadstone.diagnosis.finding import AuditFinding
 from loadstone.errors import EnvironmentUnusable
 from loadstone.report import figures, html
+from loadstone.report.chart import Band, Chart, ChartSeries
+from loadstone.report.html import svg
 from loadstone.report.html.scale import fitted, written
 from loadstone.report.sections import search, statements
 from loadstone.report.sections.charts import MOST_POINTS
@@ -135,10 +137,10 @@ def test_the_page_of_a_fault_begins_with_the_downtime():
 def test_each_chart_is_drawn_without_scripts_and_described():
     drawn = re.findall(r'<svg class="static".*?</svg>', page(), flags=re.DOTALL)
     assert len(drawn) == CHARTS
-    for svg in drawn:
-        assert 'role="img"' in svg
-        assert re.search(r'aria-label="[^"]{30,}"', svg)
-        assert "nan" not in svg.lower()
+    for drawing in drawn:
+        assert 'role="img"' in drawing
+        assert re.search(r'aria-label="[^"]{30,}"', drawing)
+        assert "nan" not in drawing.lower()
 
 
 def test_what_a_service_is_called_cannot_become_part_of_the_page():
@@ -296,6 +298,19 @@ def test_labels_of_an_axis_stay_short(value, text):
 )
 def test_labels_of_an_axis_are_its_values_however_narrow_it_is(ends, labels):
     assert [written(tick) for tick in fitted(list(ends), 0.0, 100.0).ticks()] == labels
+
+
+@pytest.mark.parametrize(("rows", "first"), [((), "middle"), (("only",), "start")])
+def test_labels_at_the_edges_of_a_drawing_are_not_cut_off(rows, first):
+    ends = ((1000.0, 1.0), (1250.0, 1.0))
+    band = Band(1150.0, 1250.0, None, "N 1,150 to 1,250")
+    chart = Chart("c", "", "", "", "", (ChartSeries("", "line", "p50", ends),), band, rows=rows)
+    drawn = svg.draw(chart)
+    texts = re.findall(r'<text class="(?:tick|n-label)" x="([\d.]+)".*?"(\w+)">(.*?)<', drawn)
+    anchors = {text: (float(x), anchor) for x, anchor, text in texts}
+    assert anchors["1,250"] == (svg.WIDTH, "end")
+    assert anchors["1,000"][1] == first
+    assert anchors["N 1,150 to 1,250"][1] == "end"
 
 
 def test_an_axis_around_one_value_has_that_value_in_its_middle_however_large():

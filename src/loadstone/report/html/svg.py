@@ -13,6 +13,7 @@ SPARSE = 200  # points of a cloud: above, they are drawn smaller
 MOST_DOTS = 12  # on a line: above, the line alone is clearer
 ROW_HEIGHT = 36  # of a named row, whose name stands above its figures
 CHARACTER = 6.4  # width in px, in a font of 12 px
+DIGIT = 7.7  # width in px of a digit, in a wide font of 12 px
 LONGEST = 60  # characters of a row's name
 
 
@@ -64,7 +65,7 @@ def _grid(chart: Chart, x: Scale, y: Scale) -> Iterator[str]:
         yield f'<path class="grid" d="M{x.start} {at}H{x.end}"/>'
         yield _text("tick", x.start - 6, at + 4, "end", written(tick))
     for tick in x.ticks():
-        yield _text("tick", x(tick), floor + 16, "middle", written(tick))
+        yield _tick_below(x(tick), floor + 16, written(tick))
     yield f'<path class="axis" d="M{x.start} {floor}H{x.end}"/>'
     yield _text("label", (x.start + x.end) / 2, floor + BOTTOM - 8, "middle", chart.x_label)
     if chart.y_label:
@@ -72,6 +73,16 @@ def _grid(chart: Chart, x: Scale, y: Scale) -> Iterator[str]:
             f'<text class="label" transform="translate(13 {(y.start + y.end) / 2}) rotate(-90)" '
             f'text-anchor="middle">{escape(chart.y_label)}</text>'
         )
+
+
+def _tick_below(x: float, y: float, text: str) -> str:
+    """Return a label below the x axis, moved inwards where the edge would cut it off."""
+    half = DIGIT * len(text) / 2
+    if x + half > WIDTH:
+        return _text("tick", WIDTH, y, "end", text)
+    if x < half:
+        return _text("tick", 0, y, "start", text)
+    return _text("tick", x, y, "middle", text)
 
 
 def _band(band: Band, x: Scale, y: Scale) -> Iterator[str]:
@@ -89,7 +100,7 @@ def _band(band: Band, x: Scale, y: Scale) -> Iterator[str]:
     down = y.start - y.end
     yield f'<rect class="band" x="{ends[0]}" y="{y.end}" width="{wide}" height="{down}"/>'
     yield f'<path class="{line}" d="M{at} {y.end}V{y.start}"/>'
-    anchor = "end" if at > x.end - 76 else "start"
+    anchor = "end" if at + 6 + DIGIT * len(band.label) > WIDTH else "start"
     yield _text("n-label", at + (-6 if anchor == "end" else 6), y.end + 12, anchor, band.label)
 
 
