@@ -342,6 +342,61 @@ def test_a_flame_graph_names_its_boxes_and_zooms(browser, tmp_path):
     page.close()
 
 
+@pytest.fixture(scope="module")
+def profiled(tmp_path_factory):
+    """The page of a search with a flame graph of three boxes."""
+    run, samples = keystone()
+    search = run.measurements[0]
+    stacks = read_folded(
+        ["main (flask/app.py:1);verify (bcrypt.py:1) 600\nmain (flask/app.py:1) 1\n"]
+    )
+    seen = CpuProfile(12.0, 50, 2, 601, parts(stacks), flame(stacks), 1.2, "profiles/1-005.folded")
+    last = replace(search.trials[-1], profile=seen)
+    run = replace(run, measurements=(replace(search, trials=(*search.trials[:-1], last)),))
+    path = tmp_path_factory.mktemp("profiled") / "report.html"
+    html.write((report_of(run, lambda trial: samples[0, trial.number]),), path)
+    return path
+
+
+def test_the_keyboard_goes_through_a_flame_graph(browser, profiled):
+    page = browser.new_page()
+    page.goto(profiled.as_uri())
+    said = page.locator(".flame-said")
+    assert "arrow keys" in said.inner_text()
+    graph = page.get_by_role("application")
+    graph.focus()
+    for key, box in (("ArrowUp", "main"), ("ArrowUp", "verify"), ("ArrowUp", "verify")):
+        page.keyboard.press(key)
+        assert said.inner_text().startswith(box)
+    assert graph.locator(".here").count() == 1
+    page.keyboard.press("ArrowDown")
+    assert said.inner_text().startswith("main")
+    page.keyboard.press("ArrowDown")
+    assert said.inner_text() == "all workers: 100.0 %, 601 samples"
+    page.keyboard.press("Enter")
+    page.close()
+
+
+def test_a_flame_graph_is_whole_on_narrow_paper_as_soon_as_the_page_is_loaded(browser, profiled):
+    page = browser.new_page(viewport={"width": 1400, "height": 900})
+    page.add_init_script("window.requestAnimationFrame = window.setTimeout = () => 0")
+    page.goto(profiled.as_uri())
+    page.emulate_media(media="print")
+    page.set_viewport_size({"width": 700, "height": 900})
+    box = page.locator(".flame .frame rect").first.bounding_box()
+    assert box["width"] > 500
+    assert box["x"] + box["width"] <= 700
+    page.close()
+
+
+def test_without_scripts_the_page_says_why_there_is_no_flame_graph(browser, profiled):
+    page = browser.new_page(java_script_enabled=False)
+    page.goto(profiled.as_uri())
+    assert page.locator(".flame noscript").inner_text().startswith("A script draws it")
+    assert page.get_by_text("click").count() == 0
+    page.close()
+
+
 def at_rising_load():
     """A task whose workload was made at three loads, then at two; one with a hook that failed."""
     result, samples = keystone()

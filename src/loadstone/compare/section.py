@@ -282,7 +282,7 @@ def _flame(found: Where) -> Flame:
     caption = (
         "A box is a function; its width is its time per request in A and B together, callers stand "
         "below what they call. Red: it takes longer in B. Blue: it takes longer in A. Grey: no "
-        "difference beyond chance. A click zooms; the outermost box zooms out."
+        "difference beyond chance."
     )
     return Flame("comparison-flame", _tree(found.root), caption)
 

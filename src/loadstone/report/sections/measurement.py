@@ -335,9 +335,8 @@ def _flame(measurement: Measurement, anchor: str) -> Flame | None:
     caption = (
         f"{figures.counted(seen.samples, 'sample')} of {figures.counted(seen.workers, 'worker')} "
         f"in {seen.seconds:.0f} s, {seen.rate_hz} a second. A box is a function; its width is its "
-        "share of the time in which workers had a request, callers stand below what they call. A "
-        "click zooms; the "
-        "outermost box zooms out. Boxes narrower than 0.2 % are left out; all stacks are in "
+        "share of the time in which workers had a request, callers stand below what they call. "
+        "Boxes narrower than 0.2 % are left out; all stacks are in "
         f"{seen.file} of the run's files."
     )
     return Flame(f"{anchor}-flame", profile.tree(seen.flame), caption)
