@@ -397,6 +397,15 @@ def test_without_scripts_the_page_says_why_there_is_no_flame_graph(browser, prof
     page.close()
 
 
+def test_on_paper_bars_are_printed_and_titles_stay_with_what_they_name(visit):
+    page, _, _ = visit()
+    page.emulate_media(media="print")
+    style = "(one, name) => getComputedStyle(one)[name]"
+    assert page.locator(".interval i").first.evaluate(style, "printColorAdjust") == "exact"
+    for title in ("h2", "h4", "summary"):
+        assert page.locator(title).first.evaluate(style, "breakAfter") == "avoid"
+
+
 def at_rising_load():
     """A task whose workload was made at three loads, then at two; one with a hook that failed."""
     result, samples = keystone()
