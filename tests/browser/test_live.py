@@ -120,6 +120,36 @@ def test_what_is_unfolded_of_one_workload_is_not_unfolded_of_others(browser):
     page.close()
 
 
+def test_what_is_scrolled_aside_or_focused_stays_so_when_the_page_changes(browser):
+    document = html.live_document("Two searches", "nonce", can_stop=False)
+    results = html.results((report_of(made_runs.runs()["search"]),))
+    page = browser.new_page(viewport={"width": 375, "height": 700})
+    page.route("**/events", lambda route: route.abort())
+    page.route("**/live/", lambda route: route.fulfill(body=document, content_type="text/html"))
+    page.goto("http://127.0.0.1/live/")
+    page.evaluate("html => put('results', html)", results)
+    page.locator("#results summary", has_text="Trials").last.click()
+    trials = page.get_by_role("region", name="Trials").last
+    trials.evaluate("one => { one.scrollLeft = 50; one.focus(); }")
+    page.evaluate("html => put('results', html)", results)
+    assert trials.evaluate("one => one.scrollLeft") == 50
+    assert trials.evaluate("one => one === document.activeElement")
+    link = page.locator("#results .overview a").last
+    link.focus()
+    page.evaluate("html => put('results', html)", results)
+    assert link.evaluate("one => one === document.activeElement")
+    page.close()
+
+
+def test_without_scripts_the_live_page_offers_nothing_that_needs_them(browser):
+    page = browser.new_page(java_script_enabled=False)
+    page.set_content(html.live_document("Two searches", "nonce", can_stop=True))
+    assert page.locator("noscript p").is_visible()
+    assert not page.locator("#stop").is_visible()
+    assert not page.locator("#link").is_visible()
+    page.close()
+
+
 def test_stop_keeps_what_was_measured(browser, loadstone, tmp_path):
     with (
         known_service(4, 0.06) as service,

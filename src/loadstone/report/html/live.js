@@ -9,19 +9,23 @@ function tell(text, isLost) {
   link.classList.toggle("lost", Boolean(isLost));
 }
 
-// What the reader has unfolded stays so, and the keyboard stays where it was.
+// What the reader has unfolded or scrolled aside stays so, and the keyboard stays where it was.
 function put(id, html) {
   const box = at(id);
   // Sections fold parts of the same name.
-  const key = (one) => `${one.closest("[id]").id} ${one.querySelector("summary").textContent}`;
-  const open = new Set();
-  for (const one of box.querySelectorAll("details[open]")) open.add(key(one));
-  const before = document.activeElement;
-  const focused = box.contains(before) && before.matches("summary") ? key(before.parentElement) : null;
+  const key = (one) => `${one.closest("[id]").id} ${one.tagName} ${one.ariaLabel ?? one.textContent}`;
+  const open = new Set(), aside = new Map();
+  for (const one of box.querySelectorAll("summary, .scroll")) {
+    if (one.matches("[open] > summary")) open.add(key(one));
+    if (one.scrollLeft) aside.set(key(one), one.scrollLeft);
+  }
+  const focused = box.contains(document.activeElement) ? key(document.activeElement) : null;
   box.innerHTML = html;
-  for (const one of box.querySelectorAll("details")) {
-    one.open = open.has(key(one));
-    if (focused === key(one)) one.querySelector("summary").focus({ preventScroll: true });
+  for (const one of box.querySelectorAll("summary, .scroll, a")) {
+    const name = key(one);
+    if (open.has(name)) one.parentElement.open = true;
+    if (aside.has(name)) one.scrollLeft = aside.get(name);
+    if (name === focused) one.focus({ preventScroll: true });
   }
 }
 
