@@ -88,7 +88,7 @@ def test_what_never_comes_back_has_no_recovery() -> None:
     gone = effect(made(due_s, due_s + 0.005, outcome), Injection("kill", 10.0))
     assert gone.mttr_s is None
     assert near(gone.downtime_s, 10.0, 0.01)
-    assert gone.outcome is Recovery.NOT_RECOVERED
+    assert gone.recovery is Recovery.NOT_RECOVERED
 
 
 def test_failures_that_go_on_to_the_end_have_not_ended_with_one_success() -> None:
@@ -98,7 +98,7 @@ def test_failures_that_go_on_to_the_end_have_not_ended_with_one_success() -> Non
     half = effect(made(due_s, due_s + 0.005, outcome), Injection("kill", 10.0))
     assert outcome[-1] == Outcome.OK
     assert half.mttr_s is None
-    assert half.outcome is Recovery.NOT_RECOVERED
+    assert half.recovery is Recovery.NOT_RECOVERED
 
 
 @pytest.mark.parametrize(("before", "share"), [(0.0, 0.03), (0.0, 0.1), (0.002, 0.1), (0.01, 0.2)])
@@ -199,8 +199,8 @@ def test_failures_end_only_if_what_follows_is_as_before(before: float, after: fl
             fails = chance < np.where(is_faulty, after, before)
             outcome = np.where(fails, Outcome.HTTP_STATUS, Outcome.OK)
             one = effect(made(due_s, due_s + 0.005, outcome), Injection("kill", 30.0))
-            recovered += end_s == 60.0 and one.outcome is Recovery.RECOVERED
-            is_over = one.mttr_s is not None and one.outcome is not Recovery.NOT_RECOVERED
+            recovered += end_s == 60.0 and one.recovery is Recovery.RECOVERED
+            is_over = one.mttr_s is not None and one.recovery is not Recovery.NOT_RECOVERED
             ended += end_s == 40.0 and is_over
     assert recovered == 0
     assert ended >= 17
@@ -253,14 +253,14 @@ def test_a_load_that_is_too_high_before_the_fault_is_not_its_effect(load: float)
 def test_a_fault_under_a_load_that_is_slightly_too_high_has_its_effect() -> None:
     for seed in SEEDS:
         slower = effect(queued(1.03, seed, 1.5), Injection("steal cpu", 10.0))
-        assert slower.outcome is Recovery.NOT_RECOVERED
+        assert slower.recovery is Recovery.NOT_RECOVERED
 
 
 @pytest.mark.parametrize("factor", [1.0, 2.0])
 def test_a_load_that_is_borne_is_never_too_high(factor: float) -> None:
     for seed in SEEDS:
         one = effect(queued(0.7, seed, factor), Injection("steal cpu", 10.0))
-        assert one.outcome is (Recovery.RECOVERED if factor == 1.0 else Recovery.NOT_RECOVERED)
+        assert one.recovery is (Recovery.RECOVERED if factor == 1.0 else Recovery.NOT_RECOVERED)
 
 
 def test_the_plans_recovery_takes_iterations_in_the_order_in_which_they_were_due() -> None:

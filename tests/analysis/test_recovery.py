@@ -42,13 +42,13 @@ def never(due_s) -> np.ndarray:
 @pytest.mark.parametrize("rate_rps", [20.0, 50.0, 500.0])
 def test_a_healthy_service_has_recovered(rate_rps: float) -> None:
     one = loaded(rate_rps, never)
-    assert one.outcome is Recovery.RECOVERED
+    assert one.recovery is Recovery.RECOVERED
     assert one.mttr_s == pytest.approx(2.0, abs=2 / rate_rps)
 
 
 def test_too_few_requests_show_neither() -> None:
     one = loaded(5.0, never)
-    assert one.outcome is Recovery.NOT_SHOWN
+    assert one.recovery is Recovery.NOT_SHOWN
     assert one.mttr_s == pytest.approx(2.0, abs=0.2)  # when errors ended all the same
 
 
@@ -68,7 +68,7 @@ def test_a_small_lasting_rise_of_errors_is_no_recovery(before: float, after: flo
         def fails_at(due_s, random=random):
             return random.random(len(due_s)) < np.where(due_s < 60, before, after)
 
-        found.append(loaded(100.0, fails_at, 120.0, 60.0).outcome)
+        found.append(loaded(100.0, fails_at, 120.0, 60.0).recovery)
     assert Recovery.RECOVERED not in found
     assert found.count(Recovery.NOT_RECOVERED) >= 15
 
@@ -83,21 +83,21 @@ def test_the_same_errors_in_bursts_are_never_shown_as_a_rise(share: float) -> No
             return in_burst & (random.random(len(due_s)) < 0.5)
 
         one = loaded(100.0, fails_at, 60.0, 30.0)
-        assert one.outcome is not Recovery.NOT_RECOVERED
+        assert one.recovery is not Recovery.NOT_RECOVERED
 
 
 def test_a_lasting_rise_of_latency_is_no_recovery() -> None:
-    assert loaded(50.0, never, slower=1.1).outcome is Recovery.RECOVERED
-    assert loaded(50.0, never, slower=1.4).outcome is Recovery.NOT_SHOWN
+    assert loaded(50.0, never, slower=1.1).recovery is Recovery.RECOVERED
+    assert loaded(50.0, never, slower=1.4).recovery is Recovery.NOT_SHOWN
     slow = loaded(50.0, never, slower=2.5)
-    assert slow.outcome is Recovery.NOT_RECOVERED
+    assert slow.recovery is Recovery.NOT_RECOVERED
     assert slow.mttr_s is None
 
 
 def test_errors_that_come_back_long_after_the_fault_are_those_of_the_end() -> None:
     one = loaded(50.0, lambda due_s: (due_s >= 24) & (due_s < 26))
     assert one.remainder.after_failed == 100
-    assert one.outcome is not Recovery.RECOVERED
+    assert one.recovery is not Recovery.RECOVERED
 
 
 def test_a_fault_without_any_effect_is_judged_by_all_since_it() -> None:

@@ -179,7 +179,7 @@ def test_a_share_is_rounded_to_none_or_all_only_if_it_is_none_or_all() -> None:
     [effect] = one.trials[0].faults
     cases = ((1, 9000, "0.01 %"), (8999, 9000, "99.9 %"), (9000, 9000, "100.0 %"))
     for failed, due, share in cases:
-        changed = replace(effect, failed=failed, due=due, baseline_failed=0, baseline_due=None)
+        changed = replace(effect, failed=failed, due=due, baseline_failed=0)
         shown = replace(one, trials=(replace(one.trials[0], faults=(changed,)),))
         assert f"failed {share}," in next(fault.headlines(shown))
 

@@ -78,6 +78,10 @@ class FaultEffect:
     baseline_s: float  # mean latency before the fault
     baseline_failed: int
     observed_s: float  # from the fault on
+    baseline_due: int  # iterations that ended before the fault
+    failing_s: float  # the time from it on in which more failed than before
+    recovery: Recovery  # by this repeat alone
+    remainder: Remainder  # what shows it
     errors: tuple[ErrorKind, ...] = ()  # most frequent first
     degraded: tuple[tuple[float, float], ...] = ()  # periods, after the load's start
     targets: tuple[str, ...] = ()
@@ -86,16 +90,9 @@ class FaultEffect:
     goodput_rps: float | None = None
     phases: tuple[PhaseEffect, ...] = ()
     baseline_p99_s: float = 0.0
-    # Iterations that ended before the fault, and the time from it on in which more failed than
-    # before; None: a result of an older release.
-    baseline_due: int | None = None
-    failing_s: float | None = None
     # Failed requests of the whole load in haproxy's log; None: there is no haproxy.
     logged_failures: int | None = None
     findings: tuple[Finding, ...] = ()  # after an overload: what bounds the queues
-    # By this repeat alone, and from what; None: a result of an older release.
-    recovery: Recovery | None = None
-    remainder: Remainder | None = None
 
     @property
     def failed_share(self) -> float:
@@ -103,24 +100,14 @@ class FaultEffect:
         return self.failed / self.due if self.due else 0.0
 
     @property
-    def baseline_failed_share(self) -> float | None:
-        """Share of what ended before the fault that failed; None: not known."""
-        return self.baseline_failed / self.baseline_due if self.baseline_due else None
-
-    @property
-    def outcome(self) -> Recovery:
-        """Whether everything was as before at the end of the observation."""
-        if self.recovery is not None:
-            return self.recovery
-        return Recovery.NOT_RECOVERED if self.mttr_s is None else Recovery.RECOVERED
+    def baseline_failed_share(self) -> float:
+        """Share of what ended before the fault that failed."""
+        return self.baseline_failed / self.baseline_due
 
 
 def recoveries(repeats: Sequence[FaultEffect]) -> tuple[Recovery, ...]:
     """Return whether the service recovered in each repeat of a fault, from all together."""
-    remainders = [one.remainder for one in repeats if one.remainder is not None]
-    if len(remainders) < len(repeats):  # a result of an older release
-        return tuple(one.outcome for one in repeats)
-    return judge_all(remainders)
+    return judge_all([one.remainder for one in repeats])
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,7 +81,7 @@ def _client_errors(errors: tuple[ErrorKind, ...]) -> str:
 
 
 def _recovery(fault: Fault, effect: FaultEffect) -> str:
-    if effect.outcome is Recovery.NOT_SHOWN:
+    if effect.recovery is Recovery.NOT_SHOWN:
         return "the requests afterwards do not show whether it came back"
     if effect.mttr_s is None:
         return f"it had not come back {effect.observed_s - fault.hold_s:.0f} s after the overload"

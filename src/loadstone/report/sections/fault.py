@@ -69,10 +69,11 @@ LEAST_SHARE = 0.0005  # a smaller share would be 0.0 %
 CLOSED = WORDS[Outcome.CLOSED_EARLY]
 GIVEN_UP = (WORDS[Outcome.FIRST_BYTE_TIMEOUT], WORDS[Outcome.BODY_TIMEOUT])
 ENDED_AFTER = "errors and slowness ended after"  # which is no recovery where that is not shown
+DOWNTIME = "failing_s"  # without errors that were there before
 # Figure, label, unit.
 ROWS = (
     ("downtime_s", "downtime (first to last error)", "s"),
-    ("failing_s", "downtime (more failed than before)", "s"),
+    (DOWNTIME, "downtime (more failed than before)", "s"),
     ("unavailable_s", "half or more failed", "s"),
     ("failed", "failed requests", ""),
     ("failed_share", "failed share", "%"),
@@ -137,16 +138,8 @@ def _effect(effect: FaultEffect) -> dict[str, Any]:
     }
     del data["findings"]  # listed with the measurement's other findings
     del data["remainder"]
-    return data | _compared(effect)
-
-
-def _compared(effect: FaultEffect) -> dict[str, Any]:
-    """Return how the failures and latency at the end compare with those before, as data."""
-    rest = effect.remainder
-    if rest is None:  # a result of an older release
-        return {}
-    ratio = latency_ratio(rest)
-    return {
+    rest, ratio = effect.remainder, latency_ratio(effect.remainder)
+    return data | {
         "end_due": rest.after_due,
         "end_failed": rest.after_failed,
         "end_failed_share_rise": asdict(share_rise(rest)),
@@ -180,10 +173,8 @@ def answer(measurement: Measurement) -> Answer | None:
     found = summaries(measurement)
     if not found:
         return None
-    down = found[0].figure(_downtime(found[0]))
+    down = dict(found[0].figures)[DOWNTIME]
     said = "; ".join(headlines(measurement))
-    if down is None:
-        return Answer("downtime", figures.NOT_FOUND, "", said)
     low, high = down.low, down.high
     interval = _interval(down, "s") if low is not None else ""
     text = _value(down.mean, "s")
@@ -207,19 +198,13 @@ def headlines(measurement: Measurement) -> Iterator[str]:
     return map(_headline, summaries(measurement))
 
 
-def _downtime(summary: FaultSummary) -> str:
-    """Return the name of the figure without errors that were there before; else the plan's."""
-    found = summary.figure("failing_s")
-    return "failing_s" if found and found.count == summary.repeats else "downtime_s"
-
-
 def _headline(summary: FaultSummary) -> str:
     earlier = summary.figure("baseline_failed_share")
     before = f" ({_value(earlier.mean, '%')} before)" if earlier and earlier.mean else ""
     parts = [
         f"{label} {_of_all(one, unit, summary)}{before if name == 'failed_share' else ''}"
         for name, label, unit in (
-            (_downtime(summary), "downtime", "s"),
+            (DOWNTIME, "downtime", "s"),
             ("failed_share", "failed", "%"),
             ("mttr_s", ENDED_AFTER if summary.not_shown else "recovered after", "s"),
         )
@@ -268,7 +253,7 @@ def _table(summary: FaultSummary, scenario: str) -> Table:
     found = []
     for name, label, unit in ROWS:
         one = summary.figure(name)
-        if one is None or (name == "failing_s" and one == summary.figure("downtime_s")):
+        if one is None or (name == DOWNTIME and one == summary.figure("downtime_s")):
             continue
         shown = ENDED_AFTER if name == "mttr_s" and summary.not_shown else label
         row = [shown, _of_all(one, unit, summary), _interval(one, unit)]
@@ -322,11 +307,8 @@ def sentences(summary: FaultSummary, repeats: list[FaultEffect]) -> Iterator[str
     else:
         yield f"{failed:,} of {figures.counted(due, 'request')} failed from the fault on."
     if earlier := sum(one.baseline_failed for one in repeats):
-        ended = sum(one.baseline_due or 0 for one in repeats)
-        is_known = all(one.baseline_due for one in repeats)
-        of_all = f"{earlier:,} of " if is_known else ""
-        requests = figures.counted(ended if is_known else earlier, "request")
-        yield f"{of_all}{requests} failed before the fault, too."
+        requests = figures.counted(sum(one.baseline_due for one in repeats), "request")
+        yield f"{earlier:,} of {requests} failed before the fault, too."
     logged = [one.logged_failures for one in repeats if one.logged_failures is not None]
     if len(logged) == len(repeats):
         total = failed + sum(one.baseline_failed for one in repeats)
@@ -349,11 +331,10 @@ def sentences(summary: FaultSummary, repeats: list[FaultEffect]) -> Iterator[str
 def _recovery(summary: FaultSummary, repeats: list[FaultEffect]) -> Iterator[str]:
     """Describe the end of the observation, unless the service recovered each time."""
     if summary.not_recovered:
-        known = _remainders(repeats, Recovery.NOT_RECOVERED)
         yield (
             f"{summary.not_recovered} of {summary.injected} times it was not as before at the "
             f"end, {max(one.observed_s for one in repeats):.0f} s after the fault"
-            f"{f': {_change(known)}' if known else ''}."
+            f": {_change(_remainders(repeats, Recovery.NOT_RECOVERED))}."
         )
     if known := _remainders(repeats, Recovery.NOT_SHOWN):
         yield (
@@ -365,7 +346,7 @@ def _recovery(summary: FaultSummary, repeats: list[FaultEffect]) -> Iterator[str
 def _remainders(repeats: list[FaultEffect], state: Recovery) -> list[Remainder]:
     """Return what was compared in the repeats that ended in a state."""
     pairs = zip(repeats, recoveries(repeats), strict=True)
-    return [one.remainder for one, own in pairs if own is state and one.remainder is not None]
+    return [one.remainder for one, own in pairs if own is state]
 
 
 def _change(remainders: list[Remainder]) -> str:
