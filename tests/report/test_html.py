@@ -304,7 +304,8 @@ def test_labels_of_an_axis_are_its_values_however_narrow_it_is(ends, labels):
 def test_labels_at_the_edges_of_a_drawing_are_not_cut_off(rows, first):
     ends = ((1000.0, 1.0), (1250.0, 1.0))
     band = Band(1150.0, 1250.0, None, "N 1,150 to 1,250")
-    chart = Chart("c", "", "", "", "", (ChartSeries("", "line", "p50", ends),), band, rows=rows)
+    lines = (ChartSeries("", "line", "p50", ends),)
+    chart = Chart("c", "", "", "", "", lines, band, from_zero_x=False, rows=rows)
     drawn = svg.draw(chart)
     texts = re.findall(r'<text class="(?:tick|n-label)" x="([\d.]+)".*?"(\w+)">(.*?)<', drawn)
     anchors = {text: (float(x), anchor) for x, anchor, text in texts}

@@ -253,8 +253,6 @@ def _over_time(
         x_label="seconds since the load began",
         y_label=unit,
         series=tuple(series),
-        from_zero_y=True,
-        from_zero_x=True,
         spans=spans,
     )
 
@@ -288,6 +286,7 @@ def _narrowing(found: Sequence[Capacity]) -> Chart:
         y_label="per second",
         series=series if len(known) >= LEAST_STEPS else (),
         band=band,
+        from_zero_x=False,
         from_zero_y=False,
     )
 

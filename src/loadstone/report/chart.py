@@ -54,8 +54,8 @@ class Chart:
     y_label: str
     series: tuple[ChartSeries, ...]
     band: Band | None = None
-    from_zero_y: bool = False
-    from_zero_x: bool = False
+    from_zero_x: bool = True
+    from_zero_y: bool = True
     spans: tuple[MarkedSpan, ...] = ()
     # Row names instead of a y axis, from the top: the first is at y = their count, the last at 1.
     rows: tuple[str, ...] = ()

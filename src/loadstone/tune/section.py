@@ -503,6 +503,7 @@ def _chart(trials: tuple[TriedCombination, ...]) -> Chart:
             ChartSeries("interval", "intervals", "p50", tuple(ends)),
             ChartSeries("seen", "points", "p50", tuple(points)),
         ),
+        from_zero_x=False,
         rows=tuple(name for name, _ in drawn),
     )
 

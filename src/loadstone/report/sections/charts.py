@@ -100,6 +100,8 @@ def _throughput(
         y_label="completed per second",
         series=tuple(lines) if rates else (),
         band=_band(measurement.capacity),
+        from_zero_x=False,
+        from_zero_y=False,
     )
 
 
@@ -125,7 +127,7 @@ def _latency(level: list[Trial], measurement: Measurement, prefix: str) -> Chart
             if len(valid) > 1
         ),
         band=_band(measurement.capacity),
-        from_zero_y=True,
+        from_zero_x=False,
     )
 
 
@@ -158,8 +160,6 @@ def _saturated(measurement: Measurement, prefix: str) -> Chart:
         y_label="completed per second",
         series=(ChartSeries("completed", "line", "metered", data),) if len(data) > 3 else (),
         band=band,
-        from_zero_y=True,
-        from_zero_x=True,
     )
 
 
@@ -196,8 +196,6 @@ def _latency_over_time(
         x_label="seconds since the trial began",
         y_label="latency, ms",
         series=(*clouds, *lines),
-        from_zero_y=True,
-        from_zero_x=True,
     )
 
 
@@ -217,8 +215,6 @@ def resources_over_time(trials: Sequence[Trial], prefix: str) -> Chart:
         x_label="seconds since the trial began",
         y_label="utilisation, %",
         series=utilisations(timelines),
-        from_zero_y=True,
-        from_zero_x=True,
     )
 
 
@@ -266,8 +262,6 @@ def _resources_by_rate(measurement: Measurement, prefix: str) -> Chart:
         if len(rates) > 1
         else (),
         band=_band(measurement.capacity),
-        from_zero_y=True,
-        from_zero_x=True,
         spans=marked,
     )
 
@@ -288,8 +282,6 @@ def _backlog(trials: tuple[Trial, ...], prefix: str, next_to: str) -> Chart:
             )
             for t in trials
         ),
-        from_zero_y=True,
-        from_zero_x=True,
     )
 
 
@@ -318,8 +310,6 @@ def _shares(measurement: Measurement, prefix: str, samples_of: SamplesOf) -> Cha
         x_label="latency, ms",
         y_label="% of the requests",
         series=(ChartSeries(_name(trial), "line", "sustained", data),) if trial and data else (),
-        from_zero_y=True,
-        from_zero_x=True,
     )
 
 

@@ -75,8 +75,6 @@ def _latency(
         x_label=X_LABEL,
         y_label="latency, ms",
         series=tuple(found),
-        from_zero_y=True,
-        from_zero_x=True,
         spans=marked,
     )
 
@@ -110,8 +108,6 @@ def _flow(trial: Trial, rows: Iterations, name: str, marked: tuple[MarkedSpan, .
             ChartSeries(label, "line", tone, tuple(zip(middles, values.tolist(), strict=True)))
             for label, tone, values in lines
         ),
-        from_zero_y=True,
-        from_zero_x=True,
         spans=marked,
     )
 
@@ -126,8 +122,6 @@ def _resources(
         x_label=X_LABEL,
         y_label="busy, %",
         series=utilisations(resources.timelines),
-        from_zero_y=True,
-        from_zero_x=True,
         spans=marked,
     )
 

@@ -52,8 +52,6 @@ def _durations(anchor: str, rows: EndedIterations) -> Chart:
                 "failed", "cloud", "degraded", _pairs(rows.start_s[bad], rows.duration_s[bad])
             ),
         ),
-        from_zero_y=True,
-        from_zero_x=True,
     )
 
 
@@ -72,8 +70,6 @@ def _profile(anchor: str, rows: EndedIterations) -> Chart:
         series=(
             ChartSeries("iterations", "area", "metered", _pairs(at, at_once.astype(np.float64))),
         ),
-        from_zero_y=True,
-        from_zero_x=True,
     )
 
 
@@ -90,7 +86,7 @@ def _histogram(anchor: str, rows: EndedIterations) -> Chart:
         x_label="seconds",
         y_label="iterations",
         series=(ChartSeries("iterations", "bars", "p50", data),),
-        from_zero_y=True,
+        from_zero_x=False,
     )
 
 

@@ -122,6 +122,7 @@ def drawn(anchor: str, title: str, one: dict[str, Any]) -> Printed:
             x_label=one.get("axis_label", ""),
             y_label=one.get("label", ""),
             series=lines,
+            from_zero_x=False,
             from_zero_y=all(y >= 0 for line in lines for _, y in line.data),
         )
     if kind == "Pie" and (pairs := _pairs(data)):

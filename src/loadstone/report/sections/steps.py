@@ -180,7 +180,7 @@ def _throughput(anchor: str, curve: Curve) -> Chart:
         x_label=LABELS[curve.setting],
         y_label="iterations per second",
         series=tuple(lines),
-        from_zero_y=True,
+        from_zero_x=False,
     )
 
 
@@ -199,7 +199,7 @@ def _latency(anchor: str, curve: Curve) -> Chart:
         x_label=LABELS[curve.setting],
         y_label="seconds",
         series=tuple(ChartSeries(name, "line", tone, _data(good, f)) for name, tone, f in lines),
-        from_zero_y=True,
+        from_zero_x=False,
     )
 
 
@@ -212,5 +212,5 @@ def _success(anchor: str, curve: Curve) -> Chart:
         x_label=LABELS[curve.setting],
         y_label="% of the iterations",
         series=(ChartSeries("succeeded", "line", "sustained", data),),
-        from_zero_y=True,
+        from_zero_x=False,
     )

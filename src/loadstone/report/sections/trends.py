@@ -163,8 +163,6 @@ def _n(anchor: str, trend: CapacityTrend) -> Chart:
         series=tuple(
             ChartSeries(name, kind, tone, _data(values)) for name, kind, tone, values in lines
         ),
-        from_zero_y=True,
-        from_zero_x=True,
         spans=_marks(trend.changes, [run.run_id for run in trend.runs]),
     )
 
@@ -197,8 +195,6 @@ def _durations(anchor: str, trend: Trend) -> Chart:
         series=tuple(
             ChartSeries(name, "line", tone, _data(values)) for name, tone, values in lines
         ),
-        from_zero_y=True,
-        from_zero_x=True,
         spans=_marks(trend.changes, [run.run_id for run in trend.runs]),
     )
 
@@ -212,8 +208,6 @@ def _success(anchor: str, trend: Trend) -> Chart:
         x_label="run, oldest first",
         y_label="% of the iterations",
         series=(ChartSeries("succeeded", "line", "sustained", _data(shares)),),
-        from_zero_y=True,
-        from_zero_x=True,
     )
 
 
