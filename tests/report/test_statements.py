@@ -215,7 +215,7 @@ def test_the_cpu_of_a_generator_with_several_threads_is_of_as_many_cores():
     pairs = zip(VALIDATE.trials, healths, strict=True)
     two = replace(VALIDATE, trials=tuple(replace(trial, health=one) for trial, one in pairs))
     assert "2.0 % of 2 cores." in said(two)
-    assert "CPU of 2 cores" in [column.head for column in tables.generator(two).columns]
+    assert "CPU of 2 cores" in [column.name for column in tables.generator(two).columns]
 
 
 def test_a_search_that_ended_at_once_still_has_words():

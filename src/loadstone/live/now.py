@@ -18,9 +18,9 @@ from loadstone.report.section import (
     Row,
     Section,
     Table,
-    TableColumn,
     Transcript,
 )
+from loadstone.report.sections.tables import columns
 from loadstone.search.model import Capacity
 
 ROWS = 30  # of the tables behind the charts
@@ -313,7 +313,6 @@ def _tables(state: LiveState) -> Iterator[Table]:
 
 def _hosts(hosts: Sequence[HostPoint]) -> Table:
     numbers = ("offered /s", "completed /s", "failed", "in flight", "CPU, cores", "late p99 ms")
-    columns = (TableColumn("host"), *(TableColumn(name, is_number=True) for name in numbers))
     rows = tuple(
         Row(
             (
@@ -328,13 +327,13 @@ def _hosts(hosts: Sequence[HostPoint]) -> Table:
         )
         for one in hosts
     )
-    return Table("Hosts of the fleet", columns, rows, is_primary=True)
+    return Table("Hosts of the fleet", columns("host", numbers=numbers), rows, is_primary=True)
 
 
 def _points(title: str, points: Sequence[Point]) -> Table:
     has_quantiles = any(one.quantiles_ms for one in points)
     latencies = ("p50 ms", "p95 ms", "p99 ms") if has_quantiles else ("mean ms",)
-    columns = ("s", "offered /s", "completed /s", "failed /s", "backlog", *latencies)
+    heads = ("s", "offered /s", "completed /s", "failed /s", "backlog", *latencies)
     rows = tuple(
         Row(
             (
@@ -348,13 +347,13 @@ def _points(title: str, points: Sequence[Point]) -> Table:
         )
         for one in reversed(points)
     )
-    return Table(title, tuple(TableColumn(name, is_number=True) for name in columns), rows)
+    return Table(title, columns(numbers=heads), rows)
 
 
 def _n_so_far(found: Sequence[Capacity]) -> Iterator[Table]:
     if len(found) < LEAST_STEPS:
         return
-    heads = (TableColumn("N /s", is_number=True), TableColumn("interval"))
+    heads = (*columns(numbers=("N /s",)), *columns("interval"))
     rows = tuple(Row((figures.n(one), figures.interval(one))) for one in reversed(found[-ROWS:]))
     yield Table("N so far, the last first", heads, rows)
 

@@ -56,7 +56,7 @@ def _list(lines: list[str]) -> Iterator[str]:
 def _table(table: Table) -> str:
     rules = ["---:" if one.is_number else "---" for one in table.columns]
     rows = [[_text(text_of(cell)) for cell in row.cells] for row in table.rows]
-    lines = ([_text(one.head) for one in table.columns], rules, *rows)
+    lines = ([_text(one.name) for one in table.columns], rules, *rows)
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 

@@ -137,16 +137,10 @@ def text_of(cell: Cell) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TableColumn:
-    """The head of a column."""
+    """The head of a column: its name with its unit."""
 
     name: str
-    unit: str = ""
     is_number: bool = False
-
-    @property
-    def head(self) -> str:
-        """The name with its unit."""
-        return f"{self.name} {self.unit}".strip()
 
 
 @dataclass(frozen=True, slots=True)

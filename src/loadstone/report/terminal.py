@@ -189,7 +189,7 @@ def drawn(table: Table) -> Grid:
         # rich would break a name in the middle, to make a column of sentences wider.
         has_names = not any(" " in text_of(row.cells[index]) for row in table.rows)
         no_wrap = column.is_number or has_names
-        grid.add_column(column.head, justify=justify, overflow="fold", no_wrap=no_wrap)
+        grid.add_column(column.name, justify=justify, overflow="fold", no_wrap=no_wrap)
     for row in table.rows:
         grid.add_row(*(Text(text_of(cell), _style(cell)) for cell in row.cells))
     return grid

@@ -11,9 +11,9 @@ from loadstone.report.section import (
     Row,
     Section,
     Table,
-    TableColumn,
     ToneCell,
 )
+from loadstone.report.sections.tables import columns
 
 
 def overview(sections: Sequence[Section]) -> Table:
@@ -23,13 +23,10 @@ def overview(sections: Sequence[Section]) -> Table:
     [head] = answers if is_shared else {("result", "")}
     labels = dict.fromkeys(f.label for one in sections for f in one.facts if f.is_column)
     has_interval = any(one.answer.interval for one in sections)
-    interval = (TableColumn("interval", is_number=True),) if has_interval else ()
-    columns = (
-        TableColumn("measurement"),
-        TableColumn(*head, is_number=True),
-        *interval,
-        *(TableColumn(label, is_number=False) for label in labels),
-        TableColumn("valid"),
+    heads = (
+        *columns("measurement", numbers=(" ".join(head).strip(),)),
+        *columns(numbers=("interval",) if has_interval else ()),
+        *columns(*labels, "valid"),
     )
     rows = tuple(
         Row(
@@ -41,7 +38,7 @@ def overview(sections: Sequence[Section]) -> Table:
         )
         for one, name in zip(sections, _names(sections), strict=True)
     )
-    return Table("Overview", columns, rows)
+    return Table("Overview", heads, rows)
 
 
 def _names(sections: Sequence[Section]) -> Iterator[str]:

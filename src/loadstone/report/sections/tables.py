@@ -64,18 +64,13 @@ def trials(measurement: Measurement) -> Table:
                 note=why if is_one else streak.sentence(alike),
             )
         )
-    times_ = (("p50", "ms"), ("p95", "ms"), ("p99", "ms"))
+    times_ms = ("p50 ms", "p95 ms", "p99 ms")
+    numbers = ("offered /s", "completed /s", *times_ms, "load s", "requests", "errors")
     return Table(
         "Trials",
         (
-            TableColumn("#", is_number=True),
-            TableColumn("verdict"),
-            TableColumn("offered", "/s", is_number=True),
-            TableColumn("completed", "/s", is_number=True),
-            *(TableColumn(name, unit, is_number=True) for name, unit in times_),
-            TableColumn("load", "s", is_number=True),
-            TableColumn("requests", is_number=True),
-            TableColumn("errors", is_number=True),
+            *columns(numbers=("#",)),
+            *columns("verdict", numbers=numbers),
         ),
         tuple(rows),
     )
@@ -100,12 +95,11 @@ def generator(measurement: Measurement) -> Table | None:
     )
     if not rows:
         return None
-    lags = (TableColumn(f"lag {name}", "ms", is_number=True) for name in ("p50", "p99", "max"))
     threads = max(health.threads for _, health in known)
-    cpu = TableColumn(f"CPU of {cores_of(threads)}", is_number=True)
+    numbers = ("#", "lag p50 ms", "lag p99 ms", "lag max ms", f"CPU of {cores_of(threads)}")
     return Table(
         "Load generator",
-        (TableColumn("#", is_number=True), *lags, cpu, TableColumn("was it the limit?")),
+        (*columns(numbers=numbers), *columns("was it the limit?")),
         rows,
         "The lag is how long after its due time a request was sent.",
     )

@@ -5,7 +5,7 @@ from typing import Literal
 
 from loadstone.analysis.change_points import FEWEST_VALUES
 from loadstone.report import figures, history
-from loadstone.report.chart import Chart, ChartSeries, MarkedSpan, Tone, Xy, with_data
+from loadstone.report.chart import Chart, ChartSeries, MarkedSpan, Tone, with_data
 from loadstone.report.history import CapacityTrend, TrendChange
 from loadstone.report.section import (
     Answer,
@@ -22,6 +22,7 @@ from loadstone.report.sections import statements, workload
 from loadstone.report.sections.overview import overview
 from loadstone.report.sections.tables import columns, held
 from loadstone.report.trends import HEADS, MEDIAN, Trend, cells
+from loadstone.search.model import Capacity
 
 
 def report_of(searched: Sequence[CapacityTrend], trends: Sequence[Trend]) -> Report:
@@ -54,11 +55,8 @@ def _capacity(anchor: str, trend: CapacityTrend) -> Section:
         for number, run in enumerate(trend.runs, 1)
     )
     heads = (
-        TableColumn("#", is_number=True),
-        TableColumn("run"),
-        TableColumn("N", "per second", is_number=True),
-        TableColumn("interval", is_number=True),
-        TableColumn("change", is_number=True),
+        *columns(numbers=("#",)),
+        *columns("run", numbers=("N per second", "interval", "change")),
     )
     return Section(
         id=anchor,
@@ -138,30 +136,17 @@ def _certainty(changes: Sequence[TrendChange], known: int) -> Certainty:
 
 
 def _n(anchor: str, trend: CapacityTrend) -> Chart:
-    found = [run.capacity for run in trend.runs]
-    lines: tuple[tuple[str, Literal["line", "dashed"], Tone, tuple[float | None, ...]], ...] = (
-        ("N", "line", "metered", tuple(one.rate_rps if one else None for one in found)),
-        (
-            "lower bound",
-            "dashed",
-            "sustained",
-            tuple(one.low_rps if one else None for one in found),
-        ),
-        (
-            "upper bound",
-            "dashed",
-            "degraded",
-            tuple(one.high_rps if one else None for one in found),
-        ),
-    )
+    found = [run.capacity or Capacity(None, None, None, 0.0) for run in trend.runs]
     return Chart(
         id=f"{anchor}-capacity",
         title="N over the runs",
         summary="N of each run with its interval. Marked: where its level changed.",
         x_label="run, oldest first",
         y_label="iterations per second",
-        series=tuple(
-            ChartSeries(name, kind, tone, _data(values)) for name, kind, tone, values in lines
+        series=(
+            _series("N", "metered", [one.rate_rps for one in found]),
+            _series("lower bound", "sustained", [one.low_rps for one in found], "dashed"),
+            _series("upper bound", "degraded", [one.high_rps for one in found], "dashed"),
         ),
         spans=_marks(trend.changes, [run.run_id for run in trend.runs]),
     )
@@ -181,39 +166,41 @@ def _marks(changes: Sequence[TrendChange], run_ids: Sequence[str]) -> tuple[Mark
 
 
 def _durations(anchor: str, trend: Trend) -> Chart:
-    lines: tuple[tuple[str, Tone, tuple[float | None, ...]], ...] = (
-        ("median", "p50", tuple(run.median_s for run in trend.runs)),
-        ("95 % within", "p95", tuple(run.p95_s for run in trend.runs)),
-        ("max", "p99", tuple(run.max_s for run in trend.runs)),
-    )
     return Chart(
         id=f"{anchor}-durations",
         title="Durations",
         summary="Of the successful iterations, run by run.",
         x_label="run, oldest first",
         y_label="seconds",
-        series=tuple(
-            ChartSeries(name, "line", tone, _data(values)) for name, tone, values in lines
+        series=(
+            _series("median", "p50", [run.median_s for run in trend.runs]),
+            _series("95 % within", "p95", [run.p95_s for run in trend.runs]),
+            _series("max", "p99", [run.max_s for run in trend.runs]),
         ),
         spans=_marks(trend.changes, [run.run_id for run in trend.runs]),
     )
 
 
 def _success(anchor: str, trend: Trend) -> Chart:
-    shares = tuple(100 * run.ok / run.count if run.count else None for run in trend.runs)
+    shares = [100 * run.ok / run.count if run.count else None for run in trend.runs]
     return Chart(
         id=f"{anchor}-success",
         title="Success rate",
         summary="Share of successful iterations, run by run.",
         x_label="run, oldest first",
         y_label="% of the iterations",
-        series=(ChartSeries("succeeded", "line", "sustained", _data(shares)),),
+        series=(_series("succeeded", "sustained", shares),),
     )
 
 
-def _data(values: Sequence[float | None]) -> tuple[Xy, ...]:
-    return tuple(
-        (float(number), round(value, 6))
-        for number, value in enumerate(values, 1)
-        if value is not None
+def _series(
+    name: str,
+    tone: Tone,
+    values: Sequence[float | None],
+    kind: Literal["line", "dashed"] = "line",
+) -> ChartSeries:
+    """Return a figure over the runs that have it."""
+    known = [(number, value) for number, value in enumerate(values, 1) if value is not None]
+    return ChartSeries(
+        name, kind, tone, tuple((float(number), round(value, 6)) for number, value in known)
     )
