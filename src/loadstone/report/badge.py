@@ -2,12 +2,12 @@
 
 from html import escape
 
+from loadstone.errors import FELL_SHORT
 from loadstone.report.junit import clean
 from loadstone.report.section import Answer, Report
 
 GREEN, RED, GREY = "#2f7d32", "#b3261e", "#6b7280"
 LABEL = "loadstone"
-SHORTFALL = 1  # the exit code
 MOST_NAMED = 3  # measurements whose figures fit
 _CHARACTER = 7  # pixels of a character of 11 px Verdana, about the widest of its digits
 _PADDING = 6
@@ -16,9 +16,8 @@ _HEIGHT = 20
 
 def render(report: Report) -> str:
     """Return the badge; the exit code of the run chooses its colour."""
-    code = report.exit_code
-    label, message = map(clean, _words(report, code))
-    colour = {0: GREEN, SHORTFALL: RED}.get(code, GREY)
+    label, message = map(clean, _words(report))
+    colour = {0: GREEN, FELL_SHORT: RED}.get(report.exit_code, GREY)
     left, right = (2 * _PADDING + _CHARACTER * len(text) for text in (label, message))
     title = escape(f"{label}: {message}")
     texts = "".join(
@@ -38,13 +37,13 @@ def render(report: Report) -> str:
     )
 
 
-def _words(report: Report, code: int) -> tuple[str, str]:
-    verdict = {0: "held", SHORTFALL: "fell short"}.get(code, "not decided")
+def _words(report: Report) -> tuple[str, str]:
+    verdict = {0: "held", FELL_SHORT: "fell short"}.get(report.exit_code, "not decided")
     leaves = [leaf for section in report.sections for leaf in section.leaves]
     if not 0 < len(leaves) <= MOST_NAMED:
         return LABEL, verdict
     # A colour alone does not tell everybody that something fell short.
-    more = f", {verdict}" if code else ""
+    more = f", {verdict}" if report.exit_code else ""
     if len(leaves) == 1:
         [only] = leaves
         return only.title, f"{only.answer.label} {_figure(only.answer)}{more}"

@@ -120,8 +120,7 @@ def _samples(value: float | SummaryValues | None) -> Iterator[tuple[str, Labels,
         case SummaryValues():
             if value.count:
                 for quantile, time_s in value.quantiles:
-                    if math.isfinite(time_s):  # trials of older versions have no minimum
-                        yield "", {"quantile": quantile}, time_s
+                    yield "", {"quantile": quantile}, time_s
                 yield "_count", {}, float(value.count)
                 yield "_sum", {}, value.mean_s * value.count
         case float() if math.isfinite(value):

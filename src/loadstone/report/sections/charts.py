@@ -179,11 +179,9 @@ def _latency_over_time(
             continue
         few = series.thinned(points, MOST_POINTS)
         bins = series.bins(points, MOST_BINS)
-        clouds.append(
-            ChartSeries(f"{name}, each", "cloud", tone, _pairs(few.due_s, few.latency_ms))
-        )
+        clouds.append(ChartSeries(f"{name}, each", "cloud", tone, pairs(few.due_s, few.latency_ms)))
         lines.append(
-            ChartSeries(f"{name}, median", "line", tone, _pairs(bins.middle_s, bins.p50_ms))
+            ChartSeries(f"{name}, median", "line", tone, pairs(bins.middle_s, bins.p50_ms))
         )
     note = f" The samples of {' and '.join(missing)} are not there any more." if missing else ""
     return Chart(
@@ -299,7 +297,7 @@ def _shares(measurement: Measurement, prefix: str, samples_of: SamplesOf) -> Cha
     if trial is not None:
         # Without samples there is no curve; the page says so beside the chart over time.
         with suppress(EnvironmentUnusable):
-            data = _pairs(*series.shares(series.points(samples_of(trial), trial.actions)))
+            data = pairs(*series.shares(series.points(samples_of(trial), trial.actions)))
     return Chart(
         id=f"{prefix}-shares",
         title="Answered within, below N",
@@ -334,5 +332,6 @@ def _ends(values: list[float]) -> tuple[float, ...]:
     return (min(values) * 0.96, max(values) * 1.02) if values else ()
 
 
-def _pairs(x: Floats, y: Floats) -> tuple[Xy, ...]:
-    return tuple(zip(x.round(3).tolist(), y.round(3).tolist(), strict=True))
+def pairs(x: Floats, y: Floats) -> tuple[Xy, ...]:
+    """Return points with at most six decimals."""
+    return tuple(zip(x.round(6).tolist(), y.round(6).tolist(), strict=True))

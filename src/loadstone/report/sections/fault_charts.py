@@ -13,8 +13,8 @@ from loadstone.analysis.model import Trial
 from loadstone.analysis.stats import pauses_s
 from loadstone.diagnosis.resources import Resources
 from loadstone.errors import EnvironmentUnusable
-from loadstone.report.chart import Chart, ChartSeries, MarkedSpan, Tone, Xy
-from loadstone.report.sections.charts import SamplesOf, utilisations
+from loadstone.report.chart import Chart, ChartSeries, MarkedSpan, Tone
+from loadstone.report.sections.charts import SamplesOf, pairs, utilisations
 from loadstone.result.model import Measurement
 
 Column = NDArray[Any]
@@ -65,9 +65,10 @@ def _latency(
         own = ended[kind[ended] == one]
         points = series.Points(due_s[own], latency_ms[own], rows.is_ok[own])
         few = series.thinned(points, MOST_POINTS if not one else MOST_POINTS // 4)
-        data: tuple[Xy, ...] = tuple(zip(few.due_s.tolist(), few.latency_ms.tolist(), strict=True))
         tone: Tone = "degraded" if one else "sustained"
-        found.append(ChartSeries(one or "succeeded", "cloud", tone, data))
+        found.append(
+            ChartSeries(one or "succeeded", "cloud", tone, pairs(few.due_s, few.latency_ms))
+        )
     return Chart(
         id=name,
         title=f"Repeat {trial.number}: {trial.faults[0].action}",
@@ -86,7 +87,7 @@ def _flow(trial: Trial, rows: Iterations, name: str, marked: tuple[MarkedSpan, .
     is_ok = rows.is_ok[ended]
     width_s = max(LEAST_BIN_S, float(done_s.max(initial=1.0)) / MOST_BINS)
     edges_s = np.arange(0.0, float(done_s.max(initial=1.0)) + width_s, width_s)
-    middles = (edges_s[:-1] + width_s / 2).tolist()
+    middles = edges_s[:-1] + width_s / 2
     good = np.histogram(done_s[is_ok], edges_s)[0] / width_s
     bad = np.histogram(done_s[~is_ok], edges_s)[0] / width_s
     # Requests due but not ended, at the end of each bin.
@@ -105,7 +106,7 @@ def _flow(trial: Trial, rows: Iterations, name: str, marked: tuple[MarkedSpan, .
         x_label=X_LABEL,
         y_label="per second; requests",
         series=tuple(
-            ChartSeries(label, "line", tone, tuple(zip(middles, values.tolist(), strict=True)))
+            ChartSeries(label, "line", tone, pairs(middles, values))
             for label, tone, values in lines
         ),
         spans=marked,

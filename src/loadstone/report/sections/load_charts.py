@@ -7,7 +7,7 @@ import numpy as np
 from loadstone.analysis.stats import EndedIterations, ended
 from loadstone.errors import EnvironmentUnusable
 from loadstone.report.chart import Chart, ChartSeries, MarkedSpan, Xy, with_data
-from loadstone.report.sections.charts import MOST_POINTS, SamplesOf, resources_over_time
+from loadstone.report.sections.charts import MOST_POINTS, SamplesOf, pairs, resources_over_time
 from loadstone.result.model import Measurement
 
 PROFILE_POINTS = 120
@@ -46,10 +46,10 @@ def _durations(anchor: str, rows: EndedIterations) -> Chart:
         y_label="seconds",
         series=(
             ChartSeries(
-                "succeeded", "cloud", "p50", _pairs(rows.start_s[good], rows.duration_s[good])
+                "succeeded", "cloud", "p50", pairs(rows.start_s[good], rows.duration_s[good])
             ),
             ChartSeries(
-                "failed", "cloud", "degraded", _pairs(rows.start_s[bad], rows.duration_s[bad])
+                "failed", "cloud", "degraded", pairs(rows.start_s[bad], rows.duration_s[bad])
             ),
         ),
     )
@@ -68,7 +68,7 @@ def _profile(anchor: str, rows: EndedIterations) -> Chart:
         x_label="seconds since the load began",
         y_label="iterations",
         series=(
-            ChartSeries("iterations", "area", "metered", _pairs(at, at_once.astype(np.float64))),
+            ChartSeries("iterations", "area", "metered", pairs(at, at_once.astype(np.float64))),
         ),
     )
 
@@ -78,7 +78,7 @@ def _histogram(anchor: str, rows: EndedIterations) -> Chart:
     data: tuple[Xy, ...] = ()
     if len(good) > 1:
         counts, edges = np.histogram(good, bins=bars(good))
-        data = _pairs(edges, np.append(counts, 0).astype(np.float64))
+        data = pairs(edges, np.append(counts, 0).astype(np.float64))
     return Chart(
         id=f"{anchor}-histogram",
         title="Histogram of durations",
@@ -101,10 +101,6 @@ def bars(values: np.typing.NDArray[np.float64]) -> int:
     width = 2 * (q3 - q1) / len(values) ** (1 / 3)
     freedman_diaconis = (high - low) / width if width > 0 else 0.0
     return int(np.ceil(min(MOST_BARS, max(sturges, freedman_diaconis))))
-
-
-def _pairs(x: np.typing.NDArray[np.float64], y: np.typing.NDArray[np.float64]) -> tuple[Xy, ...]:
-    return tuple(zip(x.round(6).tolist(), y.round(6).tolist(), strict=True))
 
 
 def _spans(measurement: Measurement) -> tuple[MarkedSpan, ...]:
