@@ -127,6 +127,17 @@ def test_groups_of_one_title_say_in_what_their_loads_differ(tmp_path):
     assert "40 to 50" in head
 
 
+def test_a_bound_is_not_drawn_as_n(tmp_path):
+    at_least = search(2, "10")
+    [one] = at_least.measurements
+    bound = replace(one, capacity=Capacity(50.0, 50.0, None, 0.95))
+    [trend] = found(tmp_path, search(1, "10"), replace(at_least, measurements=(bound,)))
+    [section] = report_of((trend,), ()).sections
+    lines = {line.name: line.data for line in section.charts[0].series}
+    assert lines["N"] == ((1.0, 41.0),)
+    assert lines["lower bound"] == ((1.0, 40.0), (2.0, 50.0))
+
+
 def test_an_interrupted_search_is_no_group(tmp_path):
     interrupted = search(2, "10", status="interrupted")
     [trend] = found(tmp_path, search(1, "10"), interrupted)

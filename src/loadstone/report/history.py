@@ -50,7 +50,7 @@ class CapacityTrend:
     @property
     def known(self) -> int:
         """Number of runs with an N."""
-        return sum(_n(run) is not None for run in self.runs)
+        return sum(n_rps(run) is not None for run in self.runs)
 
 
 Facts = tuple[tuple[str, str], ...]
@@ -171,13 +171,13 @@ def _trend(runs: list[PastSearch]) -> CapacityTrend:
     by_id = {run.run_id: facts(run.environment, run.parameters) for run in runs}
     found = changes(
         [run.run_id for run in runs],
-        [_n(run) for run in runs],
+        [n_rps(run) for run in runs],
         by_id.__getitem__,
     )
     return CapacityTrend(_target(last), _base(last.title), tuple(runs), found)
 
 
-def _n(run: PastSearch) -> float | None:
+def n_rps(run: PastSearch) -> float | None:
     """Return a run's N; None also if N is only known to be at least so much."""
     found = run.capacity
     return found.rate_rps if found is not None and found.high_rps is not None else None

@@ -144,7 +144,7 @@ def _n(anchor: str, trend: CapacityTrend) -> Chart:
         x_label="run, oldest first",
         y_label="iterations per second",
         series=(
-            _series("N", "metered", [one.rate_rps for one in found]),
+            _series("N", "metered", [history.n_rps(run) for run in trend.runs]),
             _series("lower bound", "sustained", [one.low_rps for one in found], "dashed"),
             _series("upper bound", "degraded", [one.high_rps for one in found], "dashed"),
         ),
