@@ -1,6 +1,7 @@
 """A sizing of services whose costs are known."""
 
 import json
+import re
 import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
@@ -21,7 +22,7 @@ from loadstone.diagnosis.resources import Resources
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.monitor.identity_requests import IdentityRequests, KindCount, RequestKind
 from loadstone.monitor.roles import Role
-from loadstone.report import terminal
+from loadstone.report import html, terminal
 from loadstone.result.model import Measurement, Run
 from loadstone.size.demand import demands
 from loadstone.size.section import report_of
@@ -175,6 +176,11 @@ def test_exact_costs_give_the_cores_workers_nodes_and_connections_of_the_utilisa
     busy = 40 * 0.2442 + 2000 * 0.0071
     assert found.full is not None
     assert found.full.at.value == pytest.approx(2 / busy)
+
+
+def test_no_link_of_the_page_leads_nowhere() -> None:
+    page = html.render(report_of(sized([run(1, 0.0, WITHOUT_NOISE)], 40, 2000)))
+    assert set(re.findall('href="#(.*?)"', page)) <= set(re.findall(' id="(.*?)"', page))
 
 
 def test_one_of_each_is_named_in_the_singular_and_has_no_interval_that_is_unknown() -> None:
