@@ -1,13 +1,17 @@
-"""What `lab up` leaves when it is interrupted before it has begun, and `lab down --purge`."""
+"""What `lab up` leaves when it fails or is interrupted, and what `lab down --purge` leaves."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from loadstone.errors import EnvironmentUnusable, InvalidInput
-from loadstone.lab import deployment, state
-from loadstone.lab.keystone import database, settings
+from loadstone.lab import deployment, state, watcher
+from loadstone.lab.keystone import compose, database, settings
+from loadstone.lab.keystone.blueprint import Blueprint
 from loadstone.lab.keystone.database import storage_folder
+from loadstone.lab.parts.part import Part
+from loadstone.lab.ports import Ports
 from loadstone.lab.state import DeploymentPhase, DeploymentState
 from loadstone.system import paths
 
@@ -39,6 +43,71 @@ def test_what_was_there_before_stays(home: Path, monkeypatch: pytest.MonkeyPatch
     with pytest.raises(KeyboardInterrupt):
         deployment.up("mine", settings.read([]), print)
     assert kept.exists()
+
+
+class FakeDatabase(Part):
+    """Data in memory, and the refusal of a setting by a later part."""
+
+    name = "database"
+
+    def __init__(self, blueprint: Blueprint) -> None:
+        self.chosen = blueprint.settings
+        self.data = storage_folder(blueprint.folder, self.chosen.storage)
+
+    def prepare(self, _: object) -> None:
+        self.data.mkdir(parents=True, exist_ok=True)
+        (self.data / "keystone.db").touch()
+        if self.chosen.conf:
+            raise InvalidInput("Keystone has no such option")
+
+
+@pytest.fixture
+def two_storages(home: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
+    """A stopped lab with its data in memory, and the folder of data that it does not use."""
+    nobody = SimpleNamespace(release=lambda: None)
+    monkeypatch.setattr(watcher, "watch", lambda *_: nobody)
+    monkeypatch.setattr(Ports, "allocate", lambda *_: 1)
+    monkeypatch.setattr(compose, "parts", lambda blueprint: (FakeDatabase(blueprint),))
+    memory, other = home / "shm", home / "other"
+    other.mkdir()
+    monkeypatch.setattr(database, "SHARED_MEMORY", memory)
+    deployment.up("mine", settings.read([("storage", "tmpfs"), ("workers", "2")]), print)
+    deployment.down("mine")
+    folder = deployment.folder_of("mine")
+    return storage_folder(folder, settings.TMPFS), storage_folder(folder, str(other))
+
+
+def test_a_start_that_is_refused_changes_neither_data_nor_settings(
+    two_storages: tuple[Path, Path],
+) -> None:
+    kept, other = two_storages
+    wrong = [("storage", str(other.parent)), ("conf.token.expires", "1")]
+    before = deployment.requested("mine", [])
+    with pytest.raises(InvalidInput, match="no such option"):
+        deployment.up("mine", deployment.requested("mine", wrong), print)
+    assert (kept / "keystone.db").exists()
+    assert not other.exists()
+    assert deployment.requested("mine", []) == before
+    assert deployment.up("mine", before, print).facts()
+    deployment.down("mine", purge=True)
+    assert not kept.exists()
+
+
+def test_the_data_in_memory_end_with_a_start_on_another_storage(
+    two_storages: tuple[Path, Path],
+) -> None:
+    kept, other = two_storages
+    deployment.up("mine", settings.read([("storage", str(other.parent))]), print)
+    assert not kept.exists()
+    assert other.exists()
+
+
+def test_data_in_memory_stay_if_their_folder_is_given_by_its_path(
+    two_storages: tuple[Path, Path],
+) -> None:
+    kept, _ = two_storages
+    deployment.up("mine", settings.read([("storage", str(kept.parent))]), print)
+    assert (kept / "keystone.db").exists()
 
 
 @pytest.mark.usefixtures("home")

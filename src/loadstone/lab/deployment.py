@@ -13,7 +13,12 @@ from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.lab import composition, processes, state, watcher
 from loadstone.lab.keystone import settings as settings_
 from loadstone.lab.keystone.blueprint import Blueprint
-from loadstone.lab.keystone.database import require_not_upgraded, require_own, storage_folder
+from loadstone.lab.keystone.database import (
+    drop_data,
+    require_not_upgraded,
+    require_own,
+    storage_folder,
+)
 from loadstone.lab.keystone.deployment import WEB, Deployment, not_running, password_file, url_of
 from loadstone.lab.keystone.service import password
 from loadstone.lab.keystone.settings import Implementation, LabSettings, Service
@@ -56,6 +61,7 @@ def up(name: str, settings: LabSettings, say: Say, *, owned: bool = False) -> De
             if before is not None and Deployment(folder, before).is_running:
                 return _same(Deployment(folder, before), settings, owned=owned)
             shut_down(folder)  # left by a crash or by a part that died
+            before = state.read(folder)
             return _guarded(folder, settings, before, say, owned=owned)
     except OSError as problem:
         raise EnvironmentUnusable(f"cannot start {name} in {folder}: {problem}") from problem
@@ -267,8 +273,6 @@ def _start(
         services_password=password(),
     )
     parts = compose.parts(blueprint)
-    if before is not None and before.setting("storage") != settings.storage:
-        _drop_data_elsewhere(folder, before)
     _keep_old_logs(folder)
     begun = DeploymentState(
         name=folder.name,
@@ -279,13 +283,16 @@ def _start(
         ports=tuple(book.chosen.items()),
         python=str(compose.environment(folder, settings).python),
         release=settings.source.pairs(),
+        before=before,
     )
     state.write(folder, begun)
     state.write_secret(password_file(folder), blueprint.admin_password)
     started = composition.assemble(folder, begun, parts, say)
     facts = facts_of(settings, blueprint.url, started.facts)
-    running = replace(started, phase=DeploymentPhase.RUNNING, facts=facts)
+    running = replace(started, phase=DeploymentPhase.RUNNING, facts=facts, before=None)
     state.write(folder, running)
+    if before is not None:
+        drop_data(folder, before.setting("storage"), kept=settings.storage)
     return Deployment(folder, running)
 
 
@@ -363,19 +370,11 @@ def _difference(running: LabSettings, requested: LabSettings) -> str:
 def _purge(folder: Path) -> None:
     try:
         last = state.read(folder)
+        # Of the settings only this one is read: the sources of the release may be gone.
+        drop_data(folder, None if last is None else last.setting("storage"))
     except EnvironmentUnusable:  # unreadable: its data may be in memory, or in an unknown folder
-        shutil.rmtree(storage_folder(folder, settings_.TMPFS), ignore_errors=True)
-    else:
-        if last is not None:
-            _drop_data_elsewhere(folder, last)
+        drop_data(folder, settings_.TMPFS)
     shutil.rmtree(folder)
-
-
-def _drop_data_elsewhere(folder: Path, last: DeploymentState) -> None:
-    # Of the settings only this one is read: the sources of the release may be gone.
-    data = storage_folder(folder, last.setting("storage") or settings_.DISK)
-    if folder not in data.parents:
-        shutil.rmtree(data, ignore_errors=True)  # the user's folder may be gone
 
 
 def _keep_old_logs(folder: Path) -> None:

@@ -26,4 +26,9 @@ def shut_down(folder: Path) -> None:
     for private in (state.secret_folder(folder), state.scratch_folder(folder)):
         shutil.rmtree(private, ignore_errors=True)
     if known is not None:
+        if known.before is not None:  # a start that failed keeps none of its data elsewhere
+            # Here, because the watcher of each start needs it only if the start fails.
+            from loadstone.lab.keystone.database import drop_data
+
+            drop_data(folder, known.setting("storage"), kept=known.before.setting("storage"))
         state.write(folder, known.stopped(known.name))

@@ -2,10 +2,10 @@
 
 import json
 import os
-import signal
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 from loadstone.errors import EnvironmentUnusable
 from loadstone.lab.processes import Process, boot_id
@@ -48,6 +48,8 @@ class DeploymentState:
     facts: tuple[tuple[str, str], ...] = ()
     records: tuple[Record, ...] = ()
     is_owned: bool = False  # by a command that started it for itself, such as `loadstone demo`
+    # While it starts: what it was before, which it stays unless the start succeeds.
+    before: "DeploymentState | None" = None
 
     def with_record(self, record: Record) -> "DeploymentState":
         """Return the state with this part added or replaced."""
@@ -55,9 +57,12 @@ class DeploymentState:
         return replace(self, records=(*others, record))
 
     def stopped(self, name: str) -> "DeploymentState":
-        """Return the state without processes, under this name."""
+        """Return the state without processes, under this name; a start that failed is undone."""
         records = tuple(replace(record, process=None) for record in self.records)
-        return replace(self, name=name, phase=DeploymentPhase.STOPPED, records=records)
+        last = self.before or self
+        return replace(
+            last, name=name, run=self.run, phase=DeploymentPhase.STOPPED, records=records
+        )
 
     def setting(self, key: str) -> str | None:
         """Return the value of a KEY of `lab up --with`; None if it is unset."""
@@ -120,20 +125,20 @@ def read(folder: Path) -> DeploymentState | None:
     return found.stopped(folder.name) if is_copy else found
 
 
-def _parse(tree: dict[str, list[list[str]]]) -> DeploymentState:
-    values: dict[str, object] = dict(tree)
+def _parse(tree: dict[str, Any]) -> DeploymentState:
     return DeploymentState(
-        name=str(values["name"]),
-        run=str(values["run"]),
-        phase=DeploymentPhase(str(values["phase"])),
-        boot=str(values["boot"]),
+        name=str(tree["name"]),
+        run=str(tree["run"]),
+        phase=DeploymentPhase(str(tree["phase"])),
+        boot=str(tree["boot"]),
         settings=_pairs(tree["settings"]),
         ports=tuple((str(k), int(v)) for k, v in tree["ports"]),
-        python=str(values["python"]),
-        release=_pairs(tree.get("release", [])),
+        python=str(tree["python"]),
+        release=_pairs(tree["release"]),
         facts=_pairs(tree["facts"]),
-        records=tuple(_record(record) for record in tree["records"]),  # type: ignore[arg-type]  # JSON objects
-        is_owned=bool(values.get("is_owned", False)),
+        records=tuple(_record(record) for record in tree["records"]),
+        is_owned=bool(tree["is_owned"]),
+        before=_parse(before) if (before := tree.get("before")) else None,
     )
 
 
@@ -141,17 +146,12 @@ def _pairs(rows: list[list[str]]) -> tuple[tuple[str, str], ...]:
     return tuple((str(key), str(value)) for key, value in rows)
 
 
-def _record(tree: dict[str, object]) -> Record:
+def _record(tree: dict[str, Any]) -> Record:
     process = tree["process"]
-    logs = tree["logs"]
-    if not isinstance(logs, list):
-        raise TypeError("logs")
     return Record(
         part=str(tree["part"]),
-        process=Process(int(process["pid"]), int(process["started_ticks"]))
-        if isinstance(process, dict)
-        else None,
-        ask=int(str(tree.get("ask", int(signal.SIGTERM)))),
-        logs=tuple(str(path) for path in logs),
-        statistics=str(tree.get("statistics", "")),
+        process=Process(int(process["pid"]), int(process["started_ticks"])) if process else None,
+        ask=int(tree["ask"]),
+        logs=tuple(map(str, tree["logs"])),
+        statistics=str(tree["statistics"]),
     )

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import shutil
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -32,14 +33,22 @@ DATABASES: dict[settings.DatabaseBackend, Build] = {
 }
 
 
-def storage_folder(folder: Path, storage: str) -> Path:
+def storage_folder(folder: Path, storage: str | None) -> Path:
     """Return the folder for a deployment's data: its own, in memory, or chosen by the user."""
-    if storage == DISK:
+    if storage in (DISK, None):  # None: a service without this setting
         return folder / "data"
     # Two Loadstone homes may both have a deployment of this name.
     home = hashlib.sha256(str(folder).encode()).hexdigest()[:8]
     root = SHARED_MEMORY if storage == TMPFS else Path(storage)
     return root / f"loadstone-{folder.name}-{home}"
+
+
+def drop_data(folder: Path, storage: str | None, kept: str | None = None) -> None:
+    """Remove a deployment's data outside its folder, unless `kept` is the same storage."""
+    data = storage_folder(folder, storage)
+    is_kept = storage_folder(folder, kept).resolve() == data.resolve()
+    if folder not in data.parents and not is_kept:
+        shutil.rmtree(data, ignore_errors=True)  # the user's folder may be gone
 
 
 def data_folder(folder: Path, chosen: LabSettings) -> Path:
