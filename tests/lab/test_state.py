@@ -28,9 +28,10 @@ STATE = DeploymentState(
 
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:
-    state.write(tmp_path, STATE)
-    assert state.read(tmp_path) == STATE
-    assert (tmp_path / state.FILE).stat().st_mode & 0o777 == 0o600
+    folder = tmp_path / "it"
+    state.write(folder, STATE)
+    assert state.read(folder) == STATE
+    assert (folder / state.FILE).stat().st_mode & 0o777 == 0o600
 
 
 def test_no_state_is_none(tmp_path: Path) -> None:
@@ -104,10 +105,25 @@ def test_a_copy_of_a_running_lab_has_none_of_its_processes(tmp_path: Path) -> No
     assert state.read(tmp_path / "it") == STATE
 
 
+def test_a_lab_in_a_copied_home_has_none_of_the_processes(tmp_path: Path) -> None:
+    state.write(tmp_path / "home" / "it", STATE)
+    shutil.copytree(tmp_path / "home", tmp_path / "backup")
+    copied = state.read(tmp_path / "backup" / "it")
+    assert copied is not None
+    assert copied.phase is DeploymentPhase.STOPPED
+    assert not any(record.process for record in copied.records)
+
+
+def test_a_lab_whose_home_is_reached_by_a_link_is_no_copy(tmp_path: Path) -> None:
+    state.write(tmp_path / "home" / "it", STATE)
+    (tmp_path / "link").symlink_to("home")
+    assert state.read(tmp_path / "link" / "it") == STATE
+
+
 def test_a_lab_that_was_renamed_keeps_its_processes(tmp_path: Path) -> None:
     state.write(tmp_path / "it", STATE)
     (tmp_path / "it").rename(tmp_path / "other")
-    assert state.read(tmp_path / "other") == STATE
+    assert state.read(tmp_path / "other") == replace(STATE, name="other")
 
 
 def test_a_folder_that_is_not_named_as_a_lab_is_left_out_of_the_list(

@@ -31,4 +31,4 @@ def shut_down(folder: Path) -> None:
             from loadstone.lab.keystone.database import drop_data
 
             drop_data(folder, known.setting("storage"), kept=known.before.setting("storage"))
-        state.write(folder, known.stopped(known.name))
+        state.write(folder, known.stopped())

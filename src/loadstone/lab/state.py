@@ -56,13 +56,11 @@ class DeploymentState:
         others = tuple(r for r in self.records if r.part != record.part)
         return replace(self, records=(*others, record))
 
-    def stopped(self, name: str) -> "DeploymentState":
-        """Return the state without processes, under this name; a start that failed is undone."""
+    def stopped(self) -> "DeploymentState":
+        """Return the state without processes; a start that failed is undone."""
         records = tuple(replace(record, process=None) for record in self.records)
         last = self.before or self
-        return replace(
-            last, name=name, run=self.run, phase=DeploymentPhase.STOPPED, records=records
-        )
+        return replace(last, run=self.run, phase=DeploymentPhase.STOPPED, records=records)
 
     def setting(self, key: str) -> str | None:
         """Return the value of a KEY of `lab up --with`; None if it is unset."""
@@ -91,7 +89,8 @@ def scratch_folder(folder: Path) -> Path:
 def write(folder: Path, state: DeploymentState) -> None:
     """Replace the state atomically."""
     folder.mkdir(parents=True, exist_ok=True)
-    files.write(folder / FILE, json.dumps(asdict(state), indent=1), files.PRIVATE)
+    tree = {"folder": str(folder), **asdict(state)}
+    files.write(folder / FILE, json.dumps(tree, indent=1), files.PRIVATE)
 
 
 def write_secret(path: Path, text: str) -> None:
@@ -104,7 +103,8 @@ def read(folder: Path) -> DeploymentState | None:
     """Return the state, or None if there is none."""
     path = folder / FILE
     try:
-        found = _parse(json.loads(path.read_text()))
+        tree = json.loads(path.read_text())
+        found = _parse(tree, folder.name)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except PermissionError as problem:
@@ -119,15 +119,16 @@ def read(folder: Path) -> DeploymentState | None:
             f"{path} cannot be read ({type(wrong).__name__}); `loadstone lab down --purge "
             f"{folder.name}` ends its processes and removes the folder"
         ) from None
-    # The processes in a copy of a deployment's folder are those of the original.
-    original = folder.parent / found.name / FILE
-    is_copy = found.name != folder.name and os.path.exists(original)
-    return found.stopped(folder.name) if is_copy else found
+    # The processes in a copy of a deployment's folder, or of a home, are those of the original.
+    original = Path(tree.get("folder", folder)) / FILE
+    is_copy = os.path.exists(original) and not os.path.samefile(original, path)
+    return found.stopped() if is_copy else found
 
 
-def _parse(tree: dict[str, Any]) -> DeploymentState:
+def _parse(tree: dict[str, Any], name: str) -> DeploymentState:
+    """Return a state under the name that its folder has, which may have been renamed."""
     return DeploymentState(
-        name=str(tree["name"]),
+        name=name,
         run=str(tree["run"]),
         phase=DeploymentPhase(str(tree["phase"])),
         boot=str(tree["boot"]),
@@ -138,7 +139,7 @@ def _parse(tree: dict[str, Any]) -> DeploymentState:
         facts=_pairs(tree["facts"]),
         records=tuple(_record(record) for record in tree["records"]),
         is_owned=bool(tree["is_owned"]),
-        before=_parse(before) if (before := tree.get("before")) else None,
+        before=_parse(before, name) if (before := tree.get("before")) else None,
     )
 
 
