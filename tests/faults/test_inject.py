@@ -20,7 +20,7 @@ from loadstone.faults.journal import FaultTarget, UndoJournal
 from loadstone.faults.sentence import read
 from loadstone.lab import processes, state
 from loadstone.lab.keystone import settings
-from loadstone.lab.keystone.settings import LabSettings, TokenProvider
+from loadstone.lab.keystone.settings import LabSettings, Option, TokenProvider
 from loadstone.lab.parts import uwsgi
 from loadstone.lab.processes import Process
 from loadstone.lab.state import DeploymentPhase, DeploymentState, Record
@@ -28,8 +28,10 @@ from loadstone.lab.state import DeploymentPhase, DeploymentState, Record
 ROTATE = read("rotate fernet keys for 0.1 seconds")
 
 
-def lab(folder: Path, token: TokenProvider = TokenProvider.FERNET) -> LabInjector:
-    pairs = replace(LabSettings(), token=token).pairs()
+def lab(
+    folder: Path, token: TokenProvider = TokenProvider.FERNET, conf: tuple[Option, ...] = ()
+) -> LabInjector:
+    pairs = replace(LabSettings(), token=token, conf=conf).pairs()
     boot = processes.boot_id()
     state.write(folder, DeploymentState("c", "r", DeploymentPhase.RUNNING, boot, pairs))
     (folder / "keys" / "fernet").mkdir(parents=True)
@@ -66,6 +68,17 @@ def test_keys_that_no_token_uses_are_not_rotated(tmp_path: Path) -> None:
     lab(tmp_path / "fernet").check(ROTATE)
     with pytest.raises(InvalidInput, match="token=fernet"):
         lab(tmp_path / "jws", TokenProvider.JWS).check(ROTATE)
+
+
+def test_keys_are_rotated_where_keystone_conf_has_them(tmp_path: Path) -> None:
+    repository = tmp_path / "elsewhere"
+    repository.mkdir()
+    for name in "01":
+        (repository / name).touch()
+    option = ("fernet_tokens", "key_repository", str(repository))
+    injector = lab(tmp_path / "lab", conf=(option,))
+    injector.check(ROTATE)
+    assert not injector.inject(ROTATE).failure
 
 
 def test_a_fault_that_fails_with_the_disk_is_recorded_with_its_reason(tmp_path: Path) -> None:

@@ -158,6 +158,15 @@ def test_the_keys_are_as_many_as_was_said_last(tmp_path: Path) -> None:
     assert sorted(path.name for path in repository.iterdir()) == ["0", "5"]
 
 
+def test_keys_are_counted_where_keystone_conf_has_them(tmp_path: Path) -> None:
+    repository = tmp_path / "elsewhere"
+    repository.mkdir()
+    set_keys(repository, 4)
+    option = f"conf.fernet_tokens.key_repository={repository}"
+    facts = composed(tmp_path, option)["keystone"].facts()
+    assert dict(facts)["fernet keys"] == "4"
+
+
 @pytest.mark.parametrize(
     "words",
     [

@@ -24,7 +24,7 @@ from loadstone.faults.proxy import CUT, LOSS
 from loadstone.faults.sentence import KEYSTONE, ROLLING, Fault, Verb
 from loadstone.faults.undo import FAULT, undo_steps
 from loadstone.lab import composition, processes, state
-from loadstone.lab.keystone import manage, settings
+from loadstone.lab.keystone import conf, manage, settings
 from loadstone.lab.keystone.deployment import Deployment
 from loadstone.lab.keystone.settings import TokenProvider
 from loadstone.lab.ports import HOST, choose, is_free
@@ -431,7 +431,8 @@ class _ActiveFault:
             self._act("flushed tokens", lambda: _manage(self.folder, "token_flush"))
 
     def _rotate(self) -> None:
-        repository = _fernet_keys(self.folder)
+        chosen = settings.started(parts.read_state(self.folder))
+        repository = conf.fernet_keys(self.folder, chosen)
         keys.copy(repository)
         self.targets = ("keystone",)
         self._note(Undo.KEYS, str(repository))
@@ -534,15 +535,11 @@ def _require_reload(folder: Path, fault: Fault, random: Random) -> None:
         )
 
 
-def _fernet_keys(folder: Path) -> Path:
-    return folder / "keys" / "fernet"
-
-
 def _require_fernet(folder: Path, fault: Fault) -> None:
     """Raise InvalidInput unless tokens are made with Fernet keys."""
-    has_keys = _fernet_keys(folder).is_dir()
-    chosen = settings.started(parts.read_state(folder)) if has_keys else None
-    if chosen is None or chosen.token is not TokenProvider.FERNET:
+    chosen = settings.started(parts.read_state(folder))
+    has_keys = conf.fernet_keys(folder, chosen).is_dir()
+    if not has_keys or chosen.token is not TokenProvider.FERNET:
         raise InvalidInput(
             f"fault {fault.sentence!r}: the tokens of lab {folder.name} are not made with Fernet "
             "keys; it needs a Keystone with --with token=fernet"

@@ -31,6 +31,12 @@ def options(folder: Path, settings: LabSettings) -> tuple[Option, ...]:
     return tuple(chosen)
 
 
+def fernet_keys(folder: Path, settings: LabSettings) -> Path:
+    """Return the folder of the Fernet keys: the lab's own, unless an option names another."""
+    chosen = {(s, o): value for s, o, value in (*options(folder, settings), *settings.conf)}
+    return Path(chosen["fernet_tokens", "key_repository"])
+
+
 def render(chosen: tuple[Option, ...]) -> str:
     """Format options as keystone.conf; of duplicates the last one counts."""
     sections: dict[str, dict[str, str]] = {}

@@ -165,7 +165,7 @@ class Keystone(Part):
 
     @property
     def _fernet(self) -> Path:
-        return self.place.folder / "keys" / "fernet"
+        return conf.fernet_keys(self.place.folder, self.settings)
 
     @property
     def _password_hash(self) -> Path:
