@@ -114,7 +114,7 @@ def test_a_home_that_cannot_be_written_is_said_with_a_remedy(
     ("words", "reason"),
     [
         (("token=uuid",), r"token=uuid needs release=13\.0\.2"),
-        (("release=13.0.2", "expired-tokens=5"), "expired-tokens needs token=uuid"),
+        (("release=13.0.2", "expired-tokens=5"), "expired-tokens=5 needs token=uuid"),
         (("release=13.0.2", "web=apache"), "with web uwsgi, nginx-uwsgi, single only"),
         (("release=13.0.2", "token=jws"), "with token fernet, uuid only"),
         (("release=13.0.2", "implementation=rust"), "with implementation python only"),
@@ -129,7 +129,7 @@ def test_a_home_that_cannot_be_written_is_said_with_a_remedy(
         (("service=hydra", "db-connections=500"), "db-connections=500 needs database=postgres"),
         (("service=keycloak", "db-buffer-mb=512"), "needs database=mariadb or postgres: h2 has"),
         (("token=jws", "fernet-keys=100"), "fernet-keys=100 needs token=fernet"),
-        (("maxconn=4",), r"maxconn needs nodes=2 or more"),
+        (("maxconn=4",), r"maxconn=4 needs nodes=2 or more"),
         (("keep-alive=none",), r"keep-alive=none needs nodes=2 or more"),
         (("db-flush=second",), r"db-flush=second needs database=mariadb or postgres"),
         (("db-isolation=read-committed",), r"needs database=mariadb or postgres"),

@@ -20,16 +20,14 @@ from loadstone.lab.provider.password_hash import Algorithm
 from loadstone.lab.state import DeploymentState
 
 Option = tuple[str, str, str]  # section, option, value of keystone.conf
-WIDEST = (
-    512  # limit on workers and threads: far above any core count, far below what harms the machine
-)
+# Limit on workers and threads: far above any core count, far below what harms the machine.
+WIDEST = 512
 DISK, TMPFS = "disk", "tmpfs"
 # Address settings, which a second deployment with the same settings does not copy.
 OF_ITS_OWN = ("port", "address")
-_OF_DATABASE = (
-    *("database", "storage", "db_connections", "db_buffer_mb"),
-    *("db_flush", "db_isolation"),
-)
+_OF_SERVER = ("db_connections", "db_buffer_mb", "db_flush", "db_isolation")
+_OF_DATABASE = ("database", "storage", *_OF_SERVER)
+_OF_UWSGI = (Web.UWSGI, Web.NGINX_UWSGI)
 _OF_POPULATION = ("users", "projects", "groups", "roles_per_user", "unique_passwords")
 # Settings that say nothing about the reference service.
 OF_KEYSTONE = (
@@ -258,31 +256,12 @@ class LabSettings:
         self._require_what_service_has()
         if self.web is Web.SINGLE and (self.workers, self.threads) != (1, 1):
             raise InvalidInput("web=single serves with workers=1 and threads=1 only")
-        self._require_what_haproxy_needs()
-        self._require_what_tokens_need()
-        self._require_what_the_population_needs()
-        if self.federation is not FederationProvider.NONE and self.web is not Web.APACHE:
-            raise InvalidInput(
-                f"federation={self.federation} needs web=apache: mod_auth_openidc is its module"
-            )
-        if self.listen is not None and self.web not in (Web.UWSGI, Web.NGINX_UWSGI):
-            raise InvalidInput("listen needs web=uwsgi or web=nginx-uwsgi: it is uWSGI's queue")
-        if self.memcached_servers > 1 and not self.cache.is_shared:
-            raise InvalidInput(
-                f"memcached-servers={self.memcached_servers} needs cache=memcached or "
-                "cache=memcached-pool"
-            )
-        self._require_what_tls_needs()
-        self._require_what_compute_needs()
         self._require_what_the_reference_has()
-        self._require_what_the_database_has()
+        self._require_what_settings_of_servers_need()
+        self._require_what_settings_of_keystone_need()
         self._require_what_rust_has()
         if self.is_queens:
             self._require_what_queens_has()
-        elif self.token is TokenProvider.JWS and self.source.major < JWS_SINCE:
-            raise InvalidInput(
-                f"token=jws needs release={JWS_SINCE}.0.0 or later: older ones have no JWS tokens"
-            )
 
     @property
     def source(self) -> Release:
@@ -339,84 +318,69 @@ class LabSettings:
         usual = _usual()
         return [name for name in names if getattr(self, name) != usual[name]]
 
-    def _require_what_haproxy_needs(self) -> None:
-        if self.maxconn is not None and self.nodes == 1:
-            raise InvalidInput("maxconn needs nodes=2 or more: one node has no haproxy before it")
-        if self.balance is not Balance.ROUNDROBIN and self.nodes == 1:
-            raise InvalidInput(
-                f"balance={self.balance} needs nodes=2 or more: one node has no haproxy before it"
-            )
-        if self.keep_alive is not KeepAlive.BOTH and self.nodes == 1:
-            raise InvalidInput(
-                f"keep-alive={self.keep_alive} needs nodes=2 or more: one node has no haproxy "
-                "before it"
-            )
+    def _refuse_unless(self, is_possible: bool, why_not: str, *names: str) -> None:
+        """Raise InvalidInput if one of these settings does not have its default."""
+        for name in () if is_possible else self._changed(names):
+            raise InvalidInput(f"{_key(name)}={getattr(self, name)} {why_not}")
 
-    def _require_what_tokens_need(self) -> None:
-        if self.token is TokenProvider.UUID and not self.is_queens:
-            raise InvalidInput(
-                "token=uuid needs release=13.0.2: Keystone has no UUID tokens since release 14"
-            )
-        if self.expired_tokens and self.token is not TokenProvider.UUID:
-            raise InvalidInput("expired-tokens needs token=uuid: no others are kept in a database")
-        if self.fernet_keys and self.token is not TokenProvider.FERNET:
-            raise InvalidInput(
-                f"fernet-keys={self.fernet_keys} needs token=fernet: {self.token} tokens have no "
-                "such keys"
-            )
+    def _require_what_settings_of_servers_need(self) -> None:
+        refuse_unless = self._refuse_unless
+        has_apache, has_balancer = self.web is Web.APACHE, self.nodes > 1
+        why_not = "needs nodes=2 or more: one node has no haproxy before it"
+        refuse_unless(has_balancer, why_not, "maxconn", "balance", "keep_alive")
+        why_not = "needs web=apache: mod_auth_openidc is its module"
+        refuse_unless(has_apache, why_not, "federation")
+        why_not = "needs web=uwsgi or web=nginx-uwsgi: it is uWSGI's queue"
+        refuse_unless(self.web in _OF_UWSGI, why_not, "listen")
+        why_not = "needs cache=memcached or cache=memcached-pool"
+        refuse_unless(self.cache.is_shared, why_not, "memcached_servers")
+        why_not = "needs nodes=2 or more, where haproxy ends it, or web=apache"
+        refuse_unless(has_apache or has_balancer, why_not, "tls")
+        why_not = (
+            "needs tls=on, web=apache and nodes=1: Apache tells Keystone whose certificate it was"
+        )
+        can_ask = self.tls.is_on and has_apache and not has_balancer
+        refuse_unless(can_ask, why_not, "client_certificates")
+        why_not = (
+            f"is on {HOST} alone, without address: clients elsewhere have no copy of the lab's CA"
+        )
+        refuse_unless(self.address is None, why_not, "tls")
+        is_hydra, has_server = self.service is Service.HYDRA, self.database not in _WITHOUT_SERVER
+        why_not = "needs database=postgres: with database=sqlite, Hydra keeps everything in memory"
+        refuse_unless(has_server or not is_hydra, why_not, "storage")
+        servers = "postgres" if is_hydra else "mariadb or postgres"
+        why_not = f"needs database={servers}: {self.database} has no server"
+        refuse_unless(has_server, why_not, *_OF_SERVER)
 
-    def _require_what_compute_needs(self) -> None:
-        if self.compute is Compute.NONE:
-            for key, value, usual in (
-                ("middleware-cache", self.middleware_cache, MiddlewareCache.LOCAL),
-                ("service-tokens", self.service_tokens, Switch.ON),
-            ):
-                if value is not usual:
-                    raise InvalidInput(
-                        f"{key}={value} needs compute=nova: it is a setting of Nova's cloud"
-                    )
-        elif self.tls.is_on:
-            raise InvalidInput(
-                f"compute={self.compute} needs tls=off: its services do not know the lab's CA"
-            )
-        elif self.web not in (Web.UWSGI, Web.NGINX_UWSGI):
-            raise InvalidInput(
-                f"compute={self.compute} needs web=uwsgi or web=nginx-uwsgi: uWSGI's log tells "
-                "which service asks Keystone for what"
-            )
-        elif self.address is not None:
-            raise InvalidInput(
-                f"compute={self.compute} is on {HOST} alone, without address: its catalog names "
-                "services there"
-            )
-
-    def _require_what_the_population_needs(self) -> None:
-        if self.roles_per_user > self.projects:
-            raise InvalidInput(
-                f"roles-per-user={self.roles_per_user} needs as many projects or more: "
-                "each role of a user is in another project"
-            )
-        if self.unique_passwords > max(self.users, 1):
-            raise InvalidInput(
-                f"unique-passwords={self.unique_passwords} needs users={self.unique_passwords} "
-                "or more: each user of the population has one password"
-            )
-
-    def _require_what_tls_needs(self) -> None:
-        if self.tls.is_on and self.nodes == 1 and self.web is not Web.APACHE:
-            raise InvalidInput("tls=on needs nodes=2 or more, where haproxy ends it, or web=apache")
-        if self.client_certificates.is_on and not (
-            self.tls.is_on and self.nodes == 1 and self.web is Web.APACHE
-        ):
-            raise InvalidInput(
-                "client-certificates=on needs tls=on, web=apache and nodes=1: Apache tells "
-                "Keystone whose certificate it was"
-            )
-        if self.tls.is_on and self.address is not None:
-            raise InvalidInput(
-                f"tls=on is on {HOST} alone, without address: clients elsewhere have no copy of "
-                "the lab's CA"
-            )
+    def _require_what_settings_of_keystone_need(self) -> None:
+        refuse_unless, token = self._refuse_unless, self.token
+        is_uuid = token is TokenProvider.UUID
+        why_not = "needs release=13.0.2: Keystone has no UUID tokens since release 14"
+        refuse_unless(self.is_queens or not is_uuid, why_not, "token")
+        why_not = f"needs release={JWS_SINCE}.0.0 or later: older ones have no JWS tokens"
+        has_jws = self.is_queens or self.source.major >= JWS_SINCE
+        refuse_unless(has_jws or token is not TokenProvider.JWS, why_not, "token")
+        why_not = "needs token=uuid: no others are kept in a database"
+        refuse_unless(is_uuid, why_not, "expired_tokens")
+        why_not = f"needs token=fernet: {token} tokens have no such keys"
+        refuse_unless(token is TokenProvider.FERNET, why_not, "fernet_keys")
+        why_not = "needs as many projects or more: each role of a user is in another project"
+        refuse_unless(self.roles_per_user <= self.projects, why_not, "roles_per_user")
+        passwords = self.unique_passwords
+        why_not = f"needs users={passwords} or more: each user of the population has one password"
+        refuse_unless(passwords <= self.users, why_not, "unique_passwords")
+        why_not = "needs compute=nova: it is a setting of Nova's cloud"
+        has_cloud = self.compute is not Compute.NONE
+        refuse_unless(has_cloud, why_not, "middleware_cache", "service_tokens")
+        why_not = "needs tls=off: its services do not know the lab's CA"
+        refuse_unless(not self.tls.is_on, why_not, "compute")
+        why_not = (
+            "needs web=uwsgi or web=nginx-uwsgi: uWSGI's log tells which service asks Keystone for "
+            "what"
+        )
+        refuse_unless(self.web in _OF_UWSGI, why_not, "compute")
+        why_not = f"is on {HOST} alone, without address: its catalog names services there"
+        refuse_unless(self.address is None, why_not, "compute")
 
     def _require_what_the_reference_has(self) -> None:
         if self.service is not Service.FLASK_REFERENCE:
@@ -431,26 +395,6 @@ class LabSettings:
                 f"service={self.service} has no {', '.join(map(_key, changed))}: these are "
                 "settings of Keystone"
             )
-
-    def _require_what_the_database_has(self) -> None:
-        if self.database not in _WITHOUT_SERVER:
-            return
-        if self.service is Service.HYDRA and self.storage != DISK:
-            raise InvalidInput(
-                f"storage={self.storage} needs database=postgres: with database=sqlite, Hydra "
-                "keeps everything in memory"
-            )
-        for key, value, usual in (
-            ("db-connections", self.db_connections, CONNECTIONS),
-            ("db-buffer-mb", self.db_buffer_mb, BUFFER_MB),
-            ("db-flush", self.db_flush, Flush.COMMIT),
-            ("db-isolation", self.db_isolation, None),
-        ):
-            if value != usual:
-                servers = "postgres" if self.service is Service.HYDRA else "mariadb or postgres"
-                raise InvalidInput(
-                    f"{key}={value} needs database={servers}: {self.database} has no server"
-                )
 
     def _require_what_rust_has(self) -> None:
         """Refuse settings of Python's web servers and cache, and what Rust's Keystone lacks."""
@@ -470,7 +414,7 @@ class LabSettings:
     def _require_what_queens_has(self) -> None:
         for key, (value, possible) in {
             "implementation": (self.implementation, (Implementation.PYTHON,)),
-            "web": (self.web, (Web.UWSGI, Web.NGINX_UWSGI, Web.SINGLE)),
+            "web": (self.web, (*_OF_UWSGI, Web.SINGLE)),
             "database": (self.database, (DatabaseBackend.SQLITE,)),
             "token": (self.token, (TokenProvider.FERNET, TokenProvider.UUID)),
             "cache": (self.cache, (Cache.LOCAL, Cache.OFF, Cache.MEMORY)),
