@@ -1,5 +1,6 @@
 """The lab's database: its data folder, its read-only mode, and how its statements are counted."""
 
+import signal
 import subprocess
 from pathlib import Path
 
@@ -118,7 +119,8 @@ def set_postgres(lab: Path, line: str, *, is_set: bool) -> None:
     # One that has ended reads the file when it starts. The file postmaster.pid would then have a
     # number that may be another process's by now.
     records = parts.read_state(lab).records
-    processes.reload(one.process for one in records if one.part == "postgres" and one.process)
+    servers = [one.process for one in records if one.part == "postgres" and one.process]
+    processes.send(signal.SIGHUP, servers)
 
 
 def _write_postgres(tables: Path, line: str, *, is_set: bool) -> None:

@@ -309,11 +309,12 @@ class _ActiveFault:
         for record in records:
             self._note(Undo.CONTINUE, record.part)
         members = [one for record in records for one in _family(record)]
-        self._act(f"froze {', '.join(self.targets)}", lambda: processes.freeze(members))
+        freeze = partial(processes.send, signal.SIGSTOP, members)
+        self._act(f"froze {', '.join(self.targets)}", freeze)
 
     def _unfreeze(self, records: Sequence[Record]) -> None:
         members = [one for record in records for one in _family(record)]
-        self._act("continued", lambda: processes.continue_(members))
+        self._act("continued", lambda: processes.send(signal.SIGCONT, members))
 
     def _take_out(self, records: Sequence[Record]) -> None:
         for node in sorted({parts.node_of(record.part) for record in records}):

@@ -1,5 +1,6 @@
 """Undoes faults from their journal, in this process or after the injecting process died."""
 
+import signal
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -121,7 +122,7 @@ def continue_(folder: Path, name: str) -> None:
     deployment = parts.read_state(folder)
     for record in deployment.records:
         if record.part == name and record.process is not None:
-            processes.continue_(processes.family(record.process))
+            processes.send(signal.SIGCONT, processes.family(record.process))
 
 
 def _attempt(journal: UndoJournal, step: UndoStep) -> UndoStep:

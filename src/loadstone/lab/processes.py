@@ -203,38 +203,21 @@ def end(
 ) -> None:
     """Send the signal to living processes, wait, and kill those that remain."""
     running = tuple(process for process in processes if alive(process))
-    for process in running:
-        _signal(process, stop_signal)
-    left = _wait(running, grace_s)
-    for process in left:
-        _signal(process, signal.SIGKILL)
-    _wait(left, GRACE_S)
+    send(stop_signal, running)
+    kill(_wait(running, grace_s))
 
 
 def kill(members: Iterable[Process]) -> None:
     """Kill processes at once, and wait until they are gone."""
     killed = tuple(members)
-    for process in killed:
-        _signal(process, signal.SIGKILL)
+    send(signal.SIGKILL, killed)
     _wait(killed, GRACE_S)
 
 
-def freeze(members: Iterable[Process]) -> None:
-    """Suspend processes with SIGSTOP."""
+def send(number: signal.Signals, members: Iterable[Process]) -> None:
+    """Send a signal to each process that still lives."""
     for process in members:
-        _signal(process, signal.SIGSTOP)
-
-
-def continue_(members: Iterable[Process]) -> None:
-    """Resume suspended processes with SIGCONT."""
-    for process in members:
-        _signal(process, signal.SIGCONT)
-
-
-def reload(members: Iterable[Process]) -> None:
-    """Let servers read their configuration again (SIGHUP)."""
-    for process in members:
-        _signal(process, signal.SIGHUP)
+        _signal(process, number)
 
 
 def memory_mb(members: Iterable[Process]) -> float:
