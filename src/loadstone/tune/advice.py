@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from loadstone.lab.keystone.cache import BACKENDS
+from loadstone.lab.keystone.cache import OPTIONS
 from loadstone.lab.keystone.settings import Cache, DatabaseBackend
 from loadstone.lab.keystone.web import Web
 from loadstone.lab.parts.database import Flush
@@ -119,17 +119,5 @@ def _of_database(name: str, value: str, database: str) -> ConfigLine:
 
 
 def _cache(level: Cache) -> tuple[ConfigLine, ...]:
-    on = _keystone("cache", "enabled", "true")
-    match level:
-        case Cache.OFF:
-            return (_keystone("cache", "enabled", "false"),)
-        case Cache.LOCAL:
-            return (on,)
-        case Cache.MEMORY:
-            return (on, _keystone("cache", "backend", "dogpile.cache.memory"))
-        case Cache.MEMCACHED | Cache.MEMCACHED_POOL:
-            return (
-                on,
-                _keystone("cache", "backend", BACKENDS[level]),
-                _keystone("cache", "memcache_servers", MEMCACHED),
-            )
+    servers = (("cache", "memcache_servers", MEMCACHED),) if level.is_shared else ()
+    return tuple(_keystone(*option) for option in (*OPTIONS[level], *servers))
