@@ -16,12 +16,9 @@ CONF_D = "conf.d"
 class Bootstrap:
     """The first administrator, and the catalog's first entry."""
 
-    password: str
+    password: str = field(repr=False)
     url: str
     region: str = REGION
-
-    def __repr__(self) -> str:
-        return f"Bootstrap({self.url})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from loadstone.lab.keystone.manage import (
     ServiceAccount,
 )
 from loadstone.lab.keystone.settings import (
+    OF_POPULATION,
     Allocator,
     IdentityBackend,
     LabSettings,
@@ -114,14 +115,7 @@ class Keystone(Part):
 
     @property
     def _population(self) -> Population:
-        chosen = self.settings
-        return Population(
-            chosen.users,
-            chosen.projects,
-            chosen.groups,
-            chosen.roles_per_user,
-            chosen.unique_passwords,
-        )
+        return Population(*(getattr(self.settings, name) for name in OF_POPULATION))
 
     def _python_variables(self) -> tuple[tuple[str, str], ...]:
         threshold = self.settings.gc_threshold

@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from enum import StrEnum
 
 from loadstone.errors import InvalidInput
+from loadstone.lab.keystone.manage import Population
 from loadstone.lab.keystone.release import OLDEST, VERSION, Release, restored
 from loadstone.lab.keystone.release import read as read_release
 from loadstone.lab.keystone.web import Web
@@ -28,7 +29,7 @@ OF_ITS_OWN = ("port", "address")
 _OF_SERVER = ("db_connections", "db_buffer_mb", "db_flush", "db_isolation")
 _OF_DATABASE = ("database", "storage", *_OF_SERVER)
 _OF_UWSGI = (Web.UWSGI, Web.NGINX_UWSGI)
-_OF_POPULATION = ("users", "projects", "groups", "roles_per_user", "unique_passwords")
+OF_POPULATION = tuple(one.name for one in fields(Population))
 # Settings that say nothing about the reference service.
 OF_KEYSTONE = (
     *_OF_DATABASE,
@@ -38,7 +39,7 @@ OF_KEYSTONE = (
     "fernet_keys",
     *("revocation_events", "expired_tokens", "compute", "conf"),
     *("allocator", "gc_threshold"),
-    *_OF_POPULATION,
+    *OF_POPULATION,
 )
 # YAML reads on and off as true and false.
 ALSO_CALLED = {"postgresql": "postgres", "true": "on", "false": "off"}
@@ -100,7 +101,7 @@ _OF_RUST = (
     *("release", "implementation", "workers", "port", "address"),
     *_OF_DATABASE,
     *("hash_rounds", "fernet_keys", "revocation_events"),
-    *_OF_POPULATION,
+    *OF_POPULATION,
 )
 
 
@@ -542,7 +543,7 @@ def read_population(spec: str) -> tuple[tuple[str, str], ...]:
     pairs = []
     for word in spec.split(","):
         key, _, value = (part.strip() for part in word.partition("="))
-        known = tuple(map(_key, _OF_POPULATION))
+        known = tuple(map(_key, OF_POPULATION))
         if key not in known or not value:
             raise InvalidInput(
                 f"--population {word}: must be KEY=N; the keys are {', '.join(known)}"
