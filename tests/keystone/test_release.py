@@ -102,6 +102,26 @@ def test_a_wheel_of_another_project_is_refused(tmp_path: Path) -> None:
         read(str(wheel))
 
 
+def test_a_wheel_without_a_version_is_refused(tmp_path: Path) -> None:
+    wheel = tmp_path / "keystone-3a-py3-none-any.whl"
+    wheel.touch()
+    with pytest.raises(InvalidInput, match=r"keystone-3a-py3-none-any\.whl is not a wheel"):
+        read(str(wheel))
+
+
+def test_sources_that_cannot_be_read_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path) -> bytes:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    wheel = tmp_path / "keystone-30.0.0-py3-none-any.whl"
+    wheel.touch()
+    with pytest.raises(InvalidInput, match=r"\.whl: Permission denied$"):
+        read(str(wheel))
+
+
 @pytest.mark.processes
 def test_a_lab_knows_its_sources_from_every_folder(
     sources: Path, monkeypatch: pytest.MonkeyPatch

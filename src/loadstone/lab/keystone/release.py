@@ -102,6 +102,13 @@ class Release:
 
 def read(text: str) -> Release:
     """Parse the setting `release`; raise InvalidInput with the reason if it is invalid."""
+    try:
+        return _read(text)
+    except OSError as problem:
+        raise InvalidInput(f"release={text}: {problem.filename}: {problem.strerror}") from None
+
+
+def _read(text: str) -> Release:
     version, plus, patch = text.partition("+")
     if VERSION.fullmatch(version):
         if int(version.partition(".")[0]) < OLDEST:
@@ -171,17 +178,14 @@ class SourceTree(Part):
 
 
 def _patched(text: str, version: str, patch: Path) -> Release:
-    try:
-        content = patch.read_bytes()
-    except OSError as problem:
-        raise InvalidInput(f"release={text}: {patch}: {problem.strerror}") from None
-    return Release(text, version, patch=patch.resolve(), digest=_short(content))
+    digest = _short(patch.read_bytes())
+    return Release(text, version, patch=patch.resolve(), digest=digest)
 
 
 def _from_wheel(text: str, wheel: Path) -> Release:
     name, _, rest = wheel.name.partition("-")
     version = rest.partition("-")[0]
-    if name != "keystone" or not version[:1].isdigit():
+    if name != "keystone" or not version.partition(".")[0].isdecimal():
         raise InvalidInput(f"release={text}: {wheel.name} is not a wheel of Keystone")
     return Release(text, version, wheel=wheel.resolve(), digest=_short(wheel.read_bytes()))
 
@@ -207,7 +211,7 @@ def _version_of(tree: Path, reference: str = "HEAD") -> str:
     if VERSION.fullmatch(tag):
         return tag
     try:
-        lines = (tree / "PKG-INFO").read_text(encoding="utf-8").splitlines()
+        lines = (tree / "PKG-INFO").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return NEWEST
     stated = [line.partition(":")[2].strip() for line in lines if line.startswith("Version:")]
