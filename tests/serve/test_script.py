@@ -19,6 +19,9 @@ def test_a_script_names_faults_and_their_times(tmp_path):
     ("text", "words"),
     [
         ("- {at: true, dark: 1}", "fault 1: at, dark must be numbers"),
+        ("- {at: .nan, dark: 1}", "fault 1: at, dark must be numbers"),
+        ("- {at: 1, dark: .inf}", "fault 1: at, dark must be numbers"),
+        (f"- {{at: 1{'0' * 400}, dark: 1}}", "fault 1: at, dark must be numbers"),
         ("- {at: 9, dark: 1}\n- {at: 10}", r"yaml:2: fault 2: must have one of dark, slow, refuse"),
         ("- {at: 10, dark: 1, for: 2}", "at, dark, and nothing else"),
     ],

@@ -1,6 +1,7 @@
 """The reference service: Identity v3 in memory, optionally with an exactly known capacity."""
 
 import json
+import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
@@ -177,7 +178,7 @@ def _scripted(row: object, place: str) -> ScriptedFault:
     if set(row) != wanted:
         raise InvalidInput(f"{place}: must have {', '.join(sorted(wanted))}, and nothing else")
     values = [row[name] for name in wanted]
-    if not all(isinstance(one, int | float) and not isinstance(one, bool) for one in values):
+    if not all(type(one) in (int, float) and abs(one) <= sys.float_info.max for one in values):
         raise InvalidInput(f"{place}: {', '.join(sorted(wanted))} must be numbers")
     if kind is Scripted.DARK:
         return ScriptedFault(kind, row["at"], row["dark"])
