@@ -94,6 +94,14 @@ def test_a_part_that_starts_again_replaces_its_record() -> None:
     assert STATE.with_record(again) == replace(STATE, records=(STATE.records[0], again))
 
 
+def test_a_part_that_starts_again_keeps_its_place() -> None:
+    """Parts stop in the reverse order, and `lab list` shows the PID of the last server."""
+    mariadb, uwsgi = (Record(name, Process(1, 2), 15, ()) for name in ("mariadb", "uwsgi"))
+    again = replace(mariadb, process=Process(3, 4))
+    known = replace(STATE, records=(mariadb, uwsgi))
+    assert known.with_record(again).records == (again, uwsgi)
+
+
 def test_a_copy_of_a_running_lab_has_none_of_its_processes(tmp_path: Path) -> None:
     state.write(tmp_path / "it", STATE)
     shutil.copytree(tmp_path / "it", tmp_path / "backup")

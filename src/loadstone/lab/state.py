@@ -52,9 +52,9 @@ class DeploymentState:
     before: "DeploymentState | None" = None
 
     def with_record(self, record: Record) -> "DeploymentState":
-        """Return the state with this part added or replaced."""
-        others = tuple(r for r in self.records if r.part != record.part)
-        return replace(self, records=(*others, record))
+        """Return the state with this part added, or replaced in its place."""
+        records = {one.part: one for one in self.records} | {record.part: record}
+        return replace(self, records=tuple(records.values()))
 
     def stopped(self) -> "DeploymentState":
         """Return the state without processes; a start that failed is undone."""
