@@ -5,7 +5,6 @@ import json
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.lab import processes
@@ -36,8 +35,8 @@ class CheckedOptions(Part):
         if not fresh:
             return
         say("checking the settings of keystone.conf")
-        for problem in self._problems(fresh):
-            raise InvalidInput(self._message(problem))
+        if problems := self._problems(fresh):
+            raise InvalidInput(problems[0])
         marks = sorted({*accepted, *map(_mark, fresh)})
         files.write(self._file, json.dumps(marks, indent=1), files.PRIVATE)
 
@@ -51,10 +50,10 @@ class CheckedOptions(Part):
         except (OSError, TypeError, ValueError):
             return set()
 
-    def _problems(self, options: list[Option]) -> list[dict[str, Any]]:
+    def _problems(self, options: list[Option]) -> list[str]:
         try:
             completed = subprocess.run(
-                (str(self.place.python), str(INSIDE / "check_options.py")),
+                (str(self.place.python), str(INSIDE / "check_options.py"), self.release),
                 input=json.dumps(options),
                 capture_output=True,
                 text=True,
@@ -63,7 +62,7 @@ class CheckedOptions(Part):
                 check=False,
                 timeout=PATIENCE_S,
             )
-            problems: list[dict[str, Any]] = json.loads(completed.stdout)
+            found: list[str] = json.loads(completed.stdout)
         except subprocess.TimeoutExpired:
             raise EnvironmentUnusable(
                 f"the options of Keystone {self.release} were not listed in {PATIENCE_S:.0f} s"
@@ -73,22 +72,7 @@ class CheckedOptions(Part):
             raise EnvironmentUnusable(
                 f"the options of Keystone {self.release} cannot be listed: {last}"
             ) from None
-        return problems
-
-    def _message(self, problem: dict[str, Any]) -> str:
-        section, option = problem["section"], problem["option"]
-        key = f"conf.{section}.{option}"
-        if problem["why"] == "value":
-            value = next(v for s, o, v in self.options if (s, o) == (section, option))
-            return f"{key}={value}: Keystone {self.release} does not take it: {problem['words']}"
-        missing = (
-            f"option {option} in [{section}]" if problem["why"] == "option" else f"[{section}]"
-        )
-        if problem["near"]:
-            hint = f"; did you mean conf.{'.'.join(problem['near'])}?"
-        else:
-            hint = f"; [{section}] has {problem['words']}" if problem["words"] else ""
-        return f"{key}: Keystone {self.release} has no {missing}{hint}"
+        return found
 
 
 def _mark(option: Option) -> str:

@@ -1,8 +1,7 @@
-"""Lists settings of keystone.conf that this environment's Keystone does not know or accept.
+"""Says which settings of keystone.conf this environment's Keystone does not know or accept.
 
-Reads [[section, option, value], ...] as JSON from standard input, and prints for each wrong one
-{"section", "option", "why": "section" | "option" | "value", "words", "near"} as a JSON list. Also
-runs on Python 3.6.
+Reads [[section, option, value], ...] as JSON from standard input, and prints a JSON list with a
+message for each wrong one. The argument names the release. Also runs on Python 3.6.
 """
 # mypy: ignore-errors
 # Keystone is installed in the lab's environment only.
@@ -47,29 +46,30 @@ def near(known, section, option):
     return list(names[found[0]]) if found else None
 
 
-def problem(known, section, option, value):
+def problem(release, known, section, option, value):
     """Describe what is wrong with a setting, or return None."""
-    place = {"section": section, "option": option, "near": None, "words": ""}
+    key = f"conf.{section}.{option}"
     if section not in known or option not in known[section]:
-        place["near"] = near(known, section, option)
-        place["why"] = "option" if section in known else "section"
-        names = sorted(known.get(section, ()))
-        place["words"] = ", ".join(names) if len(names) <= MANY else ""
-        return place
+        missing = f"option {option} in [{section}]" if section in known else f"[{section}]"
+        similar, names = near(known, section, option), sorted(known.get(section, ()))
+        hint = f"; [{section}] has {', '.join(names)}" if 0 < len(names) <= MANY else ""
+        if similar:
+            hint = f"; did you mean conf.{'.'.join(similar)}?"
+        return f"{key}: Keystone {release} has no {missing}{hint}"
     if "$" in value:  # refers to another option, which is known only once all are read
         return None
     try:
         known[section][option].type(value)
     except (TypeError, ValueError) as wrong:
-        place["why"], place["words"] = "value", " ".join(str(wrong).split())
-        return place
+        why = " ".join(str(wrong).split())
+        return f"{key}={value}: Keystone {release} does not take it: {why}"
     return None
 
 
 def main():
     """Check the settings on standard input."""
     known = read_options()
-    found = [problem(known, *setting) for setting in json.load(sys.stdin)]
+    found = [problem(sys.argv[1], known, *setting) for setting in json.load(sys.stdin)]
     print(json.dumps([one for one in found if one]))
 
 
