@@ -26,5 +26,5 @@ def test_it_lasts_as_long_as_its_fault_is_held(sentence):
 @pytest.mark.processes
 @pytest.mark.parametrize("sentence", SENTENCES)
 def test_it_ends_by_itself_if_nobody_is_left_to_end_it(sentence):
-    *command, _ = proxy_command(read(sentence), choose(None), 9)
+    *command, _ = proxy_command(read(sentence), choose(), 9)
     assert subprocess.run((*command, "0.2"), check=False, timeout=60).returncode == 0

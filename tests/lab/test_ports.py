@@ -9,15 +9,19 @@ from loadstone.lab import ports
 def test_a_taken_port_that_is_asked_for_is_named() -> None:
     with socket.create_server((ports.HOST, 0)) as server:
         port = server.getsockname()[1]
+        book = ports.Ports({"database": port})
         with pytest.raises(EnvironmentUnusable, match=f"port {port} .*--port"):
-            ports.choose(port)
-        assert ports.choose(None, before=port) != port
-    assert ports.choose(port) == port
+            book.allocate("web", requested=port)
+        assert book.allocate("database") != port
+    assert book.allocate("web", requested=port) == port
+    book.release()
 
 
 def test_the_port_of_before_is_kept() -> None:
-    port = ports.choose(None)
-    assert ports.choose(None, before=port) == port
+    port = ports.choose()
+    book = ports.Ports({"web": port})
+    assert book.allocate("web") == port
+    book.release()
 
 
 def test_a_port_that_was_given_is_given_to_no_one_else_before_its_server_listens() -> None:

@@ -220,7 +220,7 @@ def test_users_in_ldap_have_tokens_and_the_administrator_is_in_sql(
 def test_a_broker_serves_on_loopback_and_is_gone_afterwards(tmp_path: Path) -> None:
     """RabbitMQ without the compute cloud that uses it."""
     folder = tmp_path / "broker"
-    mapper, distribution, port = (ports.choose(None) for _ in range(3))
+    mapper, distribution, port = (ports.choose() for _ in range(3))
     parts = (
         PortMapper(Site(folder, mapper)),
         RabbitMq(Site(folder, port), mapper, distribution, "a-password-of-the-broker"),

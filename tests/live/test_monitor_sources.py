@@ -160,7 +160,7 @@ scrape_configs:
 def test_a_real_prometheus_gives_the_cores_that_node_exporter_saw(tmp_path: Path) -> None:
     with skipping_without_servers():
         check([Program(name, name) for name in ("prometheus", "prometheus-node-exporter")])
-    node, server = choose(None), choose(None)
+    node, server = choose(), choose()
     (tmp_path / "prometheus.yml").write_text(PROMETHEUS.format(port=node))
     exporter = ("prometheus-node-exporter", f"--web.listen-address=127.0.0.1:{node}")
     prometheus = (
@@ -211,7 +211,7 @@ def ssh_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     for name in ("host", "user"):
         keygen = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(tmp_path / name)]
         subprocess.run(keygen, check=True)
-    port = choose(None)
+    port = choose()
     (tmp_path / "sshd_config").write_text(SSHD.format(port=port, folder=tmp_path))
     options = f"-p {port} -i {tmp_path}/user -o UserKnownHostsFile=/dev/null"
     options += " -o StrictHostKeyChecking=no -o LogLevel=ERROR -F none"

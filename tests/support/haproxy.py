@@ -54,7 +54,7 @@ def haproxy(
     service: int, *, frontend: str = "", backend: str = "", server: str = ""
 ) -> Iterator[int]:
     """Start haproxy before the service on a local port; yield the port it listens on."""
-    port = choose(None)
+    port = choose()
     text = CONF.format(
         host=HOST,
         port=port,

@@ -23,7 +23,7 @@ class PrivatePostgresql:
     def __init__(self, folder: Path) -> None:
         check((SERVER, INITDB))
         self._data = folder / "data"
-        self.port = ports.choose(None)
+        self.port = ports.choose()
         self._numbers = itertools.count(1)
         self._process: subprocess.Popen[str] | None = None
         secret = folder / "password"

@@ -339,7 +339,7 @@ class _ActiveFault:
             target = parts.read_state(folder).port(server)
             if target is None:
                 raise AssertionError("a node behind haproxy has a port")
-            between, mark = choose(None), secrets.token_hex(8)
+            between, mark = choose(), secrets.token_hex(8)
             self._note(Undo.END, mark)
             self._note(Undo.ADDRESS, f"{server} {target}")
             argv = proxy_command(fault, between, target)

@@ -29,11 +29,14 @@ class Ports:
     def allocate(self, purpose: str, requested: int | None = None, host: str = HOST) -> int:
         """Return the port for a purpose: the requested one, else the earlier one, else any."""
         if purpose not in self.chosen:
-            port = choose(requested, before=self.before.get(purpose), host=host)
-            while not self._reserve(port):
+            port = self.before.get(purpose) if requested is None else requested
+            while port is None or not (is_free(port, host) and self._reserve(port)):
                 if requested is not None:
-                    raise port_in_use(requested, host)
-                port = choose(None, host=host)
+                    raise EnvironmentUnusable(
+                        f"port {requested} on {host} is taken (or not allowed); "
+                        "give another with --port, or leave it out to have a free one chosen"
+                    )
+                port = choose(host)
             self.chosen[purpose] = port
         return self.chosen[purpose]
 
@@ -59,14 +62,6 @@ class Ports:
         return True
 
 
-def port_in_use(port: int, host: str) -> EnvironmentUnusable:
-    """Return the error that a requested port is in use."""
-    return EnvironmentUnusable(
-        f"port {port} on {host} is taken (or not allowed); "
-        "give another with --port, or leave it out to have a free one chosen"
-    )
-
-
 def is_free(port: int, host: str = HOST) -> bool:
     """Return whether a server could listen on the port.
 
@@ -84,14 +79,8 @@ def is_free(port: int, host: str = HOST) -> bool:
         return True
 
 
-def choose(requested: int | None, *, before: int | None = None, host: str = HOST) -> int:
-    """Return a free port: the requested one, else the earlier one, else any."""
-    if requested is not None:
-        if not is_free(requested, host):
-            raise port_in_use(requested, host)
-        return requested
-    if before is not None and is_free(before, host):
-        return before
+def choose(host: str = HOST) -> int:
+    """Return a free port."""
     for _ in range(TRIES):
         port = random.randrange(LOWEST, HIGHEST)  # noqa: S311  # no secret
         if is_free(port, host):
