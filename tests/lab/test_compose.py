@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from loadstone.faults import database
-from loadstone.lab import processes, state
+from loadstone.lab import interpreters, processes, state
 from loadstone.lab.deployment import facts_of
 from loadstone.lab.keystone import settings
 from loadstone.lab.keystone.blueprint import Blueprint
@@ -156,6 +156,23 @@ def test_the_keys_are_as_many_as_was_said_last(tmp_path: Path) -> None:
     assert sorted(path.name for path in repository.iterdir()) == ["0", "3", "4", "5"]
     set_keys(repository, 1)
     assert sorted(path.name for path in repository.iterdir()) == ["0", "5"]
+
+
+@pytest.mark.parametrize(
+    ("words", "stored"),
+    [
+        ((), "bcrypt, 12 rounds"),
+        (("hash-rounds=5",), "bcrypt, 5 rounds"),
+        (("conf.identity.password_hash_rounds=4",), "bcrypt, 4 rounds"),
+        (("conf.identity.password_hash_algorithm=scrypt",), "scrypt, its usual rounds"),
+    ],
+)
+def test_the_hash_of_a_release_whose_database_is_not_read_is_that_of_its_options(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], stored: str
+) -> None:
+    monkeypatch.setattr(interpreters, "find", lambda *_: "/usr/bin/python3.6")
+    facts = composed(tmp_path, "release=13.0.2", *words)["keystone"].facts()
+    assert dict(facts)["password hash"] == stored
 
 
 def test_keys_are_counted_where_keystone_conf_has_them(tmp_path: Path) -> None:

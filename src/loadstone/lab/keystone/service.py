@@ -126,8 +126,7 @@ class Keystone(Part):
 
     def facts(self) -> Facts:
         """Return the configuration that influences performance."""
-        chosen = {(s, o): v for s, o, v in self._options()}
-        provider = chosen["token", "provider"]
+        provider = self._chosen["token", "provider"]
         # Rotations, and a larger number at an earlier start, have left more.
         keys = len(_keys(self._fernet)) if provider == TokenProvider.FERNET else FEWEST_KEYS
         events, expired = self.settings.revocation_events, self.settings.expired_tokens
@@ -169,13 +168,21 @@ class Keystone(Part):
         try:
             algorithm, cost = json.loads(self._password_hash.read_text())
         except (FileNotFoundError, ValueError):  # release 13, which is prepared in another way
-            return f"bcrypt, {self.settings.hash_rounds or DEFAULT_ROUNDS} rounds"
+            algorithm = self._chosen.get(("identity", "password_hash_algorithm"), "bcrypt")
+            usual = DEFAULT_ROUNDS if algorithm == "bcrypt" else "its usual"
+            rounds = self._chosen.get(("identity", "password_hash_rounds"), usual)
+            return f"{algorithm}, {rounds} rounds"
         return f"{hash_in_words(algorithm, cost)} (read from a stored credential)"
 
     def _options(self) -> tuple[Option, ...]:
         chosen = conf.options(self.place.folder, self.settings)
         old = queens.options(self.place.python) if self.settings.is_queens else ()
         return (*chosen, *old, *self.options, *self.settings.conf)
+
+    @property
+    def _chosen(self) -> dict[tuple[str, str], str]:
+        """The value of each (section, option), of which the last one counts."""
+        return {(section, option): value for section, option, value in self._options()}
 
     def logs(self) -> tuple[Path, ...]:
         """Return Keystone's log and that of its commands."""
