@@ -14,7 +14,7 @@ from loadstone.lab.keystone.blueprint import Blueprint
 from loadstone.lab.keystone.deployment import WEB, url_of
 from loadstone.lab.parts.part import Part
 from loadstone.lab.ports import Ports
-from loadstone.lab.state import DeploymentPhase, DeploymentState, Record
+from loadstone.lab.state import DeploymentState, Record
 from loadstone.system import locks
 
 # Keystone's, and the compute cloud's: in a cloud these are one server.
@@ -59,11 +59,7 @@ def node_of(part: str) -> int:
 def read_state(folder: Path) -> DeploymentState:
     """Return the state of a running deployment."""
     deployment = state.read(folder)
-    if (
-        deployment is None
-        or deployment.phase is not DeploymentPhase.RUNNING
-        or not deployment.is_of_this_boot
-    ):
+    if deployment is None or not deployment.was_started:
         raise EnvironmentUnusable(f"lab {folder.name} does not run (any more)")
     return deployment
 

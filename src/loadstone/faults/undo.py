@@ -13,7 +13,6 @@ from loadstone.faults.cores import BoundProcesses
 from loadstone.faults.host import PATIENCE_S, HostCommand
 from loadstone.faults.journal import Undo, UndoJournal, UndoStep
 from loadstone.lab import processes, state
-from loadstone.lab.state import DeploymentPhase
 
 GRACE_S = 5.0  # for a fault's process to end after SIGTERM
 MOST_GENERATIONS = 10  # of processes that a command starts while it is ended
@@ -137,7 +136,7 @@ def _attempt(journal: UndoJournal, step: UndoStep) -> UndoStep:
 
 def _undo_in_lab(step: UndoStep, lab: Path) -> None:
     last = state.read(lab)
-    is_running = last is not None and last.phase is DeploymentPhase.RUNNING and last.is_of_this_boot
+    is_running = last is not None and last.was_started
     is_of_last_start = last is not None and step.start in ("", last.run)
     if is_running and (is_of_last_start or step.undo not in _OF_A_START):
         _WAYS[step.undo](lab, step.what)

@@ -169,10 +169,7 @@ def down(name: str, *, purge: bool = False) -> None:
 def find(name: str) -> Deployment:
     """Return a running deployment."""
     deployment = _read(_existing(name))
-    if (
-        deployment.state.phase is not DeploymentPhase.RUNNING
-        or not deployment.state.is_of_this_boot
-    ):
+    if not deployment.state.was_started:
         raise EnvironmentUnusable(not_running(name))
     failure = deployment.failure()
     if failure is not None:
@@ -191,11 +188,7 @@ def loss(measured: Deployment) -> str | None:
     A part has died, or another command has ended it, and perhaps started it again.
     """
     known = state.read(measured.folder)
-    if (
-        known is None
-        or known.phase is not DeploymentPhase.RUNNING
-        or known.run != measured.state.run
-    ):
+    if known is None or not known.was_started or known.run != measured.state.run:
         return f"lab {measured.name} was ended by another command"
     return Deployment(measured.folder, known).failure()
 

@@ -75,6 +75,11 @@ class DeploymentState:
         """Start times count from the boot: after a reboot none of the processes can be alive."""
         return self.boot == boot_id()
 
+    @property
+    def was_started(self) -> bool:
+        """Whether all parts were started since the last boot; since then some may have died."""
+        return self.phase is DeploymentPhase.RUNNING and self.is_of_this_boot
+
 
 def secret_folder(folder: Path) -> Path:
     """Return the folder for passwords: private to the user, removed when the deployment stops."""

@@ -120,11 +120,7 @@ class Deployment:
     @property
     def is_running(self) -> bool:
         """Whether it was started since the last boot, and no part has died."""
-        return self._was_started and self.failure() is None
-
-    @property
-    def _was_started(self) -> bool:
-        return self.state.phase is DeploymentPhase.RUNNING and self.state.is_of_this_boot
+        return self.state.was_started and self.failure() is None
 
     def environment_variables(self) -> dict[str, str]:
         """Return the OS_* variables for clients, including the password; or a provider's."""
@@ -219,7 +215,7 @@ class Deployment:
 
     def failure(self) -> str | None:
         """Describe a part that died, with the log lines that explain it."""
-        return composition.failure(self.state) if self._was_started else None
+        return composition.failure(self.state) if self.state.was_started else None
 
     def logs(self) -> tuple[tuple[str, Path], ...]:
         """Return (part, log) in the order in which the parts started."""
@@ -265,7 +261,7 @@ class Deployment:
 
     def _families(self) -> tuple[tuple[str, tuple[processes.Process, ...]], ...]:
         """Return (part, its living processes)."""
-        if not self._was_started:
+        if not self.state.was_started:
             return ()
         leaders = {r.part: r.process for r in self.state.records if r.process is not None}
         found = processes.families(tuple(leaders.values()))
