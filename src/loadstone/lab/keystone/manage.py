@@ -58,7 +58,6 @@ class Preparation:
 
     options: tuple[str, ...]
     sync: bool = False
-    keys: bool = False
     jws: bool = False
     directory: str | None = None  # a domain whose users are in LDAP, and a project for them
     bootstrap: Bootstrap | None = None

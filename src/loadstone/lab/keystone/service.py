@@ -96,7 +96,6 @@ class Keystone(Part):
         say("giving the administrator a fresh password")
         order = Preparation(
             manage.options(*self._files),
-            keys=True,
             jws=self.settings.token is TokenProvider.JWS,
             directory=DOMAIN if self.settings.identity is IdentityBackend.LDAP else None,
             bootstrap=Bootstrap(self.admin_password, f"{self.url}/"),

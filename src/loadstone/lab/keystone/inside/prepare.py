@@ -1,7 +1,7 @@
 """Runs in one interpreter what takes five calls of keystone-manage (3.5 s of CPU each).
 
 Reads its input as JSON from standard input, because it contains the administrator's password:
-{"options": [...], "sync": bool, "keys": bool, "jws": bool, "directory": null or the name of a
+{"options": [...], "sync": bool, "jws": bool, "directory": null or the name of a
 domain, "bootstrap": null or {"password", "url", "region"}, "password_hash": file to write,
 "federation": null or {"identity_provider", "protocol", "issuer", "project"},
 "by_certificate": "" or the name of the user whom clients' certificates name,
@@ -233,11 +233,10 @@ def main() -> None:
     configure(order["options"])
     if order["sync"]:
         upgrades.offline_sync_database_to_version(None)
-    if order["keys"]:
-        make_keys()
-    if order["jws"]:
-        make_jws_keys()
     if order["bootstrap"]:
+        make_keys()
+        if order["jws"]:
+            make_jws_keys()
         work = bootstrap.Bootstrapper()
         if order["directory"]:
             make_domain(order["directory"])

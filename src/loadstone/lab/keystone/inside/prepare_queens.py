@@ -100,9 +100,8 @@ def main():
     configure(order["options"])
     if order["sync"]:
         upgrades.offline_sync_database_to_version(None)
-    if order["keys"]:
-        make_keys()
     if order["bootstrap"]:
+        make_keys()
         bootstrap_admin(**order["bootstrap"])
         write_revocation_events(order["revocation_events"])
         write_expired_tokens(order["expired_tokens"])
