@@ -31,8 +31,7 @@ class OnePort(Ports):
 
 def composed(folder: Path, *words: str) -> dict[str, Part]:
     chosen = settings.read([settings.split(word) for word in words])
-    url = "http://127.0.0.1:5000/v3"
-    blueprint = Blueprint(folder, chosen, OnePort({}), 5000, url, *["x"] * 4)
+    blueprint = Blueprint(folder, chosen, OnePort({}), 5000, *["x"] * 4)
     return {part.name: part for part in parts(blueprint)}
 
 

@@ -84,7 +84,7 @@ def configurations(
 ) -> dict[type[Part], str]:
     (folder / "run").mkdir(exist_ok=True)
     chosen = settings.read([*base, change])
-    blueprint = Blueprint(folder, chosen, OnePort({}), 5000, "http://127.0.0.1:5000/v3", *["x"] * 4)
+    blueprint = Blueprint(folder, chosen, OnePort({}), 5000, *["x"] * 4)
     return {
         type(part): rendered(part, monkeypatch)
         for part in parts(blueprint)

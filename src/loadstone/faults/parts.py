@@ -11,7 +11,7 @@ from loadstone.faults.sentence import Fault, Verb
 from loadstone.lab import composition, processes, state, watcher
 from loadstone.lab.keystone import compose, settings
 from loadstone.lab.keystone.blueprint import Blueprint
-from loadstone.lab.keystone.deployment import WEB, url_of
+from loadstone.lab.keystone.deployment import WEB
 from loadstone.lab.parts.part import Part
 from loadstone.lab.ports import Ports
 from loadstone.lab.state import DeploymentState, Record
@@ -115,19 +115,7 @@ def blueprint(folder: Path) -> Blueprint:
     """Return the blueprint of a running deployment, without passwords."""
     deployment = read_state(folder)
     ports = dict(deployment.ports)
-    port, chosen = ports[WEB], settings.started(deployment)
-    # Passwords are in the parts' files, which the first start has written.
-    return Blueprint(
-        folder=folder,
-        settings=chosen,
-        ports=Ports({}, ports),
-        port=port,
-        url=url_of(port, chosen.host, has_tls=chosen.tls.is_on),
-        admin_password="",
-        database_password="",
-        directory_password="",
-        services_password="",
-    )
+    return Blueprint(folder, settings.started(deployment), Ports({}, ports), ports[WEB])
 
 
 def part(folder: Path, name: str) -> Part:

@@ -19,7 +19,7 @@ from loadstone.lab.keystone.database import (
     require_own,
     storage_folder,
 )
-from loadstone.lab.keystone.deployment import WEB, Deployment, not_running, password_file, url_of
+from loadstone.lab.keystone.deployment import WEB, Deployment, not_running, password_file
 from loadstone.lab.keystone.service import password
 from loadstone.lab.keystone.settings import Implementation, LabSettings, Service
 from loadstone.lab.ports import Ports
@@ -259,7 +259,6 @@ def _start(
         settings=settings,
         ports=book,
         port=port,
-        url=url_of(port, settings.host, has_tls=settings.tls.is_on),
         admin_password=password(),
         database_password=password(),
         directory_password=password(),

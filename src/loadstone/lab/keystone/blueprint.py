@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from loadstone.lab.keystone.deployment import url_of
 from loadstone.lab.keystone.settings import LabSettings
 from loadstone.lab.ports import Ports
 
@@ -15,8 +16,13 @@ class Blueprint:
     settings: LabSettings
     ports: Ports
     port: int  # the port that clients use
-    url: str
-    admin_password: str = field(repr=False)
-    database_password: str = field(repr=False)
-    directory_password: str = field(repr=False)
-    services_password: str = field(repr=False)  # of the compute cloud's
+    # Empty for parts that are not prepared: those of a running deployment have theirs in files.
+    admin_password: str = field(default="", repr=False)
+    database_password: str = field(default="", repr=False)
+    directory_password: str = field(default="", repr=False)
+    services_password: str = field(default="", repr=False)  # of the compute cloud's
+
+    @property
+    def url(self) -> str:
+        """URL of the Identity v3 endpoint."""
+        return url_of(self.port, self.settings.host, has_tls=self.settings.tls.is_on)

@@ -75,7 +75,7 @@ def programs(settings: LabSettings) -> tuple[Program, ...]:
         token=usual.token,
         expired_tokens=usual.expired_tokens,
     )
-    nowhere = Blueprint(Path("/"), plain, _NoPorts({}), 1, "http://127.0.0.1:1/v3", *[""] * 4)
+    nowhere = Blueprint(Path("/"), plain, _NoPorts({}), 1)
     found = (program for part in parts(nowhere) for program in part.programs)
     return tuple(dict.fromkeys(found))
 

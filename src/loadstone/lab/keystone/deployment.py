@@ -300,7 +300,7 @@ def password_file(folder: Path) -> Path:
     return secret_folder(folder) / "admin-password"
 
 
-def url_of(port: int, host: str = HOST, *, has_tls: bool = False) -> str:
+def url_of(port: int, host: str, *, has_tls: bool) -> str:
     """Return the URL of the Identity v3 endpoint on a port."""
     return f"{'https' if has_tls else 'http'}://{host}:{port}/v3"
 
