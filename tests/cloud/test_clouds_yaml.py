@@ -318,6 +318,8 @@ def test_clouds_may_have_numbers_for_names(clouds, url):
     assert from_clouds_yaml("prod").chosen == "--cloud prod"
     with pytest.raises(InvalidInput, match=rf"no such cloud in {path}; it has 2026, prod$"):
         from_clouds_yaml("staging")
+    with pytest.raises(InvalidInput, match=rf"--cloud 2026: {path}:\d+: .*: put it in quotes$"):
+        from_clouds_yaml("2026")
 
 
 def test_a_setting_that_the_authentication_does_not_know_is_named_with_its_place(clouds, url):
@@ -337,3 +339,10 @@ def test_a_text_that_should_be_true_or_false_is_no_missing_ca_file(clouds, url, 
         from_clouds_yaml("prod")
     assert str(problem.value).startswith(f"{path}: clouds.prod.verify is the text {text!r}: ")
     assert "cacert" not in str(problem.value)
+
+
+def test_a_setting_with_braces_is_named_with_its_place(clouds, url):
+    path = clouds({"clouds": {"prod": entry(url, password="{a}") | {"region_name": "a{b}"}}})
+    with pytest.raises(InvalidInput) as problem:
+        from_clouds_yaml("prod")
+    assert str(problem.value).startswith(f"{path}: clouds.prod.region_name has braces, ")

@@ -108,6 +108,11 @@ def test_braces_in_a_password_stay_braces(fake, variables):
     assert sent == odd
 
 
+def test_a_variable_with_braces_that_name_no_setting_is_named():
+    with pytest.raises(InvalidInput, match=r"^OS_WIBBLE has braces, .* or remove it$"):
+        from_environment(COMPLETE | {"OS_USERNAME": "{u}", "OS_WIBBLE": "x{y}"})
+
+
 @pytest.mark.parametrize(
     ("extra", "scope"),
     [
@@ -189,6 +194,18 @@ def test_a_missing_library_of_an_authentication_is_named():
     ) as problem:
         from_environment(env)
     assert "\n" not in str(problem.value)
+
+
+@pytest.mark.parametrize("kind", ["v3samlpassword", "v3adfspassword"])
+def test_an_authentication_by_saml_names_the_library_that_is_missing(kind, monkeypatch):
+    def without_lxml(*_, **__):  # as keystoneauth's module fails
+        raise AttributeError("'NoneType' object has no attribute '_Element'")
+
+    monkeypatch.setattr("openstack.config.OpenStackConfig.get_one", without_lxml)
+    monkeypatch.setattr("loadstone.cloud.read.find_spec", lambda _: None)
+    env = {"OS_AUTH_URL": "http://127.0.0.1:5000/v3", "OS_AUTH_TYPE": kind}
+    with pytest.raises(EnvironmentUnusable, match=rf"^OS_AUTH_TYPE: {kind} needs .* lxml"):
+        from_environment(env)
 
 
 OVER_TLS = COMPLETE | {"OS_AUTH_URL": "https://127.0.0.1:5000/v3"}

@@ -32,6 +32,7 @@ Where = Callable[[str], str]
 
 # Settings of a cloud in clouds.yaml that are not in its section `auth`.
 _BESIDE_AUTH = ("auth_type", "verify", "cacert", "cert", "key")
+_OF_SAML = ("v3adfspassword", "v3samlpassword")  # their module fails without lxml
 _UNKNOWN = re.compile(r"unexpected keyword argument '(\w+)'")  # of keystoneauth's plugins
 _KINDS = {NoneType: "nothing", list: "a list", str: "a text", bool: "true or false"}
 # Variables that select file or cloud, or that collide with parameters of get_one.
@@ -65,7 +66,7 @@ def from_environment(env: Mapping[str, str], chosen: str = "OS_*") -> Cloud:
         from openstack.config import OpenStackConfig
 
         config = OpenStackConfig(load_yaml_config=False, load_envvars=False)
-        return _cloud(config, settings, chosen, lambda field: f"OS_{field.upper()}")
+        return _cloud(config, settings, settings, chosen, lambda field: f"OS_{field.upper()}")
 
 
 def from_clouds_yaml(name: str, given: str = "") -> Cloud:
@@ -106,11 +107,19 @@ def from_clouds_yaml(name: str, given: str = "") -> Cloud:
             _require_clouds(given, path)
             raise InvalidInput(_unknown(given, path, names))
 
+        if name not in (entries := config.cloud_config["clouds"]):
+            place = yaml_file.read(Path(path), is_secret=True).place("clouds", name)
+            raise InvalidInput(
+                f"{given}: {place}: YAML does not read the name {name} as a text: put it in quotes"
+            )
+        entry = entries[name] or {}
+
         def where(field: str) -> str:
-            section = f"clouds.{name}" if field in _BESIDE_AUTH else f"clouds.{name}.auth"
+            is_beside = field in _BESIDE_AUTH or field in entry
+            section = f"clouds.{name}" if is_beside else f"clouds.{name}.auth"
             return f"{path}: {section}.{field}"
 
-        return _cloud(config, {"cloud": name, **choices}, f"--cloud {name}", where)
+        return _cloud(config, {"cloud": name, **choices}, entry, f"--cloud {name}", where)
 
 
 def _choices() -> dict[str, str]:
@@ -272,8 +281,13 @@ class _Listener(logging.Handler):
 
 
 def _cloud(
-    config: "OpenStackConfig", settings: Mapping[str, Any], chosen: str, where: Where
+    config: "OpenStackConfig",
+    settings: Mapping[str, Any],
+    given: Mapping[str, Any],
+    chosen: str,
+    where: Where,
 ) -> Cloud:
+    """Return the cloud of `settings`, for messages `given` by the user in this form."""
     from keystoneauth1.exceptions import MissingRequiredOptions
 
     try:
@@ -288,6 +302,21 @@ def _cloud(
         raise InvalidInput(
             f"{where(unknown[1])} is not a setting of this kind of authentication; correct its "
             "name, or remove it"
+        ) from None
+    except AttributeError:
+        kind = given.get("auth_type")
+        if kind not in _OF_SAML or find_spec("lxml") is not None:
+            raise
+        raise EnvironmentUnusable(
+            f"{where('auth_type')}: {kind} needs the package lxml, which is not installed: "
+            "pip install keystoneauth1[saml2]"
+        ) from None
+    except (IndexError, KeyError, ValueError):
+        if (field := _unfilled(given)) is None:
+            raise
+        raise InvalidInput(
+            f"{where(field)} has braces, in which the name of another setting is expected; write "
+            "{{ and }} for braces, or remove it"
         ) from None
     auth: Mapping[str, Any] = region.get_auth_args()
     _require_v3(region)
@@ -311,6 +340,20 @@ def _cloud(
         missing_scope="" if _has_scope(region, auth) else scope,
         secrets=_secrets(region, auth),
     )
+
+
+def _unfilled(given: Mapping[str, Any]) -> str | None:
+    """Return the first setting with a reference to another one (`{region_name}`) that fails."""
+    auth = given.get("auth")
+    settings = {**(auth if isinstance(auth, dict) else {}), **given}
+    for field, value in settings.items():
+        if not isinstance(value, str) or field in _TEXTS:
+            continue  # the loader does not fill in what identifies a user
+        try:
+            value.format_map(given)
+        except (IndexError, KeyError, ValueError):
+            return str(field)
+    return None
 
 
 # Of the methods that v3multifactor joins. Its own options name only them.
