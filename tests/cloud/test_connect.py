@@ -38,6 +38,16 @@ def test_keystone_may_live_below_a_path(fake, url, variables, path):
         assert access.identity_url == f"{url}/identity/v3"
 
 
+def test_an_override_of_a_service_that_the_catalog_lacks_is_said_to_be_unused(url, variables):
+    override = {"OS_COMPUTE_ENDPOINT_OVERRIDE": "http://127.0.0.1:8774/v2.1"}
+    with connect(from_environment(variables | override)) as access:
+        assert access.service_url("compute") is None
+        missing = f"the catalog of {url}/v3 has no {{}} for interface public"
+        unused = " (compute_endpoint_override is not used)"
+        assert access.lacks("compute") == missing.format("compute") + unused
+        assert access.lacks("network") == missing.format("network")
+
+
 def test_a_wrong_password_is_one_line(variables):
     line = refused({**variables, "OS_PASSWORD": "not the one"})
     assert "refused the credentials of user admin (HTTP 401" in line

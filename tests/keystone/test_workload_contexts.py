@@ -150,7 +150,7 @@ def test_quotas_of_a_service_that_the_cloud_lacks_are_named(access, journal, sai
     wanted = [Users(), Quotas({"nova": {"cores": 1}})]
     with contexts(access, RunJournal(RUN, journal), wanted, said.append):
         pass
-    assert "quotas: the cloud has no nova, so its quotas are left out" in said
+    assert [one for one in said if one.startswith("quotas of nova are left out: the catalog of ")]
 
 
 @pytest.mark.parametrize("path", ["/compute", "/compute/v2.1", "/compute/v2.1/a-project"])

@@ -144,6 +144,17 @@ class Access:
         except ClientException as error:
             raise unusable(self.cloud, error) from None
 
+    def lacks(self, service_type: str) -> str:
+        """Say that the catalog does not list a service."""
+        cloud = self.cloud
+        place = f"region {cloud.region}, " if cloud.region else ""
+        override = f"{service_type.replace('-', '_')}_endpoint_override"
+        unused = f" ({override} is not used)" if override in cloud.overrides else ""
+        return (
+            f"the catalog of {self.identity_url} has no {service_type} for {place}interface "
+            f"{cloud.interface}{unused}"
+        )
+
     def close(self) -> None:
         """Close the connections."""
         self.session.session.close()

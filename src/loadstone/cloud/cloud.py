@@ -66,6 +66,7 @@ class Cloud:
     tls: Tls = field(default_factory=Tls)  # its paths are files that can be read
     region: str | None = None
     interface: str = "public"  # of other services: which of their URLs in the catalog is used
+    overrides: frozenset[str] = frozenset()  # settings such as compute_endpoint_override: not used
     # Where a project or domain could be given, if none is: "OS_PROJECT_NAME (or a domain, ...)".
     missing_scope: str = ""
     # Values that log in, and that nothing may show or keep.

@@ -337,6 +337,7 @@ def _cloud(
         tls=_tls(region, endpoint, where),
         region=region.get_region_name() or None,
         interface=_interface(region),
+        overrides=frozenset(one for one in region.config if one.endswith("_endpoint_override")),
         missing_scope="" if _has_scope(region, auth) else scope,
         secrets=_secrets(region, auth),
     )

@@ -393,11 +393,9 @@ class Identity:
 
     def lacks_service(self, service_type: str) -> EnvironmentUnusable:
         """Return the error that the catalog lacks a service in which resources are to be found."""
-        cloud = self.access.cloud
-        place = f"region {cloud.region}, " if cloud.region else ""
+        missing = self.access.lacks(service_type)
         return EnvironmentUnusable(
-            f"{self.access.identity_url}: the catalog has no {service_type} for {place}interface "
-            f"{cloud.interface}; choose the run's region and interface, and a project"
+            f"{missing}; choose the run's region and interface, and a project"
         )
 
     def _send(

@@ -106,8 +106,8 @@ class Networks:
         url = self._url()
         if url is None:
             raise EnvironmentUnusable(
-                "context network needs a service of type network, and the catalog of "
-                f"{self.identity.access.identity_url} has none"
+                "context network needs a service of type network, and "
+                f"{self.identity.access.lacks('network')}"
             )
         return url
 

@@ -67,8 +67,8 @@ class Calls:
         needed = SERVICES.get(self.name)
         if needed is not None and target.access.service_url(needed) is None:
             raise EnvironmentUnusable(
-                f"{self.place}{self.name} needs a service of type {needed}, and the catalog of "
-                f"{target.access.identity_url} has none"
+                f"{self.place}{self.name} needs a service of type {needed}, and "
+                f"{target.access.lacks(needed)}"
             )
 
     @contextmanager

@@ -33,7 +33,7 @@ def set_quotas(
         nova = Servers(Identity(access))
         url = nova.url() if client == "nova" else access.service_url(kind)
         if url is None:
-            say(f"quotas: the cloud has no {client}, so its quotas are left out")
+            say(f"quotas of {client} are left out: {access.lacks(kind)}")
             continue
         for project in projects:
             body = dict(quotas) if key is None else {key: dict(quotas)}

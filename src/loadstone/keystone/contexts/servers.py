@@ -117,8 +117,7 @@ class _Compute:
         url = Servers(self.identity).url() if is_compute else access.service_url(service)
         if url is None:
             raise EnvironmentUnusable(
-                f"context servers needs a service of type {service}, and the catalog of "
-                f"{access.identity_url} has none"
+                f"context servers needs a service of type {service}, and {access.lacks(service)}"
             )
         # Some catalogs include the version in the URL, some do not.
         return url if is_compute else url.rstrip("/").removesuffix("/v2")
