@@ -3,11 +3,12 @@ from pathlib import Path
 import pytest
 from fake_cloud import FakeCloud
 from fake_server import serving
+from made_users import users
 
 from loadstone.cloud import Access, connect, from_environment
 from loadstone.errors import InvalidInput
 from loadstone.keystone.clean import clean, list_leftovers, remaining
-from loadstone.keystone.contexts.users import UsersSettings, users
+from loadstone.keystone.contexts.model import Users
 from loadstone.keystone.journal import Journal, JournalContents, read
 from loadstone.keystone.resources import (
     ANY,
@@ -33,7 +34,7 @@ def killed(access, journal, monkeypatch):
         dead.setattr("loadstone.keystone.contexts.users._remove", lambda *_: None)
         with (
             pytest.raises(Killed),
-            users(access, RUN, UsersSettings(2, 3), journal, lambda _: None),
+            users(access, RUN, Users(2, 3), journal, lambda _: None),
         ):
             raise Killed
 

@@ -3,12 +3,13 @@ import time
 from dataclasses import replace
 
 import pytest
+from made_users import users
 
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.keystone.compile import compile_plan
 from loadstone.keystone.contexts.credentials import with_credentials
+from loadstone.keystone.contexts.model import Users
 from loadstone.keystone.contexts.tokens import issue_tokens
-from loadstone.keystone.contexts.users import UsersSettings, users
 from loadstone.keystone.resources import Token, User
 from loadstone.keystone.scenarios import SCENARIOS
 from loadstone.keystone.scenarios.model import SUBJECT_TOKEN
@@ -79,7 +80,7 @@ def test_each_iteration_takes_the_next_user(access):
 
 
 def test_tokens_are_issued_for_each_user_and_validated_by_the_admin(fake, access, journal):
-    with users(access, RUN, UsersSettings(users_per_tenant=3), journal, str) as people:
+    with users(access, RUN, Users(users_per_tenant=3), journal, str) as people:
         tokens = issue_tokens(access, people)
         plan = compile_plan(SCENARIOS["validate"], access, people, {"token": tokens}, LOAD)
         assert [fake.tokens[t]["id"] for t in plan.columns["token"]] == [u.id for u in people]
@@ -107,7 +108,7 @@ def test_nobody_to_load_as_is_refused(access):
 
 def test_tokens_that_die_before_the_load_ends_are_refused(fake, access, journal):
     fake.token_life_s = 400
-    with users(access, RUN, UsersSettings(), journal, str) as people:
+    with users(access, RUN, Users(), journal, str) as people:
         tokens = issue_tokens(access, people)
     compile_plan(SCENARIOS["validate"], access, people, {"token": tokens}, LOAD)
     for load in (OpenLoad(5.0, 600.0), ClosedLoad(1, iterations=10**6, duration_s=390.0)):
@@ -118,7 +119,7 @@ def test_tokens_that_die_before_the_load_ends_are_refused(fake, access, journal)
 def test_tokens_need_not_outlast_the_patience_of_a_task(fake, access, journal):
     fake.token_life_s = 300
     patient = Limits(drain_s=600.0)  # as with constant_for_duration
-    with users(access, RUN, UsersSettings(), journal, str) as people:
+    with users(access, RUN, Users(), journal, str) as people:
         tokens = issue_tokens(access, people)
     for_200_s = ClosedLoad(1, duration_s=200.0)
     compile_plan(SCENARIOS["validate"], access, people, {"token": tokens}, for_200_s, patient)
@@ -137,7 +138,7 @@ def test_access_tokens_are_enough_for_a_load_of_unknown_duration(access):
 
 @pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=SCENARIOS.keys())
 def test_every_scenario_compiles_into_requests(access, journal, scenario):
-    with users(access, RUN, UsersSettings(), journal, str) as people:
+    with users(access, RUN, Users(), journal, str) as people:
         made = with_credentials(access, people, scenario.needs)
         # What contexts.shared and an identity provider bring.
         more = {"tree_root": "0", "federated_auth": "/OS-FEDERATION", "federated_project_id": "1"}
@@ -158,7 +159,7 @@ def test_every_scenario_compiles_into_requests(access, journal, scenario):
 
 
 def test_tokens_and_users_that_do_not_match_row_by_row_are_refused(access, journal):
-    with users(access, RUN, UsersSettings(users_per_tenant=2), journal, str) as people:
+    with users(access, RUN, Users(users_per_tenant=2), journal, str) as people:
         tokens = issue_tokens(access, (*people, people[0]))
         with pytest.raises(InvalidInput, match="3 tokens were prepared for 2 users"):
             compile_plan(SCENARIOS["rescope"], access, people, {"token": tokens}, LOAD)

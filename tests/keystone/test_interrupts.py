@@ -19,12 +19,14 @@ NAME = f"loadstone-{RUN}"
 MAKE_USERS = """
 import os, select, sys
 from pathlib import Path
-from loadstone.keystone.contexts.users import UsersSettings, users
+from loadstone.keystone.contexts.model import Users
+from loadstone.keystone.contexts.users import RunJournal
+from loadstone.keystone.contexts.workload import contexts
 from loadstone.cloud import connect, from_environment
 from loadstone.system.interrupts import interrupt_on_signals
 interrupt_on_signals()
 with connect(from_environment(os.environ, "--lab test")) as access:
-    with users(access, "int1", UsersSettings(2, 3), Path(sys.argv[1]), print):
+    with contexts(access, RunJournal("int1", Path(sys.argv[1])), [Users(2, 3)], print):
         print("made", flush=True)
         # A signal just before a call that waits for ever would not end it.
         while not select.select([sys.stdin], [], [], 0.05)[0]:

@@ -3,10 +3,11 @@
 import resource
 
 import pytest
+from made_users import users
 
 from loadstone.errors import EnvironmentUnusable
 from loadstone.keystone.clean import clean
-from loadstone.keystone.contexts.users import UsersSettings, users
+from loadstone.keystone.contexts.model import Users
 from loadstone.keystone.journal import Journal, Unwritable, read
 from loadstone.keystone.resources import ResourceKind
 
@@ -41,7 +42,7 @@ def test_what_a_kill_cuts_short_is_no_line(access, journal):
 
 def test_a_damaged_line_is_named_with_where_to_look(fake, access, journal, said):
     fake.disturb = lambda method, _path: 409 if method == "DELETE" else None
-    with users(access, RUN, UsersSettings(1, 1), journal, said.append):
+    with users(access, RUN, Users(1, 1), journal, said.append):
         pass
     target, _, *rest = journal.read_bytes().splitlines(keepends=True)
     journal.write_bytes(b"".join([target, b'{"event": "create", "kin\0\0\n', *rest]))

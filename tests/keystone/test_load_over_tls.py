@@ -5,12 +5,13 @@ import subprocess
 
 import pytest
 from fake_server import serving
+from made_users import users
 
 from loadstone.cloud import connect, from_environment
 from loadstone.engine import local
 from loadstone.engine.samples import Outcome
 from loadstone.keystone.compile import compile_plan
-from loadstone.keystone.contexts.users import UsersSettings, users
+from loadstone.keystone.contexts.model import Users
 from loadstone.keystone.scenarios import SCENARIOS
 from loadstone.plan.load import ClosedLoad
 
@@ -57,7 +58,7 @@ def test_ca_and_client_certificate_hold_for_both(tls_url, variables, papers, jou
     }
     with (
         connect(from_environment(env)) as access,
-        users(access, "tls1", UsersSettings(), journal, str) as people,
+        users(access, "tls1", Users(), journal, str) as people,
     ):
         load = ClosedLoad(workers=1, iterations=3)
         plan = compile_plan(SCENARIOS["issue"], access, people, {}, load)

@@ -3,21 +3,23 @@
 from dataclasses import replace
 
 import pytest
+from made_users import users
 
 from loadstone.errors import EnvironmentUnusable
-from loadstone.keystone.contexts.users import UsersSettings, make_users, users
+from loadstone.keystone.contexts.model import Users
+from loadstone.keystone.contexts.users import make_users
 from loadstone.keystone.identity import Identity
 from loadstone.keystone.journal import Journal
 
 RUN = "20261121-0931-ab12cd"
 NAME = f"loadstone-{RUN}"
-SIX = UsersSettings(tenants=2, users_per_tenant=3)
+SIX = Users(tenants=2, users_per_tenant=3)
 
 
 @pytest.fixture
 def before(fake, access, journal):
     """Six users whose run was killed; the calls are counted from here."""
-    made = make_users(Identity(access), SIX, Journal.start(journal, RUN, access), print)
+    made = make_users(Identity(access), SIX, (), Journal.start(journal, RUN, access), print)
     fake.calls.clear()
     return made
 
@@ -54,7 +56,7 @@ def test_passwords_are_random_and_kept_nowhere(access, journal, said, before):
 def test_only_those_that_lack_are_made(fake, access, journal, said, before):
     gone = before[2]
     del fake.things["users"][gone.id]  # by somebody else
-    more = UsersSettings(tenants=2, users_per_tenant=5)
+    more = Users(tenants=2, users_per_tenant=5)
     kept = {user.id for user in before}
     with users(access, RUN, more, journal, said.append) as made:
         assert [user.name for user in made] == [f"{NAME}-u{n}" for n in range(1, 11)]
@@ -66,8 +68,7 @@ def test_only_those_that_lack_are_made(fake, access, journal, said, before):
 
 
 def test_who_needs_further_roles_gets_them(fake, access, journal, said, before):
-    wanted = UsersSettings(tenants=2, users_per_tenant=3, roles=("reader",))
-    with users(access, RUN, wanted, journal, said.append) as made:
+    with users(access, RUN, SIX, journal, said.append, ("reader",)) as made:
         assert {(user.project_id, user.id, "r-reader") for user in made} < fake.grants
     assert calls(fake, "POST", "/users") == 0
     assert [user.id for user in made] == [user.id for user in before]

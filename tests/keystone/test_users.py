@@ -7,19 +7,20 @@ from types import SimpleNamespace
 
 import pytest
 from fake_server import handled, serving
+from made_users import users
 
 from loadstone.cloud import connect, from_environment
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.keystone.clean import clean, remaining
 from loadstone.keystone.contexts.credentials import with_credentials
-from loadstone.keystone.contexts.users import UsersSettings, users
+from loadstone.keystone.contexts.model import Users
 from loadstone.keystone.identity import Identity
 from loadstone.keystone.resources import Resource, ResourceKind, Token, User
 from loadstone.keystone.scenarios.model import Need
 
 RUN = "20261121-0931-ab12cd"
 NAME = f"loadstone-{RUN}"
-SIX = UsersSettings(tenants=2, users_per_tenant=3)
+SIX = Users(tenants=2, users_per_tenant=3)
 
 
 def left(fake):
@@ -53,12 +54,6 @@ def test_no_domain_is_made_that_a_token_of_a_domain_could_not_remove(
     assert fake.calls["POST", "/v3/domains"] == 0
 
 
-def test_the_role_may_be_chosen(fake, access, journal, said):
-    settings = UsersSettings(role="reader")
-    with users(access, RUN, settings, journal, said.append) as (user,):
-        assert fake.grants == {(user.project_id, user.id, "r-reader")}
-
-
 @pytest.mark.parametrize(
     ("known", "found"),
     [
@@ -71,38 +66,36 @@ def test_the_default_role_may_be_written_otherwise_as_in_rally(
     fake, access, journal, said, known, found
 ):
     fake.roles = {f"r-{name}": name for name in known}
-    with users(access, RUN, UsersSettings(), journal, said.append) as (user,):
+    with users(access, RUN, Users(), journal, said.append) as (user,):
         assert fake.grants == {(user.project_id, user.id, f"r-{found}")}
 
 
 def test_a_trust_gives_the_role_that_the_users_have(fake, access, journal, said):
     fake.roles = {"r-old": "_member_"}
-    with users(access, RUN, UsersSettings(), journal, said.append) as made:
+    with users(access, RUN, Users(), journal, said.append) as made:
         with_credentials(access, made, (Need.TRUST,))
     (trust,) = (body["trust"] for body in fake.bodies if body and "trust" in body)
     assert trust["roles"] == [{"id": "r-old"}]
 
 
 def test_a_further_role_is_found_by_its_exact_name_only_as_in_rally(access, journal, said):
-    settings = UsersSettings(roles=("Reader",))
     with (
         pytest.raises(EnvironmentUnusable, match="has no role 'Reader'"),
-        users(access, RUN, settings, journal, said.append),
+        users(access, RUN, Users(), journal, said.append, ("Reader",)),
     ):
         pass
 
 
 def test_a_role_that_the_first_part_of_a_list_lacks_is_found(fake, access, journal, said):
     fake.page = 1
-    with users(access, RUN, UsersSettings(roles=("reader",)), journal, said.append) as _:
+    with users(access, RUN, Users(), journal, said.append, ("reader",)) as _:
         assert {role for _, _, role in fake.grants} == {"r-member", "r-reader"}
 
 
 def test_a_role_that_does_not_exist_names_those_that_do(fake, access, journal, said):
-    settings = UsersSettings(role="_member_")
     with (
         pytest.raises(EnvironmentUnusable, match="'_member_'; it has admin, member, reader"),
-        users(access, RUN, settings, journal, said.append),
+        users(access, RUN, Users(), journal, said.append, ("_member_",)),
     ):
         pass
     assert left(fake) == []
@@ -116,7 +109,7 @@ def test_as_many_calls_at_once_as_told(fake, access, journal, said):
             together.wait(timeout=30)
 
     fake.disturb = meet
-    settings = UsersSettings(users_per_tenant=6, resource_management_workers=3)
+    settings = Users(users_per_tenant=6, workers=3)
     with users(access, RUN, settings, journal, said.append) as made:
         assert len(made) == 6
         assert fake.most_at_once == 3
@@ -165,19 +158,13 @@ def test_a_domain_that_was_certainly_not_made_is_not_looked_for(fake, access, jo
     assert remaining(journal) == ()
 
 
-@pytest.mark.parametrize("field", ["tenants", "users_per_tenant", "resource_management_workers"])
-def test_numbers_below_one_are_refused(field):
-    with pytest.raises(InvalidInput, match=f"users.{field} must be at least 1, not 0"):
-        UsersSettings(**{field: 0})
-
-
 def test_what_a_user_of_the_run_may_not_do_is_not_laid_to_the_administrator(
     fake, access, journal, said
 ):
     fake.disturb = lambda _method, path: 403 if path.endswith("/trusts") else None
     with (
         pytest.raises(EnvironmentUnusable, match=r"could not create a trust: HTTP 403 as told$"),
-        users(access, RUN, UsersSettings(), journal, said.append) as made,
+        users(access, RUN, Users(), journal, said.append) as made,
     ):
         with_credentials(access, made, (Need.TRUST,))
 
@@ -231,7 +218,7 @@ def test_a_create_whose_answer_was_lost_is_not_made_twice(fake, access, journal,
     fake.after = lambda method, path: (
         next(lost, None) if (method, path) == ("POST", "/v3/users") else None
     )
-    with users(access, RUN, UsersSettings(users_per_tenant=2), journal, said.append) as made:
+    with users(access, RUN, Users(users_per_tenant=2), journal, said.append) as made:
         assert fake.names("users") == [user.name for user in made]
         assert {user.id for user in made} == set(fake.things["users"])
     assert left(fake) == []
@@ -283,7 +270,7 @@ def test_what_cannot_be_removed_is_listed_with_the_command(fake, access, journal
     fake.disturb = lambda method, path: (
         403 if (method, "users" in path) == ("DELETE", True) else None
     )
-    with users(access, RUN, UsersSettings(), journal, said.append):
+    with users(access, RUN, Users(), journal, said.append):
         pass
     told = "\n".join(said)
     assert f"loadstone results clean {RUN} --lab test" in told
@@ -304,7 +291,7 @@ def test_the_first_error_is_not_hidden_by_the_clean_up(fake, access, journal, sa
 
     with (
         pytest.raises(RuntimeError, match="it died"),
-        users(access, RUN, UsersSettings(), journal, said.append),
+        users(access, RUN, Users(), journal, said.append),
     ):
         die()
     told = "\n".join(said)
@@ -397,7 +384,7 @@ def test_a_proxys_page_in_place_of_json_is_one_line(fake, variables, journal, sa
         connect(from_environment({**variables, "OS_AUTH_URL": f"{front}/v3"})) as access,
     ):
         try:
-            with users(access, RUN, UsersSettings(), journal, said.append):
+            with users(access, RUN, Users(), journal, said.append):
                 pass
         except EnvironmentUnusable as problem:
             said.append(str(problem))
@@ -444,7 +431,7 @@ def test_what_cannot_be_removed_is_named_also_when_its_journal_is_gone(
 ):
     folder = tmp_path / "runs" / RUN
     folder.mkdir(parents=True)
-    with users(access, RUN, UsersSettings(), folder / "created.jsonl", said.append):
+    with users(access, RUN, Users(), folder / "created.jsonl", said.append):
         shutil.rmtree(tmp_path / "runs")
         fake.disturb = lambda method, _path: 403 if method == "DELETE" else None
     (line,) = [one for one in said if " left in " in one]

@@ -5,10 +5,11 @@ from collections import Counter
 import pytest
 import requests
 from lab_client import quietly, skipping_without_node
+from made_users import users
 
 from loadstone.engine import local
 from loadstone.errors import EnvironmentUnusable, InvalidInput
-from loadstone.keystone.contexts.users import UsersSettings, users
+from loadstone.keystone.contexts.model import Users
 from loadstone.keystone.contexts.workload import Actors
 from loadstone.keystone.federation_file import read_federation
 from loadstone.keystone.identity import Identity, Refused
@@ -59,7 +60,7 @@ def seen(target):
 
 def answered(target, name, journal):
     """Return outcomes and statuses of an iteration for each of some users."""
-    with users(target.access, RUN, UsersSettings(1, 3), journal, quietly) as people:
+    with users(target.access, RUN, Users(1, 3), journal, quietly) as people:
         actors = Actors(people, Journal(journal, RUN), "round_robin")
         scenario = SCENARIOS[name]
         prepared = prepare(scenario, actors, target.access, quietly, target.federation)

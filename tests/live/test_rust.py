@@ -6,10 +6,11 @@ from dataclasses import replace
 import pytest
 import requests
 from lab_client import quietly, token_of, validation_of
+from made_users import users
 
 from loadstone.engine import local
 from loadstone.errors import EnvironmentUnusable, InvalidInput
-from loadstone.keystone.contexts.users import UsersSettings, users
+from loadstone.keystone.contexts.model import Users
 from loadstone.keystone.contexts.workload import Actors
 from loadstone.keystone.journal import Journal
 from loadstone.keystone.prepared import prepare
@@ -57,7 +58,7 @@ def test_what_is_served_is_answered_as_by_python(target, name, tmp_path):
     journal, scenario = tmp_path / "created.jsonl", SCENARIOS[name]
     requests_only = tuple(step for step in scenario.steps if isinstance(step, Step))
     scenario = replace(scenario, steps=requests_only)
-    with users(target.access, RUN, UsersSettings(1, 3), journal, quietly) as people:
+    with users(target.access, RUN, Users(1, 3), journal, quietly) as people:
         actors = Actors(people, Journal(journal, RUN), "round_robin")
         prepared = prepare(scenario.of_run(RUN), actors, target.access, quietly)
         load = ClosedLoad(2, iterations=ITERATIONS)

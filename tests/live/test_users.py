@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from kept_names import kept_names
+from made_users import users
 
 from loadstone.cloud import connect, from_environment
 from loadstone.engine import local
@@ -21,8 +22,9 @@ from loadstone.keystone.clean import clean, remaining
 from loadstone.keystone.compile import compile_plan
 from loadstone.keystone.contexts import shared
 from loadstone.keystone.contexts.credentials import with_credentials
+from loadstone.keystone.contexts.model import Users
 from loadstone.keystone.contexts.tokens import issue_tokens
-from loadstone.keystone.contexts.users import UsersSettings, make_users, users
+from loadstone.keystone.contexts.users import make_users
 from loadstone.keystone.contexts.workload import announce
 from loadstone.keystone.identity import Identity, Refused
 from loadstone.keystone.journal import Journal
@@ -43,11 +45,13 @@ NAME = f"loadstone-{RUN}"
 MAKE_USERS = """
 import os, select, sys
 from pathlib import Path
-from loadstone.keystone.contexts.users import UsersSettings, users
+from loadstone.keystone.contexts.model import Users
+from loadstone.keystone.contexts.users import RunJournal
+from loadstone.keystone.contexts.workload import contexts
 from loadstone.cloud import connect, from_environment
-settings = UsersSettings(2, int(sys.argv[2]))
+wanted = [Users(2, int(sys.argv[2]))]
 with connect(from_environment(os.environ, "--lab test")) as access:
-    with users(access, sys.argv[3], settings, Path(sys.argv[1]), print):
+    with contexts(access, RunJournal(sys.argv[3], Path(sys.argv[1])), wanted, print):
         print("made", flush=True)
         # A signal just before a call that waits for ever would not end it.
         while not select.select([sys.stdin], [], [], 0.05)[0]:
@@ -93,7 +97,7 @@ def with_count_of_uwsgi(lab, plan):
 
 def test_every_user_gets_a_token_that_is_valid(access, journal):
     before = names(access)
-    with users(access, RUN, UsersSettings(2, 3), journal, print) as people:
+    with users(access, RUN, Users(2, 3), journal, print) as people:
         assert [
             user.name for user in people if user.name not in names(access)[ResourceKind.USER]
         ] == []
@@ -108,9 +112,9 @@ def test_every_user_gets_a_token_that_is_valid(access, journal):
 
 
 def test_users_that_are_taken_over_get_passwords_and_tokens_that_are_valid(access, journal):
-    settings = UsersSettings(2, 3)
+    settings = Users(2, 3)
     before = make_users(
-        Identity(access), settings, Journal.start(journal, RUN, access), print
+        Identity(access), settings, (), Journal.start(journal, RUN, access), print
     )  # and the run is killed
     with users(access, RUN, settings, journal, print) as people:
         assert [user.id for user in people] == [user.id for user in before]
@@ -128,7 +132,7 @@ def test_users_that_are_taken_over_get_passwords_and_tokens_that_are_valid(acces
 def test_odd_passwords_reach_keystone_unharmed(access, journal, monkeypatch):
     odd = ["q\"uo'te", "back\\slash\\n", "ünï ∞ 𝄞 code", "{brace}<user>%s"]
     monkeypatch.setattr("loadstone.keystone.contexts.users.new_password", odd.pop)
-    with users(access, RUN, UsersSettings(1, 4), journal, print) as people:
+    with users(access, RUN, Users(1, 4), journal, print) as people:
         load = ClosedLoad(workers=1, iterations=4)
         plan = compile_plan(SCENARIOS["issue"], access, people, {}, load)
         assert outcomes(plan) == [("OK", 201)] * 4
@@ -213,7 +217,7 @@ def test_every_scenario_is_answered_as_expected_and_as_often_as_uwsgi_counts(
     for name, few in (("GROUPS", 3), ("TREE_PROJECTS", 13)):
         monkeypatch.setattr(shared, name, few)
     before = names(access)
-    with users(access, RUN, UsersSettings(1, 2), journal, print) as people:
+    with users(access, RUN, Users(1, 2), journal, print) as people:
         load = ClosedLoad(workers=1, iterations=2)
         # With a second factor, users could not log in for the others.
         needs = set(Need) - {Need.SECOND_FACTOR}
@@ -241,7 +245,7 @@ def test_every_scenario_is_answered_as_expected_and_as_often_as_uwsgi_counts(
 
 def test_users_in_groups_have_their_roles_from_them(access, journal, monkeypatch):
     monkeypatch.setattr(shared, "GROUPS", 3)
-    with users(access, RUN, UsersSettings(1, 1), journal, print) as people:
+    with users(access, RUN, Users(1, 1), journal, print) as people:
         identity, needs = Identity(access), (Need.GROUPS,)
         for _ in range(2):  # a second scenario of a run may need them, too
             [user] = shared.with_shared(identity, people, needs, Journal(journal, RUN), print)
@@ -256,7 +260,7 @@ def test_users_in_groups_have_their_roles_from_them(access, journal, monkeypatch
 
 def test_a_tree_has_as_many_projects_as_it_says(access, journal, monkeypatch):
     monkeypatch.setattr(shared, "TREE_PROJECTS", 25)
-    with users(access, RUN, UsersSettings(1, 1), journal, print) as people:
+    with users(access, RUN, Users(1, 1), journal, print) as people:
         identity, needs = Identity(access), (Need.PROJECT_TREE,)
         [user] = shared.with_shared(identity, people, needs, Journal(journal, RUN), print)
         root = user.credentials["tree_root"]
@@ -270,7 +274,7 @@ def test_a_login_with_a_second_factor_needs_both(balanced_keystone, journal):
     scenario = SCENARIOS["login-totp"]
     with (
         connect(from_environment(variables, "--lab test")) as access,
-        users(access, RUN, UsersSettings(1, 2), journal, print) as people,
+        users(access, RUN, Users(1, 2), journal, print) as people,
     ):
         actors = with_credentials(access, people, scenario.needs)
         load = ClosedLoad(workers=2, iterations=6)
@@ -282,7 +286,7 @@ def test_a_login_with_a_second_factor_needs_both(balanced_keystone, journal):
 
 def test_a_service_without_second_factors_is_named_before_any_load(access, journal):
     with (
-        users(access, RUN, UsersSettings(1, 1), journal, print) as people,
+        users(access, RUN, Users(1, 1), journal, print) as people,
         pytest.raises(EnvironmentUnusable, match=r"totp is missing in \[auth\] methods"),
     ):
         with_credentials(access, people, (Need.SECOND_FACTOR,))

@@ -1,9 +1,9 @@
 """Creates users for the load in a domain of the run's own, and removes them at the end."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
@@ -11,6 +11,7 @@ from loadstone.cloud import Access
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.keystone.clean import LISTS_OWN_DOMAIN, clean_journal, list_leftovers
 from loadstone.keystone.contexts.existing_resources import ExistingResources, today
+from loadstone.keystone.contexts.model import Users
 from loadstone.keystone.contexts.passwords import new_password
 from loadstone.keystone.identity import Identity, Refused
 from loadstone.keystone.journal import Journal, UserReadiness, held
@@ -31,27 +32,7 @@ from loadstone.system.say import Say
 # A changed password revokes the user's earlier tokens. Fernet tokens count whole seconds and MySQL
 # rounds up, so a token issued right after the change can be revoked as well.
 _REVOKED_S = 2.0
-
-
-@dataclass(frozen=True, slots=True)
-class UsersSettings:
-    """Number of users and projects; the field names are Rally's (a tenant is a project)."""
-
-    tenants: int = 1
-    users_per_tenant: int = 1
-    # Rally's default is 20; with Keystone's hash cost, more calls would only wait in its queue.
-    resource_management_workers: int = 8
-    role: str = "member"
-    roles: tuple[str, ...] = ()  # in addition to Rally's
-    password: str | None = field(default=None, repr=False)  # None: a random one per user
-    project_domain: str | None = None  # name or id; None: the run's own
-    user_domain: str | None = None
-
-    def __post_init__(self) -> None:
-        for name in ("tenants", "users_per_tenant", "resource_management_workers"):
-            value = getattr(self, name)
-            if value < 1:
-                raise InvalidInput(f"users.{name} must be at least 1, not {value}")
+_ROLE = "member"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,20 +42,6 @@ class RunJournal:
     run_id: str
     path: Path
     store: str = ""  # the option that chooses its store, with a space before it
-
-
-@contextmanager
-def users(
-    access: Access, run_id: str, settings: UsersSettings, journal_path: Path, say: Say
-) -> Iterator[tuple[User, ...]]:
-    """Create users and remove everything created at the end, even after failure or Ctrl-C.
-
-    With the id and journal of a killed run, existing resources of that run are reused. What could
-    not be removed is reported with the command that removes it, and stays in the journal
-    (`clean.remaining`). A second Ctrl-C leaves the rest to that command.
-    """
-    with removing(access, RunJournal(run_id, journal_path), say) as journal:
-        yield make_users(Identity(access), settings, journal, say)
 
 
 @contextmanager
@@ -113,20 +80,22 @@ def _remove(access: Access, journal: Journal, say: Say, store: str) -> None:
 
 
 def make_users(
-    identity: Identity, settings: UsersSettings, journal: Journal, say: Say
+    identity: Identity, wanted: Users, roles: Sequence[str], journal: Journal, say: Say
 ) -> tuple[User, ...]:
-    """Create projects and users; user n of m is in project n mod m."""
-    tenants, count = settings.tenants, settings.tenants * settings.users_per_tenant
+    """Create projects and users; user n of m is in project n mod m.
+
+    They get these roles in addition to the role member, as in Rally.
+    """
+    tenants, count = wanted.tenants, wanted.tenants * wanted.users_per_tenant
     say(f"creating {counted(count, ResourceKind.USER)} in {counted(tenants, ResourceKind.PROJECT)}")
-    maker = _Maker.prepared(identity, settings, journal)
-    workers = settings.resource_management_workers
-    projects = each(maker.project, range(1, tenants + 1), workers, say)
+    maker = _Maker.prepared(identity, wanted, roles, journal)
+    projects = each(maker.project, range(1, tenants + 1), wanted.workers, say)
     # User 1 in project 1, user 2 in project 2: consecutive requests then load different projects.
     planned = [maker.planned_user(n, projects[(n - 1) % tenants]) for n in range(1, count + 1)]
     ready = sum(maker.has(user) for user in planned)
     if ready:
         say(f"  {ready} of them are there already and get new passwords")
-    users = tuple(each(maker.user, planned, workers, say))
+    users = tuple(each(maker.user, planned, wanted.workers, say))
     if any(user.id for user in planned):
         time.sleep(_REVOKED_S)
     return users
@@ -137,7 +106,7 @@ class _Maker:
     """Creates users and projects; roles and domains are looked up once."""
 
     identity: Identity
-    settings: UsersSettings
+    wanted: Users
     journal: Journal
     role_ids: tuple[str, ...]
     project_domain: Resource
@@ -145,11 +114,13 @@ class _Maker:
     existing: ExistingResources
 
     @classmethod
-    def prepared(cls, identity: Identity, settings: UsersSettings, journal: Journal) -> Self:
+    def prepared(
+        cls, identity: Identity, wanted: Users, roles: Sequence[str], journal: Journal
+    ) -> Self:
         """Look up roles and domains, and create the run's own domain if needed."""
-        roles = identity.role_ids(settings.role, settings.roles)
+        role_ids = identity.role_ids(_ROLE, roles)
         own = None
-        if settings.project_domain is None or settings.user_domain is None:
+        if wanted.project_domain is None or wanted.user_domain is None:
             if identity.access.scope_domain_id() is not None:
                 raise InvalidInput(
                     f"users: {LISTS_OWN_DOMAIN}, so the run's own domain could not be removed; "
@@ -160,8 +131,8 @@ class _Maker:
             )
         domains = []
         for kind, name in (
-            (ResourceKind.PROJECT, settings.project_domain),
-            (ResourceKind.USER, settings.user_domain),
+            (ResourceKind.PROJECT, wanted.project_domain),
+            (ResourceKind.USER, wanted.user_domain),
         ):
             if name is None and own is not None:
                 domains.append(own)
@@ -170,7 +141,7 @@ class _Maker:
             journal.create(kind, resource_name(journal.run_id, kind, ANY), domain.id)
             domains.append(domain)
         existing = ExistingResources.of(identity, journal, own)
-        return cls(identity, settings, journal, roles, domains[0], domains[1], existing)
+        return cls(identity, wanted, journal, role_ids, domains[0], domains[1], existing)
 
     def project(self, number: int) -> Resource:
         """Create the project with this number."""
@@ -183,7 +154,7 @@ class _Maker:
         return User(
             id=self.existing.ids.get((ResourceKind.USER, name), ""),
             name=name,
-            password=self.settings.password or new_password(),
+            password=self.wanted.password or new_password(),
             project_id=_id(project),
             project_name=project.name,
             domain_id=_id(self.user_domain),

@@ -24,7 +24,7 @@ from loadstone.keystone.contexts.networks import make_networks
 from loadstone.keystone.contexts.quotas import set_quotas
 from loadstone.keystone.contexts.security_groups import note_security_groups
 from loadstone.keystone.contexts.servers import boot_servers
-from loadstone.keystone.contexts.users import RunJournal, UsersSettings, make_users, removing
+from loadstone.keystone.contexts.users import RunJournal, make_users, removing
 from loadstone.keystone.identity import Identity
 from loadstone.keystone.journal import Journal
 from loadstone.keystone.resources import (
@@ -181,16 +181,8 @@ def _users(
                 f"{', '.join(roles)} yourself, or let users be made (users: {{tenants: 1}})"
             )
         return Actors(tuple(existing), journal, context.choice, are_own=False)
-    settings = UsersSettings(
-        tenants=context.tenants,
-        users_per_tenant=context.users_per_tenant,
-        resource_management_workers=context.workers,
-        roles=roles,
-        password=context.password,
-        project_domain=context.project_domain,
-        user_domain=context.user_domain,
-    )
-    return Actors(make_users(Identity(access), settings, journal, say), journal, context.choice)
+    users = make_users(Identity(access), context, roles, journal, say)
+    return Actors(users, journal, context.choice)
 
 
 def _with_networks(access: Access, actors: Actors, context: Network, say: Say) -> Actors:
