@@ -1,12 +1,9 @@
 """An audit as JUnit XML: a suite per host, a test case per rule."""
 
-import re
 from xml.etree import ElementTree as Xml
 
 from loadstone.audit.evaluate import Audit, RuleResult, RuleState
-
-# Characters that XML 1.0 cannot represent, even escaped.
-FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+from loadstone.report.junit import clean
 
 
 def render(audit: Audit) -> str:
@@ -22,7 +19,7 @@ def _suite(host: str, results: tuple[RuleResult, ...]) -> Xml.Element:
     cases = [_case(result) for result in results]
     suite = Xml.Element(
         "testsuite",
-        name=_clean(host),
+        name=clean(host),
         tests=str(len(cases)),
         failures=str(sum(case.find("failure") is not None for case in cases)),
         errors=str(sum(case.find("error") is not None for case in cases)),
@@ -35,13 +32,13 @@ def _suite(host: str, results: tuple[RuleResult, ...]) -> Xml.Element:
 
 def _case(result: RuleResult) -> Xml.Element:
     rule = result.rule
-    name = _clean(f"{rule.id} {rule.title}")
-    case = Xml.Element("testcase", classname=_clean(result.host), name=name, time="0")
-    message = _clean(result.message)
+    name = clean(f"{rule.id} {rule.title}")
+    case = Xml.Element("testcase", classname=clean(result.host), name=name, time="0")
+    message = clean(result.message)
     match result.state:
         case RuleState.FAIL | RuleState.WARN:
             kind = result.severity.value
-            Xml.SubElement(case, "failure", type=kind, message=message).text = _clean(rule.fix.text)
+            Xml.SubElement(case, "failure", type=kind, message=message).text = clean(rule.fix.text)
         case RuleState.UNKNOWN:
             Xml.SubElement(case, "error", type="unknown", message=message)
         case RuleState.SKIP | RuleState.WAIVED:
@@ -49,7 +46,3 @@ def _case(result: RuleResult) -> Xml.Element:
         case RuleState.PASS:
             pass
     return case
-
-
-def _clean(text: str) -> str:
-    return FORBIDDEN.sub("?", text)
