@@ -5,7 +5,7 @@ import requests
 from stated import stated
 
 from loadstone.errors import InvalidInput
-from loadstone.keystone.compile import compile_elsewhere
+from loadstone.keystone.compile import compile_plan
 from loadstone.keystone.resources import is_of_run
 from loadstone.keystone.scenarios.atomics import atomics
 from loadstone.keystone.scenarios.build_context import BuildContext
@@ -142,7 +142,7 @@ def test_a_request_of_the_file_goes_where_its_url_says():
     assert built.values["body"] == ('{"a": [1]}',)
     assert [name for name, _ in step.headers] == ["X-Key", "Content-Type", "Authorization"]
     assert "s3cret" not in repr(built)
-    assert compile_elsewhere(built, LOAD).columns["body"] == ('{"a": [1]}',)
+    assert compile_plan(built, None, (), {}, LOAD).columns["body"] == ('{"a": [1]}',)
 
 
 def test_a_host_that_is_an_ipv6_address_is_shown_in_brackets():

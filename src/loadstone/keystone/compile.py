@@ -31,8 +31,8 @@ def compile_plan(
 
     `tokens` has the users' tokens by column (`scenario.token_columns`).
     """
-    if scenario.origin is not None:
-        return compile_elsewhere(scenario, load, limits)
+    if scenario.origin is not None and scenario.columns:
+        raise AssertionError(f"{scenario.name} needs a cloud")
     load_s = load.duration_s if load.duration_s is not None else _UNKNOWN_LOAD_S
     lasting_s = limits.tokens_last_s(load_s)
     columns = {
@@ -51,31 +51,14 @@ def compile_plan(
                 f"{scenario.name} needs as many tokens for each user: {count} tokens were "
                 f"prepared for {len(users)} users"
             )
-    steps = tuple(_below(access.endpoint.path, step) for step in scenario.steps)
+    steps = scenario.steps
+    if scenario.origin is None:
+        steps = tuple(_below(access.endpoint.path, step) for step in steps)
     return Plan(
-        access.endpoint.origin(access.cloud.tls),
+        scenario.origin or access.endpoint.origin(access.cloud.tls),
         steps,
         load,
         columns,
-        limits,
-        connection=scenario.connection,
-        mix=scenario.mix,
-    )
-
-
-def compile_elsewhere(
-    scenario: Scenario,
-    load: Load,
-    limits: Limits = Limits(),  # noqa: B008  frozen
-) -> Plan:
-    """Return the plan of a scenario with an origin of its own, which needs no cloud."""
-    if scenario.origin is None or scenario.columns:
-        raise AssertionError(f"{scenario.name} needs a cloud")
-    return Plan(
-        scenario.origin,
-        scenario.steps,
-        load,
-        scenario.values,
         limits,
         connection=scenario.connection,
         mix=scenario.mix,
