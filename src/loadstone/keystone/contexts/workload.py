@@ -69,7 +69,7 @@ class Actors:
     logs_in_anew: bool = False  # in every iteration
     are_own: bool = True  # created by the run and removed with everything they own
 
-    def turns(self, seed: int = 0) -> tuple[int, ...]:
+    def turns(self) -> tuple[int, ...]:
         """Return the index of the user of each iteration; iteration i uses turn i mod n.
 
         Drawn at random with replacement, as Rally does, or round robin. Rows for `compile_plan` are
@@ -78,7 +78,7 @@ class Actors:
         count = len(self.users)
         if count < 2 or self.choice == "round_robin":
             return tuple(range(count))
-        draw = Random(seed)  # noqa: S311  no secret
+        draw = Random(0)  # noqa: S311  no secret
         draws = max(_FEWEST_DRAWS, _DRAWS_PER_USER * count)
         return tuple(draw.randrange(count) for _ in range(draws))
 

@@ -1,9 +1,9 @@
 """Builds a scenario from calls of the identity API, named after Rally's actions."""
 
 import json
-import secrets
 from collections.abc import Mapping, Sequence
 
+from loadstone.keystone.contexts.passwords import new_password
 from loadstone.keystone.resources import CreatedByIterations, ResourceKind
 from loadstone.keystone.scenarios.body import Tree, json_body
 from loadstone.keystone.scenarios.build_context import BuildContext
@@ -172,8 +172,7 @@ class Draft:
 
     def secret(self, column: str, value: str | None = None) -> Template:
         """Return a hole for a password, which is not stored; a random one if None."""
-        chosen = value or secrets.token_urlsafe(24) + "aA1!"
-        self.values[column] = (json.dumps(chosen)[1:-1],)
+        self.values[column] = (json.dumps(value or new_password())[1:-1],)
         return (Column(column),)
 
 
