@@ -3,7 +3,7 @@
 import re
 
 from loadstone.audit.document import Document
-from loadstone.audit.facts import Facts, SettingOrigin, Value
+from loadstone.audit.facts import Facts, Value
 from loadstone.audit.readers import processes, sections
 from loadstone.audit.readers.sections import number
 
@@ -22,7 +22,6 @@ DEFAULTS: dict[str, Value] = {
 }
 # Options that only `kc.sh build` sets, which `kc.sh start` calls unless it is given --optimized.
 BUILT = ("db", "metrics-enabled", "tracing-enabled")
-SOURCES = ("file", "environment", "argument")  # of all other options; the last one wins
 VERBOSE = ("debug", "trace", "all")
 _MB = {"": 1 / 2**20, "k": 1 / 2**10, "m": 1.0, "g": 2.0**10}
 
@@ -35,8 +34,10 @@ def read(document: Document) -> Facts:
     roles = frozenset({ROLE})
     if "problem" in found:
         return Facts(missing={"keycloak.": found["problem"]}, roles=roles)
-    file = sections.files(document.text("keycloak_conf"))
-    options = _options(found, file)
+    files = sections.files(document.text("keycloak_conf"))
+    written = sections.settings(files)
+    of_file = {option: value for (_, option), value in written.values.items()}
+    options = _options(found, of_file)
     values: dict[str, Value] = {_name(option): value for option, value in options.items()}
     values["keycloak.db_pool_initial_size"] = options.get(
         "db-pool-initial-size", options["db-pool-min-size"]
@@ -48,22 +49,18 @@ def read(document: Document) -> Facts:
     values |= _of_process(document, found)
     origins = {
         _name(option): origin
-        for option, origin in _origins(file).items()
+        for (_, option), origin in written.origins.items()
         if not {f"environment.{option}", f"argument.{option}"} & found.keys()
     }
-    why = sections.problem(file) or "the running server does not tell it"
+    why = sections.problem(files) or "the running server does not tell it"
     return Facts(values, {"keycloak.": why}, origins, roles)
 
 
-def _options(found: dict[str, str], files: tuple[sections.File, ...]) -> dict[str, Value]:
-    texts = {
-        option: value
-        for source in SOURCES
-        for option, value in (
-            _of_file(files) if source == "file" else _of_source(found, source)
-        ).items()
-        if option not in BUILT
-    } | _of_source(found, "built")
+def _options(found: dict[str, str], of_file: dict[str, str]) -> dict[str, Value]:
+    """Return the options; the environment counts more than the file, and an argument more still."""
+    texts = of_file | _of_source(found, "environment") | _of_source(found, "argument")
+    texts = {option: text for option, text in texts.items() if option not in BUILT}
+    texts |= _of_source(found, "built")
     defaults = {
         option: value
         for option, value in DEFAULTS.items()
@@ -80,16 +77,6 @@ def _of_source(found: dict[str, str], source: str) -> dict[str, str]:
         for name, value in found.items()
         if name.startswith(f"{source}.")
     }
-
-
-def _of_file(files: tuple[sections.File, ...]) -> dict[str, str]:
-    found = sections.settings(files).values
-    return {option: value for (_, option), value in found.items()}
-
-
-def _origins(files: tuple[sections.File, ...]) -> dict[str, SettingOrigin]:
-    found = sections.settings(files).origins
-    return {option: origin for (_, option), origin in found.items()}
 
 
 def _name(option: str) -> str:
