@@ -199,6 +199,7 @@ def test_a_mistake_in_a_waiver_is_told(facts, tmp_path, text, says):
     [
         ("", "not JSON, or cut off"),
         ("[1]", "no facts in it"),
+        ('{"loadstone_audit": 1, "hosts": []}', "no hosts in it"),
         ('{"loadstone_audit": 1, "hosts": [{"host": 3}]}', "every host needs"),
         ('{"loadstone_facts": 1, "sections": {}}', "not a complete document"),
         ('{"loadstone_facts": 7, "sections": {}, "complete": true}', "facts of format 7"),

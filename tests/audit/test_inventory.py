@@ -113,8 +113,10 @@ def test_a_byte_order_mark_and_crlf_are_no_part_of_a_host(tmp_path):
 
 
 def test_facts_may_begin_with_a_byte_order_mark(tmp_path):
-    (tmp_path / "facts.json").write_text('\ufeff{"loadstone_audit": 1, "hosts": []}', "utf-8")
-    assert archive.read(tmp_path / "facts.json") == ((), False)
+    host = '{"host": "a", "failure": "no answer"}'
+    (tmp_path / "facts.json").write_text(f'\ufeff{{"loadstone_audit": 1, "hosts": [{host}]}}')
+    ((found,), is_lab) = archive.read(tmp_path / "facts.json")
+    assert (found.failure, is_lab) == ("no answer", False)
 
 
 def test_variables_become_options_of_ssh():

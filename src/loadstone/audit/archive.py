@@ -31,6 +31,8 @@ def read(path: Path) -> tuple[tuple[Collected, ...], bool]:
     match tree:
         case {"loadstone_facts": _}:
             return (_document(path, tree),), False
+        case {"loadstone_audit": 1, "hosts": []}:
+            raise InvalidInput(f"{path}: no hosts in it, so nothing would be checked")
         case {"loadstone_audit": 1, "hosts": [*hosts]}:
             return tuple(_host(path, one) for one in hosts), tree.get("is_lab") is True
     raise InvalidInput(f"{path}: no facts in it; `loadstone audit collect` writes such a file")
