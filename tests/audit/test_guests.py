@@ -6,7 +6,7 @@ import click
 import pytest
 from audited import document
 from click.testing import CliRunner
-from fake_cloud import PASSWORD, fake_cloud
+from fake_cloud import PASSWORD, SERVICES, fake_cloud
 
 from loadstone.audit import archive
 from loadstone.audit.transport import Collected
@@ -89,6 +89,32 @@ def test_nova_tells_nodes_and_flavors_in_pages(cloud, most_listed):
 def test_who_may_not_list_nodes_is_told_so(cloud):
     cloud.down.add("compute")
     with pytest.raises(EnvironmentUnusable, match="Nova answers 503 to /os-hypervisors/detail"):
+        guests()
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("page", [b"<html>", {"hypervisors": {}}, []])
+def test_a_page_that_is_not_of_nova_is_told(cloud, monkeypatch, page):
+    answer = cloud.answer
+    monkeypatch.setattr(
+        cloud,
+        "answer",
+        lambda request, path, body: (
+            (200, page) if "os-hypervisors" in path else answer(request, path, body)
+        ),
+    )
+    with pytest.raises(EnvironmentUnusable, match="could not list hypervisors: HTTP 200 with"):
+        guests()
+
+
+@pytest.mark.processes
+@pytest.mark.usefixtures("cloud")
+def test_a_catalog_without_nova_is_told_with_the_setting_that_is_not_used(monkeypatch):
+    monkeypatch.delitem(SERVICES, "compute")
+    monkeypatch.setenv("OS_COMPUTE_ENDPOINT_OVERRIDE", "http://127.0.0.1:8774/v2.1")
+    with pytest.raises(
+        EnvironmentUnusable, match=r"has no compute .* \(compute_endpoint_override is not used\)"
+    ):
         guests()
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from loadstone.audit.facts import HostFacts, MissingFact
-from loadstone.cloud.access import Access, unusable
+from loadstone.cloud.access import Access, not_json, unusable
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 
 RESERVED_MB = 512.0  # Nova's default of reserved_host_memory_mb
@@ -128,7 +128,7 @@ def _listed(access: Access, path: str, key: str, **query: str) -> list[dict[str,
     """Return all rows of a list, of which Nova gives 1,000 at a time unless it is set otherwise."""
     rows: list[dict[str, Any]] = []
     while True:
-        page = _page(access, path, query)
+        page = _page(access, path, key, query)
         rows += page[key]
         last = page[key][-1].get("id") if f"{key}_links" in page and page[key] else None
         if last is None or query.get("marker") == str(last):
@@ -136,8 +136,8 @@ def _listed(access: Access, path: str, key: str, **query: str) -> list[dict[str,
         query = {**query, "marker": str(last)}
 
 
-def _page(access: Access, path: str, query: dict[str, str]) -> dict[str, Any]:
-    from keystoneauth1.exceptions import ClientException
+def _page(access: Access, path: str, key: str, query: dict[str, str]) -> dict[str, Any]:
+    from keystoneauth1.exceptions import CatalogException, ClientException
 
     service = {
         "service_type": "compute",
@@ -152,6 +152,8 @@ def _page(access: Access, path: str, query: dict[str, str]) -> dict[str, Any]:
             microversion=NOVA_VERSION,
             raise_exc=False,
         )
+    except CatalogException:
+        raise EnvironmentUnusable(access.lacks("compute")) from None
     except ClientException as error:
         raise unusable(access.cloud, error) from None
     if response.status_code != 200:
@@ -159,5 +161,10 @@ def _page(access: Access, path: str, query: dict[str, str]) -> dict[str, Any]:
             f"Nova answers {response.status_code} to {path}; an administrator may list compute "
             "nodes"
         )
-    page: dict[str, Any] = response.json()
-    return page
+    try:
+        page: dict[str, Any] = response.json()
+        if isinstance(page[key], list):
+            return page
+    except (KeyError, TypeError, ValueError):
+        pass
+    raise not_json(access.cloud, f"list {key}", response)
