@@ -84,6 +84,43 @@ def test_a_provider_that_drips_is_not_waited_for_without_end(monkeypatch):
 
 
 @pytest.mark.parametrize(
+    ("offered", "sent"),
+    [
+        (["private_key_jwt", "tls_client_auth"], 0),
+        (["private_key_jwt", "client_secret_post"], 1),
+        ([], 1),
+    ],
+)
+def test_an_authentication_of_clients_that_load_cannot_have_is_named_before_any(offered, sent):
+    posted = []
+
+    def serve(request):
+        base = f"http://{request.headers['Host']}"
+        if request.command == "POST":
+            posted.append(request.path)
+            request.answer(401, {"error": "invalid_client"})
+            return
+        request.answer(
+            200,
+            {
+                "issuer": base,
+                "token_endpoint": f"{base}/token",
+                "token_endpoint_auth_methods_supported": offered,
+            },
+        )
+
+    with (
+        serving(handled(serve)) as url,
+        connected(OidcIssuer(url, Client("c", "s3cret"))) as provider,
+        pytest.raises(EnvironmentUnusable) as refused,
+    ):
+        provider.grant({"grant_type": "client_credentials"}, "client credentials grant")
+    assert len(posted) == sent
+    named = "authenticate by private_key_jwt, tls_client_auth, and those of a load by "
+    assert (named in str(refused.value)) is (sent == 0)
+
+
+@pytest.mark.parametrize(
     ("status", "why"), [(503, "is down or overloaded"), (429, "a rate limiter refuses")]
 )
 def test_a_provider_that_is_overloaded_is_not_taken_for_another_service(status, why):

@@ -17,6 +17,7 @@ from loadstone.plan.model import Tls
 
 SCOPE = "openid"
 HTTP_OK = 200
+SENT = {"client_secret_basic", "client_secret_post"}  # ways to send a client's secret
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +113,17 @@ class Provider:
             )
 
     def post(self, path: str, form: Mapping[str, str]) -> HttpAnswer:
-        """Post a form as the client."""
+        """Post a form as the client.
+
+        EnvironmentUnusable: the provider asks for an authentication that load cannot have, such as
+        a new signature for each request (private_key_jwt).
+        """
+        offered = self.metadata.client_authentications
+        if self.client.secret is not None and offered and not offered & SENT:
+            raise EnvironmentUnusable(
+                f"{self.url}: its clients authenticate by {', '.join(sorted(offered))}, and those "
+                f"of a load by {' or '.join(sorted(SENT))}; permit one of these to the client"
+            )
         header = self.client.header
         headers = {} if header is None else {"Authorization": header}
         return self.http.post(path, urlencode(form) + self.client.body, headers)
