@@ -93,6 +93,7 @@ def test_a_port_behind_the_name_of_a_host_is_that_of_ssh(tmp_path, name, text):
         ("", "hosts", "no hosts in it"),
         ("-oProxyCommand=id\n", "hosts", "hosts:1: '-oProxyCommand=id' is not the name of a host"),
         ("a;id\n", "hosts", "hosts:1: 'a;id' is not the name of a host"),
+        ("node1\nweb[3:1]\n", "hosts", "its end comes before its begin"),
         ("node[1:99999]\n", "hosts", "more than 1000 hosts"),
         ('a ansible_user="x\n', "hosts", "hosts:1: "),
         ("[]", "hosts.yaml", "must be a mapping of groups"),

@@ -160,6 +160,8 @@ def _expanded(pattern: str) -> list[str]:
         each = [f"{value:0{len(first)}d}" for value in range(int(first), int(last) + 1)]
     else:
         each = [chr(code) for code in range(ord(first), ord(last) + 1)]
+    if not each:
+        raise InvalidInput(f"{pattern!r} is not a range of hosts: its end comes before its begin")
     return [host for value in each for host in _expanded(_RANGE.sub(value, pattern, count=1))]
 
 
