@@ -182,6 +182,15 @@ def test_the_playbook_changes_the_file_that_decides():
     assert kept == {path for path, _ in changed} == {main, other, first, last}
 
 
+def test_nothing_that_a_host_says_is_evaluated_by_ansible():
+    evil = "{{ lookup('pipe', 'id') }}"
+    files = {"keystone": {f"/etc/{evil}.conf": "[DEFAULT]\ndebug = true\n"}}
+    host = extract(evil, document(files), CONTEXT)
+    playbook = fix_playbook.render(evaluate(rules.select(()), [host]))
+    assert "KS-" in playbook
+    assert "{{" not in playbook
+
+
 def test_a_setting_of_uwsgis_arguments_is_changed_by_hand():
     file = "/etc/keystone/uwsgi.ini"
     words = f"/usr/bin/uwsgi\t--ini\t{file}\t--processes\t1"

@@ -39,7 +39,8 @@ def _path(facts: Facts, where: str, section: str, option: str) -> str | None:
     """Return the file that decides on a setting: the one that sets it, else the first.
 
     None for a setting of uWSGI's arguments or of Keystone's environment, which change with the
-    service only, and for a file in a container, which lasts no longer than that.
+    service only, for a file in a container, which lasts no longer than that, and for a name with
+    braces, which Ansible would evaluate on the machine that runs the playbook.
     """
     if where not in FILES:
         return None
@@ -51,10 +52,11 @@ def _path(facts: Facts, where: str, section: str, option: str) -> str | None:
     if origin is None and where == "uwsgi":
         return None
     path = str(first) if origin is None else origin.path
-    return None if OF_PROCESS.match(path) else path
+    return None if OF_PROCESS.match(path) or "{" in path else path
 
 
-def _play(host: str, results: tuple[RuleResult, ...], facts: Facts) -> dict[str, Any]:
+def _play(name: str, results: tuple[RuleResult, ...], facts: Facts) -> dict[str, Any]:
+    host = name.replace("{", "?")  # as in `_path`: a host may name itself
     changed: dict[str, None] = {}  # files, in order
     fixes: list[dict[str, Any]] = []
     counts: defaultdict[tuple[str, str, str], int] = defaultdict(int)
