@@ -122,6 +122,13 @@ def test_markdown_does_not_let_a_host_write_markup():
     assert "\\[a](" in text
 
 
+def test_markdown_does_not_let_the_name_of_a_file_end_its_code():
+    files = {"keystone": {"/etc/`<b>`.conf": "[DEFAULT]\ndebug = true\n"}}
+    host = extract("control1", document(files), CONTEXT)
+    text = markdown.render(evaluate([rules.find("KS-12")], [host]))
+    assert "`/etc/?<b>?.conf:2`" in text
+
+
 def test_browbeats_report_has_its_form(audit):
     text = browbeat.render(audit)
     assert text.startswith("# Browbeat generated bug report\n---")

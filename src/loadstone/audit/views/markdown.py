@@ -29,7 +29,8 @@ def _finding(result: RuleResult) -> str:
         lines.append(f"```\n{rule.fix.lines.rstrip()}\n```")
     if rule.tradeoff:
         lines.append(f"**Trade-off:** {_plain(rule.tradeoff)}")
-    where = f"`{origin.path}:{origin.line}`; " if origin else ""
+    path = origin.path.replace("`", "?") if origin else ""  # it would end the code
+    where = f"`{path}:{origin.line}`; " if origin else ""
     lines.append(f"{where}threshold {rule.confidence.value}; effect: {result.effect}")
     return "\n\n".join(lines)
 
