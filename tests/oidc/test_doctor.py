@@ -4,9 +4,13 @@ import json
 
 import pytest
 from command_line import CommandLine
+from fake_server import handled, serving
 from oidc_service import CLIENT_ID, SECRET, oidc_service
 
+from loadstone.oidc.client import Client
 from loadstone.oidc.scenarios import SCENARIOS
+from loadstone.oidc.target import OidcIssuer
+from loadstone.target.check_provider import check_provider
 
 
 @pytest.fixture(scope="module")
@@ -70,3 +74,20 @@ def test_the_client_is_asked_for(tmp_path, service):
     done = CommandLine(tmp_path)("doctor", "--oidc", service.issuer)
     assert done.returncode == 2
     assert "--oidc needs --client-id" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("status", "keys", "found"),
+    [(200, [], "/keys has no keys"), (200, None, "/keys has no keys"), (503, [], "HTTP 503")],
+)
+def test_keys_that_are_missing_are_not_said_to_be_a_good_answer(status, keys, found):
+    def serve(request):
+        base = f"http://{request.headers['Host']}"
+        if request.path == "/keys":
+            request.answer(status, {"keys": keys})
+        else:
+            request.answer(200, {"issuer": base, "jwks_uri": f"{base}/keys"})
+
+    with serving(handled(serve)) as url:
+        checks = {one.name: one for one in check_provider(OidcIssuer(url, Client("c")), str)}
+    assert (checks["keys"].is_sound, checks["keys"].found) == (False, found)

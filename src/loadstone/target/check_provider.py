@@ -66,9 +66,12 @@ def _keys(provider: Provider) -> Iterator[TargetCheck]:
     answer = provider.http.get(path)
     took_ms = 1e3 * (time.monotonic() - began_s)
     keys = answer.json.get("keys")
-    is_sound = answer.status == HTTP_OK and isinstance(keys, list) and bool(keys)
-    found = f"{len(keys)} in {took_ms:.0f} ms" if is_sound and keys else answer.error
-    yield TargetCheck("keys", is_sound, found, is_needed=False)
+    if answer.status != HTTP_OK:
+        yield TargetCheck("keys", False, answer.error, is_needed=False)
+    elif not isinstance(keys, list) or not keys:
+        yield TargetCheck("keys", False, f"{path} has no keys", is_needed=False)
+    else:
+        yield TargetCheck("keys", True, f"{len(keys)} in {took_ms:.0f} ms", is_needed=False)
 
 
 def _scenarios(provider: Provider) -> Iterator[TargetCheck]:
