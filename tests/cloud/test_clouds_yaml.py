@@ -133,6 +133,15 @@ def test_no_cloud_of_another_file_stands_in_for_a_broken_one(clouds, url, monkey
         from_clouds_yaml("prod")
 
 
+def test_a_file_that_is_yaml_and_not_json_as_its_name_says_is_refused(url, monkeypatch, tmp_path):
+    broken, other = tmp_path / "clouds.json", tmp_path / "other.yaml"
+    broken.write_text('{"clouds": {\n},}')
+    other.write_text(yaml.safe_dump({"clouds": {"prod": entry(url, password=PASSWORD)}}))
+    monkeypatch.setattr("openstack.config.loader.CONFIG_FILES", [str(broken), str(other)])
+    with pytest.raises(InvalidInput, match=rf"^{broken}:2: not JSON$"):
+        from_clouds_yaml("prod")
+
+
 def test_a_broken_secure_yaml_is_named(clouds, url, monkeypatch, tmp_path):
     clouds({"clouds": {"prod": entry(url)}})
     secure = tmp_path / "secure.yaml"

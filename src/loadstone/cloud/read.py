@@ -4,13 +4,14 @@ On import the loader decides where it looks for clouds.yaml, including the worki
 OS_CLIENT_CONFIG_FILE is read in each call.
 """
 
+import json
 import logging
 import os
 import re
 import ssl
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec, module_from_spec
@@ -83,32 +84,25 @@ def from_clouds_yaml(name: str, given: str = "") -> Cloud:
         require_file(config_file, "OS_CLIENT_CONFIG_FILE")
     choices = _choices()
     also = "".join(f", OS_{key.upper()}={value}" for key, value in choices.items())
-    with _reading(f"clouds.yaml{also}") as skipped:
+    with _reading(f"clouds.yaml{also}"):
         from openstack.config import OpenStackConfig, loader
 
-        files = tuple(_files_of_clouds(loader))
-        for file in files:
-            yaml_file.require_finite(file)
-        if (secure := _secure_file(loader)) is not None:
-            _require_shape(secure, name)
-        with _naming_other_forms(files, name):
-            config = OpenStackConfig()
-        if skipped:
-            # As above, it goes on to the next place.
-            yaml_file.read(skipped[0], is_secret=True)  # its error names the line
-            raise InvalidInput(f"{skipped[0]}: not YAML or JSON")
+        for kind in ("SECURE", "CONFIG"):
+            # As above, it would go on to the next place if a file is not YAML.
+            if (file := _file_of_loader(loader, kind)) is not None:
+                _require_shape(file, name)
+        if (vendors := _file_of_loader(loader, "VENDOR")) is not None:
+            yaml_file.require_finite(vendors)
+        config = OpenStackConfig()
         path = config.config_filename
-        if path is not None:
-            _require_shape(Path(path), name)
         # The loader adds an entry of this name for the OS_* variables.
         of_variables = str(getattr(config, "envvar_key", "envvars"))
         names = sorted({str(one) for one in config.cloud_config["clouds"]} - {of_variables})
         if path is None or name not in names:
             _require_clouds(given, path)
             raise InvalidInput(_unknown(given, path, names))
-
         if name not in (entries := config.cloud_config["clouds"]):
-            place = yaml_file.read(Path(path), is_secret=True).place("clouds", name)
+            place = yaml_file.read(Path(path), may_repeat=True).place("clouds", name)
             raise InvalidInput(
                 f"{given}: {place}: YAML does not read the name {name} as a text: put it in quotes"
             )
@@ -129,31 +123,12 @@ def _choices() -> dict[str, str]:
     return {name: value for name, value in given.items() if value}
 
 
-def _files_of_clouds(loader: ModuleType) -> Iterator[Path]:
-    """Yield the files that the loader may read."""
-    named = (os.environ.get(f"OS_CLIENT_{kind}_FILE") for kind in ("CONFIG", "SECURE", "VENDOR"))
-    usual = (*loader.CONFIG_FILES, *loader.SECURE_FILES, *loader.VENDOR_FILES)
-    for file in dict.fromkeys((*named, *usual)):
-        # Path.is_file would raise for a folder that may not be entered; the loader passes over it.
-        if file and os.path.isfile(file):
-            yield Path(file)
-
-
-def _secure_file(loader: ModuleType) -> Path | None:
-    """Return the file of secrets that the loader reads: the first that is there."""
-    places = (os.environ.get("OS_CLIENT_SECURE_FILE"), *loader.SECURE_FILES)
-    return next((Path(file) for file in places if file and os.path.isfile(file)), None)
-
-
-@contextmanager
-def _naming_other_forms(files: Sequence[Path], name: str) -> Iterator[None]:
-    """Name the file whose form is another one, which the loader does not check."""
-    try:
-        yield
-    except (AttributeError, TypeError, ValueError):
-        for file in files:
-            _require_shape(file, name)
-        raise
+def _file_of_loader(loader: ModuleType, kind: str) -> Path | None:
+    """Return the file of a kind that the loader reads: the first that it can read."""
+    places = (os.environ.get(f"OS_CLIENT_{kind}_FILE"), *getattr(loader, f"{kind}_FILES"))
+    # Path.is_file would raise for a folder that may not be entered; the loader passes over it.
+    files = (file for file in places if file and os.path.isfile(file))
+    return next((Path(file) for file in files if os.access(file, os.R_OK)), None)
 
 
 def _require_shape(path: Path, name: str) -> None:
@@ -161,10 +136,12 @@ def _require_shape(path: Path, name: str) -> None:
 
     It is a mapping with a mapping `auth`, in which `auth_url` is a text.
     """
-    try:
-        file = yaml_file.read(path)
-    except InvalidInput:
-        return  # reported by the loader
+    file = yaml_file.read(path, is_secret=True, may_repeat=True)
+    if path.name.endswith("json"):  # the loader reads it as JSON
+        try:
+            json.loads(yaml_file.read_text(path))
+        except json.JSONDecodeError as wrong:
+            raise InvalidInput(f"{path}:{wrong.lineno}: not JSON") from None
     content, keys = file.content, list[str]()
     for key in ("clouds", name, "auth"):
         if not isinstance(content, dict) or key not in content:
@@ -186,10 +163,7 @@ def _require_shape(path: Path, name: str) -> None:
 
 def _require_clouds(given: str, path: str | None) -> None:
     """Refuse a file without clouds, to which the loader adds one named `defaults`."""
-    try:
-        content = yaml_file.read(Path(path)).content if path else None
-    except InvalidInput:
-        return  # reported by the loader
+    content = yaml_file.read(Path(path), may_repeat=True).content if path else None
     if path and content is None:
         raise InvalidInput(f"{given}: {path} is empty")
     if isinstance(content, dict) and "clouds" not in content:
@@ -212,20 +186,19 @@ def _unknown(given: str, path: str | None, names: list[str]) -> str:
 
 
 @contextmanager
-def _reading(what: str) -> Iterator[list[Path]]:
-    """Turn the loader's errors into one line; yield the files that it skipped."""
+def _reading(what: str) -> Iterator[None]:
+    """Turn the loader's errors into one line."""
     _import_openstack()
     from keystoneauth1.exceptions import ClientException
     from openstack.exceptions import SDKException
 
-    listener = _Listener()
-    log = logging.getLogger("openstack.config")
-    log.addHandler(listener)
+    # Its warnings repeat our own messages.
+    logging.getLogger("openstack.config").addHandler(logging.NullHandler())
     try:
         with warnings.catch_warnings():
             # The loader's deprecation warnings are not about the user's file.
             warnings.simplefilter("ignore")
-            yield listener.files
+            yield
     except (SDKException, ClientException) as error:
         raise InvalidInput(f"{what}: {' '.join(str(error).split())}") from error
     except ImportError as error:  # of a kind of authentication such as v3kerberos
@@ -239,8 +212,6 @@ def _reading(what: str) -> Iterator[list[Path]]:
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         # The loader interpolates values and does not check the structure of the file.
         raise InvalidInput(f"{what}: not in the form that OpenStack reads ({error!r})") from None
-    finally:
-        log.removeHandler(listener)
 
 
 class _Openstack(ModuleType):
@@ -266,18 +237,6 @@ def _import_openstack() -> None:
         package = module_from_spec(spec)
         package.__class__ = _Openstack
         sys.modules["openstack"] = package
-
-
-class _Listener(logging.Handler):
-    """Collects files that the loader cannot parse, of which it only warns."""
-
-    def __init__(self) -> None:
-        super().__init__(logging.WARNING)
-        self.files: list[Path] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        if str(record.msg).startswith("Skipping config file") and isinstance(record.args, tuple):
-            self.files.append(Path(str(record.args[0])))
 
 
 def _cloud(
