@@ -12,7 +12,9 @@ from documents import workloads
 from oidc_service import CLIENT_ID, SECRET, oidc_service
 
 from loadstone.cli import oidc
+from loadstone.errors import InvalidInput
 from loadstone.oidc.scenarios import SCENARIOS
+from loadstone.oidc.users import read_users
 
 
 @pytest.fixture(scope="module")
@@ -92,6 +94,19 @@ def test_a_wrong_file_of_users_is_named_without_its_passwords(
     words = ("--oidc", "http://127.0.0.1:9", "--client-id", "x", "--oidc-users", str(users))
     done = loadstone("capacity", *words)
     assert (done.returncode, message in done.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("name", ["users.csv", "users.yaml"])
+def test_a_file_of_users_that_is_missing_is_wrong_usage_in_each_format(tmp_path, name):
+    path = tmp_path / name
+    with pytest.raises(InvalidInput, match=f"^--oidc-users {path}: No such file or directory$"):
+        read_users(path)
+
+
+def test_a_byte_order_mark_is_not_a_part_of_the_first_column(tmp_path):
+    path = tmp_path / "users.csv"
+    path.write_text("username,password\nann,x\n", "utf-8-sig")
+    assert [user.name for user in read_users(path)] == ["ann"]
 
 
 def test_a_dry_run_sends_nothing_and_names_the_scenario(loadstone, service):

@@ -7,12 +7,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from loadstone.errors import EnvironmentUnusable, InvalidInput
+from loadstone.errors import InvalidInput
 from loadstone.system import files, yaml_file
 
 OPTION = "--oidc-users"
 HEADER = "username,password"
-MOST_BYTES = yaml_file.MOST_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +28,7 @@ def read_users(path: Path, option: str = OPTION) -> tuple[OidcUser, ...]:
     InvalidInput names `option` and the mistake, never a password.
     """
     is_csv = path.suffix.lower() == ".csv"
-    rows = _csv_rows(path, f"{option} {path}") if is_csv else _listed(path, option)
+    rows = _csv_rows(path, option) if is_csv else _listed(path, option)
     users = tuple(_user(row, f"{place}: user {at}") for at, (place, row) in enumerate(rows, 1))
     if not users:
         raise InvalidInput(f"{option} {path}: has no users")
@@ -44,18 +43,10 @@ def write_users(path: Path, count: int) -> tuple[OidcUser, ...]:
     return users
 
 
-def _csv_rows(path: Path, place: str) -> Iterable[tuple[str, object]]:
+def _csv_rows(path: Path, option: str) -> Iterable[tuple[str, object]]:
     """Return rows with the places of their last lines."""
-    try:
-        with path.open("rb") as file:
-            content = file.read(MOST_BYTES + 1)
-        text = content.decode("utf-8-sig")
-    except OSError as problem:
-        raise EnvironmentUnusable(f"{place}: {problem.strerror}") from None
-    except UnicodeDecodeError:
-        raise InvalidInput(f"{place}: not UTF-8") from None
-    if len(content) > MOST_BYTES:
-        raise InvalidInput(f"{place}: longer than {MOST_BYTES // 2**20} MiB")
+    place = f"{option} {path}"
+    text = yaml_file.read_text(path, option).removeprefix("\ufeff")
     reader = csv.DictReader(io.StringIO(text, newline=""))
     try:
         if not {"username", "password"} <= set(reader.fieldnames or ()):
