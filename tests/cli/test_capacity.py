@@ -3,57 +3,10 @@ import json
 import os
 import signal
 import threading
-from dataclasses import dataclass
 
 import pytest
-from command_line import PASSWORD, CommandLine
 from documents import only
 from known_service import known_service
-
-
-@dataclass(frozen=True)
-class Ended:
-    """A command that has ended, and the home that it was given."""
-
-    loadstone: CommandLine
-    shown: str
-    told: str
-    code: int
-
-
-@pytest.fixture(scope="module")
-def twice(tmp_path_factory):
-    """Two searches of one command; all that looks at what a search gives looks at these."""
-    loadstone = CommandLine(tmp_path_factory.mktemp("twice"))
-    with known_service(2, 0.02) as known:
-        words = ("--users", "0", "--budget", "20s", "--repeat", "2", "--fail-below", "50")
-        words = (*words, "--json", "-")
-        ended = loadstone("capacity", *words, url=known.url)
-    assert "measurements" in json.loads(ended.stdout), ended.stdout + ended.stderr
-    return Ended(loadstone, ended.stdout, ended.stderr, ended.returncode)
-
-
-@pytest.mark.processes
-def test_repeated_searches_are_each_kept_and_shown_again(twice):
-    found = json.loads(twice.shown)["measurements"]
-    assert [one["title"] for one in found] == [
-        "token issue, search 1 of 2",
-        "token issue, search 2 of 2",
-        "token issue, 2 searches",
-    ]
-    kept = json.loads(twice.loadstone("results", "show", "latest", "--json", "-").stdout)
-    assert kept["measurements"] == found
-    assert all(one["trials"] for one in found[:2])
-    assert [one["floor"] for one in found[:2]] == [None, None]
-
-
-@pytest.mark.processes
-def test_no_password_stands_in_what_a_run_leaves(twice):
-    assert PASSWORD not in twice.shown + twice.told
-    files = [path for path in twice.loadstone.home.rglob("*") if path.is_file()]
-    assert files
-    for path in files:
-        assert PASSWORD.encode() not in path.read_bytes(), path
 
 
 @pytest.mark.verify

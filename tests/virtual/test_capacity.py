@@ -16,6 +16,7 @@ import pytest
 import requests
 from binomial import most_failures
 from documents import only
+from fake_keystone import PASSWORD
 from simulator.families import draw
 from simulator.paces import Collapse, Decline
 from simulator.service import Change, Limiter, Outage, Service
@@ -118,6 +119,27 @@ def test_a_rate_within_the_interval_of_n_is_undecided(loadstone: VirtualCommandL
     ended = searches(loadstone, [STEADY] * 6, "--fail-below=50")
     decided = [one for _, one in ended if one.code != 4]
     assert len(decided) <= most_failures(6, MISSED)
+
+
+def test_repeated_searches_are_each_kept_and_shown_again_without_a_password(
+    loadstone: VirtualCommandLine,
+) -> None:
+    words = ("capacity", "--users=0", "--budget=20s", "--repeat=2", "--fail-below=50", "--json=-")
+    ended = loadstone(*words, service=Service(workers=2, capacity_rps=100.0))
+    found = ended.data["measurements"]
+    assert [one["title"] for one in found] == [
+        "token issue, search 1 of 2",
+        "token issue, search 2 of 2",
+        "token issue, 2 searches",
+    ]
+    assert loadstone("results", "show", "latest", "--json=-").data["measurements"] == found
+    assert all(one["trials"] for one in found[:2])
+    assert [one["floor"] for one in found[:2]] == [None, None]
+    assert PASSWORD not in ended.stdout + ended.stderr
+    files = [path for path in loadstone.home.rglob("*") if path.is_file()]
+    assert files
+    for path in files:
+        assert PASSWORD.encode() not in path.read_bytes(), path
 
 
 def test_repeated_searches_are_combined_and_agree_better(loadstone: VirtualCommandLine) -> None:
