@@ -167,7 +167,7 @@ def begun(*given: object) -> tuple[subprocess.Popen[str], str]:
 
 
 def test_a_task_has_cpu_figures_and_tells_a_death(exclusive_keystone, tmp_path):
-    (tmp_path / "task.yaml").write_text(TASK % (60, 10))
+    (tmp_path / "task.yaml").write_text(TASK % (24, 4))
     store = ("--store", tmp_path / "store")
     process, run_id = begun("run", tmp_path / "task.yaml", "--lab", exclusive_keystone.name, *store)
     victim = workers(exclusive_keystone)[0]
@@ -185,8 +185,8 @@ def test_a_task_has_cpu_figures_and_tells_a_death(exclusive_keystone, tmp_path):
 
 
 def test_two_measurements_of_one_lab_are_refused_or_say_so(exclusive_keystone, tmp_path):
-    (tmp_path / "long.yaml").write_text(TASK % (3000, 5))
-    (tmp_path / "short.yaml").write_text(TASK % (4, 4))
+    (tmp_path / "long.yaml").write_text(TASK % (600, 1))
+    (tmp_path / "short.yaml").write_text(TASK % (2, 2))
     lab = ("--lab", exclusive_keystone.name, "--store", tmp_path / "store")
     first, run_id = begun("run", tmp_path / "long.yaml", *lab)
     try:
