@@ -43,9 +43,10 @@ def test_commands_on_this_machine_send_nothing_beyond_loopback(
 ) -> None:
     for one in sent["inside"]:
         assert one["packets"] == 0, one
-        # Of doctor it says what is installed, of the others what this machine can measure.
-        if one["words"][0] not in ("doctor", "capacity", "hit"):
-            assert one["exit_code"] == 0, one
+        if one["words"][0] != "doctor":  # which says by it what is installed
+            # These end with 4 where this machine is too busy to measure.
+            measures = one["words"][0] in ("capacity", "hit")
+            assert one["exit_code"] in ((0, 4) if measures else (0,)), one
 
 
 def test_a_target_elsewhere_is_refused_before_any_packet(

@@ -42,7 +42,7 @@ INSIDE = (
     ("monitor", "--for", "1s"),
     ("run", "task.yaml"),
     ("run", "task.yaml", "--fleet", "local:2"),
-    ("capacity", "--scenario", "validate", "--budget", "8s", "--users", "2"),
+    ("capacity", "--scenario", "validate", "--budget", "20s", "--users", "2"),
     ("results", "list"),
     ("results", "show", "latest"),
     ("report", "latest", "-o", "page.html"),
