@@ -220,6 +220,7 @@ def ssh_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     wrapper.write_text(f'#!/bin/sh\nexec {shutil.which("ssh")} {options} "$@"\n')
     wrapper.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    monkeypatch.setattr("loadstone.monitor.sources.ssh.own_kernel", lambda: "another machine's")
     Path("/run/sshd").mkdir(exist_ok=True)
     with running(sshd, "-D", "-f", str(tmp_path / "sshd_config")):
         until(lambda: listens(Site(tmp_path, port)), "sshd does not listen")

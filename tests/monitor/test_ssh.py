@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from loadstone.monitor.source import Unreadable
-from loadstone.monitor.sources.ssh import RoleCpu, Ssh, block_readings
+from loadstone.monitor.sources.ssh import RoleCpu, Ssh, block_readings, own_kernel
 
 pytestmark = pytest.mark.pure
 FIELDS_BEFORE_CPU = 11
@@ -51,6 +51,14 @@ def test_a_block_that_came_late_is_not_lost_with_its_command_lines():
     source._blocks.put(block({10: 6.0}))
     [reading] = source.read()
     assert (reading.source, reading.value) == ("keystone@node", 1.0)
+
+
+def test_this_machine_is_not_counted_a_second_time():
+    source = Ssh("localhost")
+    source._process = object()
+    source._blocks.put(f"@kernel\n{own_kernel()}\n{block({10: 5.0}, OLD)}")
+    with pytest.raises(Unreadable, match="it is this machine, which is watched already"):
+        tuple(source.read())
 
 
 def test_a_lost_connection_is_reported_and_opened_again(monkeypatch):

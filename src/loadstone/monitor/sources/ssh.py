@@ -14,19 +14,22 @@ from loadstone.errors import InvalidInput
 from loadstone.monitor.metrics import Reading
 from loadstone.monitor.roles import Role, role_of_command
 from loadstone.monitor.source import Unreadable
-from loadstone.monitor.sources.machine import FILES, MACHINE, TICKS, readings
+from loadstone.monitor.sources.machine import FILES, MACHINE, PROC, TICKS, readings
 
 FIRST_S = 20.0  # time-out of the first answer, which includes connecting and key exchange
 NEXT_S = 5.0
 MOST_BLOCK = 16 * 2**20  # characters of one block: /proc of 50,000 processes
 MOST_WAITING = 4  # blocks that were not read yet; the oldest is dropped
 MOST_ERROR = 4_096  # characters
+# Together they tell whose processes a machine's /proc shows: a container has its own.
+BOOT, NAMESPACE = "sys/kernel/random/boot_id", "self/ns/pid"
 # Prints files of /proc once a second, and command lines every tenth time. It ends with its
 # connection: a write then fails.
 SCRIPT = f"""\
 n=0
 while echo @begin; do
   for f in {" ".join(FILES)}; do echo "@file $f"; cat "/proc/$f" 2>/dev/null; done
+  echo @kernel; cat /proc/{BOOT} 2>/dev/null; readlink /proc/{NAMESPACE} 2>/dev/null
   echo @processes; cat /proc/[0-9]*/stat 2>/dev/null
   if [ $((n % 10)) = 0 ]; then echo @commands; ps -eo pid=,args= 2>/dev/null; fi
   n=$((n + 1)); echo @end; sleep 1
@@ -78,6 +81,8 @@ class Ssh:
         except queue.Empty:
             raise Unreadable(f"no answer within {patience_s:.0f} s") from None
         while block is not None:
+            if _texts(block).get("kernel") == own_kernel():
+                raise Unreadable("it is this machine, which is watched already")
             found = tuple(block_readings(block, self.host, self._cpu))
             try:
                 block = self._blocks.get_nowait()
@@ -163,11 +168,20 @@ class RoleCpu:
 
 def block_readings(block: str, host: str, cpu: RoleCpu) -> Iterator[Reading]:
     """Parse one block of the script's output."""
+    yield from host_readings(_texts(block), host, cpu)
+
+
+def own_kernel() -> str:
+    """Return what the script prints of the kernel on this machine."""
+    return f"{(PROC / BOOT).read_text()}{os.readlink(PROC / NAMESPACE)}"
+
+
+def _texts(block: str) -> dict[str, str]:
     texts: dict[str, str] = {}
     for part in ("\n" + block).split("\n@")[1:]:
         head, _, text = part.partition("\n")
         texts[head.removeprefix("file ")] = text
-    yield from host_readings(texts, host, cpu)
+    return texts
 
 
 def host_readings(texts: Mapping[str, str], host: str, cpu: RoleCpu) -> Iterator[Reading]:
