@@ -1,11 +1,11 @@
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
 
 from loadstone.analysis.goal import Goal
 from loadstone.analysis.judge import TrialSpec
-from loadstone.analysis.trial import assess, offered_s
+from loadstone.analysis.trial import assess, checked, offered_s
 from loadstone.engine.health import Health
 from loadstone.engine.samples import Outcome, Samples
 from loadstone.plan.load import ClosedLoad
@@ -39,6 +39,13 @@ def test_the_throughput_of_so_many_iterations_is_over_the_time_that_they_took(co
     summary = assess(offer, samples, HEALTH, Goal()).stats
     assert summary.throughput_rps == pytest.approx(60 / 6.5)
     assert summary.throughput_rps == summary.completed_rps
+
+
+def test_a_short_load_at_a_rate_does_not_complete_more_than_it_offered():
+    samples = one_after_the_other(5, 0.1)
+    at_ten = replace(samples, done_ns=samples.due_ns + 10_000_000)
+    spec = TrialSpec(1, "test", 10.0, 0.5)
+    assert checked(spec, at_ten, HEALTH, (), ("get",)).stats.throughput_rps == pytest.approx(10.0)
 
 
 def test_the_load_ends_with_its_last_iteration_and_not_with_the_steps_that_follow() -> None:
