@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 _RETRY_WAITS_S = (0.1, 0.5, 1.0, 2.0)
 # The longest wait that a service may ask for (Retry-After, RFC 9110, section 10.2.3).
 _LONGEST_WAIT_S = 30.0
-# No retry after this long: do not wait for a service that accepts calls and never answers.
+# No retry after this long: do not wait for a service that accepts calls and never answers, or only
+# once its database has timed out.
 _PATIENCE_S = 90.0
 # Transient errors: database locked (500), a proxy without a backend, too many requests.
 _PASSING_STATUS = {429, 500, 502, 503, 504}
@@ -362,6 +363,8 @@ class Identity:
                 if response.status_code not in _PASSING_STATUS and not may_pass:
                     return response, may_be_done
                 may_be_done |= response.status_code >= _SERVER_ERROR
+                if time.monotonic() - began_s > _PATIENCE_S:
+                    return response, may_be_done
                 asked_s = _asked_wait_s(response)
             time.sleep(max(wait_s, asked_s))
         response = self._send(path, method, body, query, whom)
