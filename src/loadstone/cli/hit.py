@@ -22,6 +22,7 @@ from loadstone.cli.stored import JSON, STORE
 from loadstone.cli.watching import watching_options
 
 if TYPE_CHECKING:
+    from loadstone.plan.load import ClosedLoad, OpenLoad
     from loadstone.store.location import StoreLocation
     from loadstone.workload.hit import HitTerms
     from loadstone.workload.model import RunConfig
@@ -187,14 +188,23 @@ def _config(options: HitOptions) -> "RunConfig":
         target=target,
         groups=(group,),
         command=command_line({terms.url: terms.shown_url}),
-        # Not the rate itself: one delay of the generator would make all later requests late.
-        max_rate_rps=HIGHEST_RPS,
+        max_rate_rps=_most_rps(terms.load),
         budget_s=options["seconds"] + 1.0,
         fleet=fleet_of(options),
         secrets=secrets_in({"url": terms.url, "headers": dict(terms.headers)}),
         tags=options["tags"],
         trace_share=options["trace_share"],
     )
+
+
+def _most_rps(load: "OpenLoad | ClosedLoad") -> float:
+    """Return the highest rate: twice that of an open loop.
+
+    At the rate itself, one delay of the generator would make all later requests late.
+    """
+    from loadstone.plan.load import OpenLoad
+
+    return 2 * load.rate_rps if isinstance(load, OpenLoad) else HIGHEST_RPS
 
 
 def _terms(options: HitOptions) -> "HitTerms":
