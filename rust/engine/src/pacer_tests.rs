@@ -386,6 +386,24 @@ fn a_closed_loop_at_a_high_ceiling_begins_in_batches() {
 }
 
 #[test]
+fn parts_of_a_closed_loop_end_together_at_the_ceiling() {
+    // The first part has two of three workers, and so two thirds of the iterations.
+    let load = closed(3, None, Some(90), 0.0);
+    for part in [Partition { index: 0, count: 2 }, Partition { index: 1, count: 2 }] {
+        let limits = limits(Some(30.0), None);
+        let mut pacer = Pacer::new(&load, &limits, part, part, Arc::default());
+        let mut last_ms = 0;
+        for now_ms in 0..10_000 {
+            while pacer.take(now_ms * 1_000_000).is_some() {
+                pacer.iteration_ended(now_ms * 1_000_000, 0);
+                last_ms = now_ms;
+            }
+        }
+        assert!((2_900..=3_000).contains(&last_ms), "part {} ends at {last_ms} ms", part.index);
+    }
+}
+
+#[test]
 fn responses_that_arrive_together_are_not_delayed_below_the_ceiling() {
     // 16 at a time, every 0.4 ms: 40,000/s.
     let load = closed(16, Some(1.0), None, 0.0);

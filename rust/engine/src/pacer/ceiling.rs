@@ -44,9 +44,9 @@ pub(crate) struct Throttled {
 }
 
 impl Ceiling {
-    /// Creates one thread's part of a ceiling for all threads, which begin one after the other.
-    pub(crate) fn new(max_rate_rps: f64, partition: Partition) -> Self {
-        let gap_ns = 1e9 * f64::from(partition.count) / max_rate_rps;
+    /// Creates one thread's `share` of a ceiling for all threads, which begin one after the other.
+    pub(crate) fn new(max_rate_rps: f64, share: f64, partition: Partition) -> Self {
+        let gap_ns = 1e9 / (share * max_rate_rps);
         let first_ns = 1e9 * f64::from(partition.index) / max_rate_rps;
         let batch_ns = if gap_ns * PRECISE_RPS < 1e9 { BATCH_NS } else { 0.0 };
         let throttled = Throttled::default();
