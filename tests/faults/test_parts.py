@@ -1,14 +1,16 @@
 """Which parts of a deployment a sentence means."""
 
+from pathlib import Path
 from random import Random
 
 import pytest
 
 from loadstone.errors import InvalidInput
-from loadstone.faults.parts import hit
+from loadstone.faults import parts
+from loadstone.faults.parts import FAULT, hit
 from loadstone.faults.sentence import read
 from loadstone.lab import processes
-from loadstone.lab.processes import Process
+from loadstone.lab.processes import Command, Process
 from loadstone.lab.state import DeploymentPhase, DeploymentState, Record
 
 KEYSTONE = ("mariadb", "uwsgi-1", "uwsgi-2", "haproxy")
@@ -55,6 +57,19 @@ def test_keystone_in_rust_is_keystone() -> None:
     for sentence in ("kill keystone service", "reboot one node"):
         found = hit(read(sentence), deployment("mariadb", "opa", "rust-keystone"), Random(0))
         assert [record.part for record in found] == ["rust-keystone"]
+
+
+@pytest.mark.processes
+def test_a_part_that_starts_again_leaves_the_processes_of_other_faults(tmp_path: Path) -> None:
+    def started(variables: dict[str, str]) -> Process:
+        command = Command(("sleep", "60"), tmp_path / "log", tmp_path, variables)
+        return processes.start(command)
+
+    forgotten, of_a_fault = started({}), started({FAULT: "mark"})
+    try:
+        assert parts._unknown(tmp_path, deployment()) == (forgotten,)
+    finally:
+        processes.end((forgotten, of_a_fault), grace_s=0.0)
 
 
 def test_a_service_that_the_lab_lacks_is_said_with_its_parts() -> None:

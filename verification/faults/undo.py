@@ -33,7 +33,7 @@ import psutil
 from loadstone.errors import EnvironmentUnusable
 from loadstone.faults import balancer, database, filling
 from loadstone.faults.journal import of_lab
-from loadstone.faults.undo import FAULT
+from loadstone.faults.parts import FAULT
 from loadstone.lab import deployment
 from loadstone.lab.deployment import Deployment
 from loadstone.lab.keystone import settings

@@ -18,8 +18,9 @@ from loadstone.errors import InvalidInput, LoadstoneError
 from loadstone.faults.host import HERE, HostCommand, carry_out
 from loadstone.faults.journal import Owner, Undo, UndoJournal, UndoStep
 from loadstone.faults.model import Action, FaultCommands, FaultRecord, ServiceCommands
+from loadstone.faults.parts import FAULT
 from loadstone.faults.sentence import Fault, Verb
-from loadstone.faults.undo import FAULT, end_marked, undo_steps
+from loadstone.faults.undo import end_marked, undo_steps
 from loadstone.system import yaml_file
 from loadstone.system.clock import SYSTEM, Clock
 from loadstone.system.redaction import is_secret_option, masked

@@ -20,9 +20,10 @@ from loadstone.errors import EnvironmentUnusable, InvalidInput, LoadstoneError
 from loadstone.faults import balancer, database, filling, keys, parts, queues, rolling
 from loadstone.faults.journal import Owner, Undo, UndoJournal, UndoStep
 from loadstone.faults.model import FaultRecord
+from loadstone.faults.parts import FAULT
 from loadstone.faults.proxy import CUT, LOSS
 from loadstone.faults.sentence import KEYSTONE, ROLLING, Fault, Verb
-from loadstone.faults.undo import FAULT, undo_steps
+from loadstone.faults.undo import undo_steps
 from loadstone.lab import composition, processes, state
 from loadstone.lab.keystone import conf, manage, settings
 from loadstone.lab.keystone.deployment import Deployment

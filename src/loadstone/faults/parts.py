@@ -2,9 +2,12 @@
 
 import signal
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from random import Random
+
+import psutil
 
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.faults.sentence import Fault, Verb
@@ -17,6 +20,7 @@ from loadstone.lab.ports import Ports
 from loadstone.lab.state import DeploymentState, Record
 from loadstone.system import locks
 
+FAULT = "LOADSTONE_FAULT"  # environment variable of the processes that a fault starts
 # Keystone's, and the compute cloud's: in a cloud these are one server.
 _MARIADB = ("mariadb", "compute-database")
 # Names that a sentence may use -> kinds of parts.
@@ -167,7 +171,17 @@ def replace_process(folder: Path, name: str, process: processes.Process) -> None
 
 
 def _unknown(folder: Path, deployment: DeploymentState) -> tuple[processes.Process, ...]:
-    """Return processes of the deployment that no record lists: started just before a crash."""
+    """Return processes of the deployment that no record lists: started just before a crash.
+
+    Those of a fault that is in force are left to it: several faults may overlap.
+    """
     leaders = [record.process for record in deployment.records if record.process is not None]
     own = {process for family in processes.families(leaders) for process in family}
-    return tuple(process for process in processes.marked(folder) if process not in own)
+    others = (process for process in processes.marked(folder) if process not in own)
+    return tuple(process for process in others if not _is_of_a_fault(process))
+
+
+def _is_of_a_fault(process: processes.Process) -> bool:
+    with suppress(psutil.Error):
+        return FAULT in psutil.Process(process.pid).environ()
+    return True  # it has ended

@@ -12,12 +12,12 @@ from loadstone.faults import balancer, database, filling, keys, parts, rolling
 from loadstone.faults.cores import BoundProcesses
 from loadstone.faults.host import PATIENCE_S, HostCommand
 from loadstone.faults.journal import Undo, UndoJournal, UndoStep
+from loadstone.faults.parts import FAULT
 from loadstone.lab import processes, state
 
 GRACE_S = 5.0  # for a fault's process to end after SIGTERM
 MOST_GENERATIONS = 10  # of processes that a command starts while it is ended
 POLL_S = 0.2  # between two looks whether a command has ended
-FAULT = "LOADSTONE_FAULT"  # environment variable of the processes that a fault starts
 # Between the attempts to undo what has failed: a host that restarts a service needs seconds.
 PAUSES_S = (0.5, 1.0, 2.0)
 
