@@ -1,16 +1,12 @@
 """Converts an exception to an outcome, a status and a one-line cause."""
 
-import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from loadstone.engine.outcome import Outcome
+from loadstone.system.redaction import MASK, masked
 
 MOST_CHARACTERS = 500
-# Fernet tokens, JWS tokens, and values after names such as "password".
-_TOKEN = re.compile(r"gAAAA[\w\-]{20,}=*|eyJ[\w\-]+\.[\w\-]+\.[\w\-]+")
-_NAMED = re.compile(r"(?i)((?:password|secret|token)[\"']?\s*[:=]\s*[\"']?)([^\s\"',;}&]+)")
-STRUCK = "***"
 
 
 class IterationEnd(NamedTuple):
@@ -36,13 +32,13 @@ def ended(error: BaseException | None) -> IterationEnd:
 def struck(secrets: Iterable[str], text: str) -> str:
     """Remove known secrets."""
     for secret in secrets:
-        text = text.replace(secret, STRUCK)
+        text = text.replace(secret, MASK)
     return text
 
 
 def without(secrets: Iterable[str], cause: str) -> str:
     """Remove known and likely secrets, and shorten the text."""
-    cause = _NAMED.sub(rf"\1{STRUCK}", _TOKEN.sub(STRUCK, struck(secrets, cause)))
+    cause = masked(struck(secrets, cause))
     return cause if len(cause) <= MOST_CHARACTERS else f"{cause[: MOST_CHARACTERS - 3]}..."
 
 
