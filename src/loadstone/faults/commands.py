@@ -12,19 +12,17 @@ from random import Random
 from threading import Event
 from typing import Any
 
-from loadstone.analysis.fault import FaultEffect
-from loadstone.diagnosis.finding import Finding
 from loadstone.errors import InvalidInput, LoadstoneError
 from loadstone.faults.host import HERE, HostCommand, carry_out
 from loadstone.faults.journal import Owner, Undo, UndoJournal, UndoStep
 from loadstone.faults.model import Action, FaultCommands, FaultRecord, ServiceCommands
+from loadstone.faults.observer import Injector
 from loadstone.faults.parts import FAULT
 from loadstone.faults.sentence import Fault, Verb
 from loadstone.faults.undo import end_marked, undo_steps
 from loadstone.system import yaml_file
 from loadstone.system.clock import SYSTEM, Clock
 from loadstone.system.redaction import is_secret_option, masked
-from loadstone.system.say import Say
 from loadstone.system.yaml_file import Place
 
 HOSTS = "hosts"
@@ -101,7 +99,7 @@ def _actions(tree: dict[Any, Any], place: Place) -> dict[str, Action]:
 
 
 @dataclass(slots=True)
-class CommandInjector:
+class CommandInjector(Injector):
     """Carries faults out by commands; several may overlap."""
 
     journal: UndoJournal
@@ -117,19 +115,6 @@ class CommandInjector:
         service, _ = self.commands.find(fault)
         self._nodes(fault, service)
         _require_no_secret(fault)
-
-    def prepare(self, fault: Fault, say: Say) -> None:
-        """Need no preparation."""
-
-    def logged_failures(self) -> None:
-        """Return None: the logs of the balancer are not known."""
-
-    def findings(self, fault: Fault, effect: FaultEffect) -> tuple[Finding, ...]:  # noqa: ARG002
-        """Return nothing: the fault is its own explanation."""
-        return ()
-
-    def settle(self) -> None:
-        """Return at once: the service's health is not known."""
 
     def inject(self, fault: Fault) -> FaultRecord:
         """Inject a fault, hold it, undo it; errors are in `failure` of the result."""

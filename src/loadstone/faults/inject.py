@@ -20,6 +20,7 @@ from loadstone.errors import EnvironmentUnusable, InvalidInput, LoadstoneError
 from loadstone.faults import balancer, database, filling, keys, parts, queues, rolling
 from loadstone.faults.journal import Owner, Undo, UndoJournal, UndoStep
 from loadstone.faults.model import FaultRecord
+from loadstone.faults.observer import Injector
 from loadstone.faults.parts import FAULT
 from loadstone.faults.proxy import CUT, LOSS
 from loadstone.faults.sentence import KEYSTONE, ROLLING, Fault, Verb
@@ -61,19 +62,13 @@ _TAKES_DOWN = (
 
 
 @dataclass(slots=True)
-class LoadInjector:
+class LoadInjector(Injector):
     """Injects overloads: the engine raises the rate itself, so nothing is broken or undone."""
 
     over: Event = field(default_factory=Event)  # the load has ended
     begun: Event = field(default_factory=Event)
     folder: Path | None = None  # of the lab, where it is one
     clock: Clock = SYSTEM
-
-    def check(self, fault: Fault) -> None:
-        """Accept every target: all can be overloaded."""
-
-    def prepare(self, fault: Fault, say: Say) -> None:
-        """Need no preparation."""
 
     def logged_failures(self) -> int | None:
         """Return the number of failed requests in haproxy's logs; None without haproxy."""
@@ -82,9 +77,6 @@ class LoadInjector:
     def findings(self, fault: Fault, effect: FaultEffect) -> tuple[Finding, ...]:
         """Say which queues of a lab an overload fills."""
         return () if self.folder is None else queues.findings(self.folder, fault, effect)
-
-    def settle(self) -> None:
-        """Return at once: nothing was broken."""
 
     def inject(self, fault: Fault) -> FaultRecord:
         """Wait until the overload is over."""
@@ -97,7 +89,7 @@ class LoadInjector:
 
 
 @dataclass(slots=True)
-class LabInjector:
+class LabInjector(Injector):
     """Carries faults out on one deployment; several may overlap."""
 
     folder: Path  # of the deployment
@@ -139,10 +131,6 @@ class LabInjector:
         """Prepare a rolling change before the load."""
         if fault.verb in ROLLING:
             rolling.prepare(self.folder, fault, say)
-
-    def findings(self, fault: Fault, effect: FaultEffect) -> tuple[Finding, ...]:  # noqa: ARG002
-        """Return nothing: the fault is its own explanation."""
-        return ()
 
     def logged_failures(self) -> int | None:
         """Return the number of failed requests in haproxy's logs; None without haproxy."""

@@ -36,28 +36,33 @@ class FaultListener(Protocol):
 
 
 class Injector(Protocol):
-    """Carries faults out on a target."""
+    """Carries faults out on a target. The defaults are those of one of which nothing is known."""
 
     over: Event  # set: end all holds
     begun: Event  # it sets this once a fault is in force
 
-    def check(self, fault: Fault) -> None:
+    def check(self, fault: Fault) -> None:  # noqa: ARG002
         """Raise InvalidInput for a fault that the target cannot have."""
+        return
 
     def inject(self, fault: Fault) -> FaultRecord:
         """Inject a fault, hold it, undo it; errors are in `failure` of the result."""
 
-    def prepare(self, fault: Fault, say: Say) -> None:
+    def prepare(self, fault: Fault, say: Say) -> None:  # noqa: ARG002
         """Prepare a fault before the load, if it needs long preparation."""
+        return
 
     def settle(self) -> None:
         """Wait until the service is whole."""
+        return
 
-    def findings(self, fault: Fault, effect: FaultEffect) -> tuple[Finding, ...]:
+    def findings(self, fault: Fault, effect: FaultEffect) -> tuple[Finding, ...]:  # noqa: ARG002
         """Return findings about the target's settings from the effect of a fault."""
+        return ()
 
     def logged_failures(self) -> int | None:
         """Return the number of failed requests in the balancer's log; None without a log."""
+        return None
 
 
 @dataclass(slots=True)
