@@ -25,8 +25,8 @@ from loadstone.faults.parts import FAULT
 from loadstone.faults.proxy import CUT, LOSS
 from loadstone.faults.sentence import KEYSTONE, ROLLING, Fault, Verb
 from loadstone.faults.undo import undo_steps
-from loadstone.lab import composition, processes, state
-from loadstone.lab.keystone import conf, manage, settings
+from loadstone.lab import composition, processes
+from loadstone.lab.keystone import conf, settings
 from loadstone.lab.keystone.deployment import Deployment
 from loadstone.lab.keystone.settings import TokenProvider
 from loadstone.lab.ports import HOST, choose, is_free
@@ -418,7 +418,7 @@ class _ActiveFault:
             self._act("flushed memcached", lambda: _flush_memcached(ports.values()))
         else:
             self.targets = ("keystone",)
-            self._act("flushed tokens", lambda: _manage(self.folder, "token_flush"))
+            self._act("flushed tokens", lambda: _flush_tokens(self.folder))
 
     def _rotate(self) -> None:
         chosen = settings.started(parts.read_state(self.folder))
@@ -546,14 +546,6 @@ def _flush_memcached(ports: Iterable[int]) -> None:
             raise EnvironmentUnusable(f"memcached on port {port}: {problem}") from None
 
 
-def _manage(folder: Path, command: str) -> None:
-    """Run a command of keystone-manage."""
-    deployment = parts.read_state(folder)
-    files = (folder / "keystone.conf", state.secret_folder(folder) / "keystone.conf")
-    program = str(Path(deployment.python).parent / "keystone-manage")
-    argv = (program, *manage.options(*files), command)
-    log = folder / "logs" / "fault.log"
-    processes.complete(
-        Command(argv, log, folder, {"PYTHONWARNINGS": "ignore"}),
-        f"keystone-manage {command} failed",
-    )
+def _flush_tokens(folder: Path) -> None:
+    python = Path(parts.read_state(folder).python)
+    rolling.run_manage(folder, python, ("token_flush",), "keystone-manage token_flush failed")

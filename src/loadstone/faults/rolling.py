@@ -3,7 +3,7 @@
 import re
 import shutil
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -72,11 +72,16 @@ def prepare(folder: Path, fault: Fault, say: Say) -> None:
 def sync(folder: Path, release: str, how: str) -> None:
     """Run a step of a release's db_sync: expand, migrate or contract."""
     python = compose.environment(folder, replace(_chosen(folder), release=release)).python
+    failing = f"db_sync --{how} of Keystone {release} failed"
+    run_manage(folder, python, ("db_sync", f"--{how}"), failing)
+
+
+def run_manage(folder: Path, python: Path, arguments: Sequence[str], failing: str) -> None:
+    """Run the keystone-manage beside a Python; raise EnvironmentUnusable if it fails."""
     files = (folder / "keystone.conf", state.secret_folder(folder) / "keystone.conf")
-    argv = (str(python.parent / "keystone-manage"), *manage.options(*files), "db_sync")
+    argv = (str(python.parent / "keystone-manage"), *manage.options(*files), *arguments)
     log = folder / "logs" / "fault.log"
-    command = Command((*argv, f"--{how}"), log, folder, {"PYTHONWARNINGS": "ignore"})
-    processes.complete(command, f"db_sync --{how} of Keystone {release} failed")
+    processes.complete(Command(argv, log, folder, {"PYTHONWARNINGS": "ignore"}), failing)
 
 
 def switch(folder: Path, release: str) -> None:
