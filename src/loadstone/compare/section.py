@@ -35,6 +35,7 @@ from loadstone.report.section import (
 )
 from loadstone.report.sections.left import with_left
 from loadstone.report.sections.overview import overview
+from loadstone.report.sections.tables import columns
 from loadstone.report.settings import SettingDifference
 
 SHARES = (0.01, 0.02, 0.05, 0.1)  # differences for which an unknown answer lists the needed pairs
@@ -237,7 +238,7 @@ def _meaning(row: MetricComparison) -> str:
 def _facts(
     first: MetricComparison, rows: tuple[MetricComparison, ...], compared: Compared
 ) -> Iterator[Fact]:
-    a, b = (f"{value_of(first, value)}" for value in (first.a, first.b))
+    a, b = value_of(first, first.a), value_of(first, first.b)
     answer = _sentence(first, compared).replace(f" (95 %: {_interval(first)} times)", "")
     yield Fact("answer", answer, rank=1)
     yield Fact("metric", first.metric.name, is_line=False, is_column=True)
@@ -268,9 +269,8 @@ def _guard(row: MetricComparison, outcome: GuardOutcome, compared: Compared) -> 
 
 
 def _metrics(rows: tuple[MetricComparison, ...]) -> Table:
-    heads = (TableColumn(name, is_number=True) for name in ("A", "B", "B / A", "95 %"))
-    columns = (TableColumn("metric"), *heads, TableColumn("B is"))
-    return Table("Metrics", columns, tuple(map(_row, rows)), is_primary=True)
+    heads = (*columns("metric", numbers=("A", "B", "B / A", "95 %")), TableColumn("B is"))
+    return Table("Metrics", heads, tuple(map(_row, rows)), is_primary=True)
 
 
 def _row(row: MetricComparison) -> Row:
@@ -301,11 +301,10 @@ def _tree(frame: FrameTime) -> dict[str, Any]:
 
 
 def _functions(found: Where) -> Table:
-    heads = (TableColumn(name, is_number=True) for name in ("A, ms", "B, ms", "B - A, ms"))
     rows = [found.whole, *found.functions[:MOST]]
     return Table(
         "Time of a worker per request, by function",
-        (TableColumn("function"), *heads),
+        columns("function", numbers=("A, ms", "B, ms", "B - A, ms")),
         tuple(
             Row((one.name, f"{one.a_ms:.2f}", f"{one.b_ms:.2f}", f"{one.difference_ms:+.2f}"))
             for one in rows
@@ -315,11 +314,10 @@ def _functions(found: Where) -> Table:
 
 
 def _sql(found: Where) -> Table:
-    heads = (TableColumn(name, is_number=True) for name in ("A", "B", "B - A"))
     differ = [one for one in found.statements if abs(one.difference) >= LEAST_STATEMENTS]
     return Table(
         "SQL statements of a request, by shape",
-        (TableColumn("statement"), *heads),
+        columns("statement", numbers=("A", "B", "B - A")),
         tuple(
             Row((one.text, f"{one.a:.1f}", f"{one.b:.1f}", f"{one.difference:+.1f}"))
             for one in differ[:MOST]

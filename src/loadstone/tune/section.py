@@ -25,12 +25,13 @@ from loadstone.report.section import (
     Transcript,
 )
 from loadstone.report.sections.overview import overview
+from loadstone.report.sections.tables import columns
 from loadstone.tune import advice
 from loadstone.tune.budget import N_S
 from loadstone.tune.evidence import GainEvidence, GainInterval
 from loadstone.tune.journal import TuningJournal
 from loadstone.tune.measured import METRICS
-from loadstone.tune.model import ComparisonOutcome, Proof, Share, Trade, TriedCombination, Tuned
+from loadstone.tune.model import ComparisonOutcome, Proof, Share, TriedCombination, Tuned
 from loadstone.tune.space import Pairs, Setting, Space, words
 from loadstone.tune.tuning import ALPHA, PROOF_ALPHA
 
@@ -200,8 +201,8 @@ def _times(shown: Shown, found: GainInterval) -> str:
     )
 
 
-def _within(found: GainInterval | None) -> str:
-    if found is None or not math.isfinite(found.high):
+def _within(found: GainInterval) -> str:
+    if not math.isfinite(found.high):
         return figures.MISSING
     return f"{found.low:.3f} to {found.high:.3f}"
 
@@ -209,14 +210,14 @@ def _within(found: GainInterval | None) -> str:
 def _facts(shown: Shown) -> Iterator[Fact]:
     tuned = shown.tuned
     yield Fact("answer", _sentence(shown), rank=1)
-    winner = tuned.winner
-    if winner is not None and winner.evidence is not None:
+    if tuned.winner is not None and (seen := _seen(tuned)) is not None:
+        text = f"{seen:.3f}"
         yield Fact(
             "seen while searching",
-            f"{words(winner.changes)}: {exp(winner.evidence.mean):.3f} times, chosen from "
-            f"{_count(tuned)}: not the gain",
+            f"{words(tuned.winner.changes)}: {text} times, chosen from {_count(tuned)}: "
+            "not the gain",
             rank=2,
-            short=f"{exp(winner.evidence.mean):.3f}",
+            short=text,
             is_column=True,
         )
     proof = tuned.stated
@@ -296,9 +297,14 @@ def _count(tuned: Tuned) -> str:
 def _figures(tuned: Tuned) -> Iterator[NamedFigure]:
     proof = tuned.stated
     yield NamedFigure("gain", "gain", proof.interval.gain if proof and proof.interval else None)
-    if tuned.winner is not None and tuned.winner.evidence is not None:
-        seen = exp(tuned.winner.evidence.mean)
+    if (seen := _seen(tuned)) is not None:
         yield NamedFigure("seen_while_searching", "seen while searching", seen)
+
+
+def _seen(tuned: Tuned) -> float | None:
+    """Return the gain of the winner while searching, as a ratio; None without one."""
+    winner = tuned.winner
+    return None if winner is None or winner.evidence is None else exp(winner.evidence.mean)
 
 
 def _statements(shown: Shown) -> Iterator[Statement]:
@@ -391,12 +397,7 @@ def _tables(shown: Shown) -> Iterator[Table]:
 
 
 def _advised(shown: Shown) -> Table:
-    columns = (
-        TableColumn("file"),
-        TableColumn("line"),
-        TableColumn("carries", is_number=True),
-        TableColumn("change"),
-    )
+    heads = (*columns("file", "line", numbers=["carries"]), TableColumn("change"))
     rows = []
     for share in _shares(shown.tuned):
         setting = shown.space.setting(*share.change)
@@ -406,78 +407,57 @@ def _advised(shown: Shown) -> Table:
             rows.append(Row(cells, note=_detail(setting)))
             worth = ""
     caption = "Carries: how many times better the winner is than without this setting."
-    return Table("Settings to change", columns, tuple(rows), caption, is_primary=True)
+    return Table("Settings to change", heads, tuple(rows), caption, is_primary=True)
 
 
 def _ablation(tuned: Tuned) -> Table:
-    columns = (
-        *(TableColumn("put back alone"), TableColumn("carries", is_number=True)),
-        *(
-            TableColumn("95 %", is_number=True),
-            TableColumn("p (Holm)", is_number=True),
-            TableColumn("so"),
-        ),
-    )
+    figured = columns("put back alone", numbers=["carries", "95 %", "p (Holm)"])
     rows = []
     for one in tuned.ablation:
-        ratio, within = _ratio(one.evidence, ALPHA)
+        ratio, within = _ratio(one.evidence)
         p = figures.MISSING if one.p is None else f"{one.p:.3f}"
         is_advised = one.change in tuned.changes
         so = "kept" if one.is_kept else "not shown to carry a part" if is_advised else "dropped"
         rows.append(Row((words((one.change,)), ratio, within, p, so), note=one.failure))
-    return Table("What carries the gain", columns, tuple(rows), is_primary=True)
+    heads = (*figured, TableColumn("so"))
+    return Table("What carries the gain", heads, tuple(rows), is_primary=True)
 
 
 def _trades(shown: Shown) -> Table:
-    columns = (
-        *(TableColumn("trade"), TableColumn("brings", is_number=True)),
-        *(TableColumn("95 %, all together", is_number=True), TableColumn("what it costs")),
-    )
+    figured = columns("trade", numbers=["brings", "95 %, all together"])
     rows = []
     for one in shown.tuned.trades:
-        brings, within = _trade(one)
+        brings, within = figures.MISSING, figures.MISSING
+        if one.interval is not None:
+            brings, within = f"{one.interval.gain:.3f}", _within(one.interval)
         price = shown.space.setting(*one.change).price
         costs = f"not measured: {one.failure}" if one.failure else price
         rows.append(Row((words((one.change,)), brings, within, costs)))
-    return Table(
-        "Trades: not gains", columns, tuple(rows), "Beside what is stated.", is_primary=True
-    )
-
-
-def _trade(one: Trade) -> tuple[str, str]:
-    if one.interval is None:
-        return figures.MISSING, figures.MISSING
-    return f"{one.interval.gain:.3f}", _within(one.interval)
+    heads = (*figured, TableColumn("what it costs"))
+    return Table("Trades: not gains", heads, tuple(rows), "Beside what is stated.", is_primary=True)
 
 
 def _trials(tuned: Tuned) -> Table:
-    columns = (
-        *(
-            TableColumn("combination"),
-            TableColumn("seen", is_number=True),
-            TableColumn("pairs", is_number=True),
-        ),
-        *(TableColumn("rounds", is_number=True), TableColumn("from")),
-    )
+    figured = columns("combination", numbers=["seen", "pairs", "rounds"])
     rows = []
     for one in _ranked(tuned.trials):
-        seen, _ = _ratio(one.evidence, ALPHA)
+        seen, _ = _ratio(one.evidence)
         pairs = str(one.evidence.pairs) if one.evidence else "0"
         cells = (words(one.changes), seen, pairs, str(one.rounds), one.origin)
         runs = f" (run {', '.join(one.failed_runs)})" if one.failed_runs else ""
         rows.append(Row(cells, note=f"{one.failure}{runs}" if one.failure else ""))
     caption = "Seen while searching, beside the default. The best of them flatters itself."
-    return Table("Tried", columns, tuple(rows), caption)
+    return Table("Tried", (*figured, TableColumn("from")), tuple(rows), caption)
 
 
 def _ranked(trials: tuple[TriedCombination, ...]) -> list[TriedCombination]:
     return sorted(trials, key=lambda one: -one.evidence.mean if one.evidence else math.inf)
 
 
-def _ratio(evidence: GainEvidence | None, alpha: float) -> tuple[str, str]:
+def _ratio(evidence: GainEvidence | None) -> tuple[str, str]:
     if evidence is None:
         return figures.MISSING, figures.MISSING
-    found = evidence.interval(alpha)
+    found = evidence.interval(ALPHA)
     return f"{found.gain:.3f}", _within(found)
 
 
@@ -528,15 +508,12 @@ def _data(shown: Shown) -> dict[str, Any]:
 
 def _measurement(shown: Shown) -> dict[str, Any]:
     tuned = shown.tuned
-    winner = tuned.winner
     return {
         "title": shown.metric,
         "scenario": shown.journal.begun.load.scenario,
         "has_gain": tuned.has_gain,
         "changes": dict(tuned.changes),
-        "seen_while_searching": exp(winner.evidence.mean)
-        if winner is not None and winner.evidence is not None
-        else None,
+        "seen_while_searching": _seen(tuned),
         "confidence_of_each_proof": 1 - PROOF_ALPHA,
         "proof": _proof_data(tuned.proof),
         "proof_again": _proof_data(tuned.proof_again),
