@@ -48,6 +48,11 @@ def most_connections(wanted: int) -> int:
 # at once, so any ceiling holds them back briefly.)
 HELD_BACK = 0.1
 HELD_BACK_SHARE = 0.02
+# Figures of `Health` that are added up over the parts of a load.
+_SUMMED = (
+    *("cpu_s", "runqueue_wait_s", "retries", "connections", "waited"),
+    *("without_port", "without_file", "throttled", "throttled_s"),
+)
 
 
 def judged(health: Health, load: Load, max_rate_rps: float | None = None) -> Health:
@@ -72,24 +77,17 @@ def merged(
     lag = Histogram.merged(part.lag for part in parts)
     wait = Histogram.merged(part.wait for part in parts)
     threads = sum(part.threads for part in parts)
+    sums = {name: sum(getattr(part, name) for part in parts) for name in _SUMMED}
     whole = replace(
         parts[0],
+        **sums,
         lag_p50_ms=lag.quantile_ms(0.5),
         lag_p99_ms=lag.quantile_ms(0.99),
         lag_max_ms=lag.max_ns / 1e6,
-        cpu_s=sum(part.cpu_s for part in parts),
         wall_s=max(part.wall_s for part in parts),
-        runqueue_wait_s=sum(part.runqueue_wait_s for part in parts),
         threads=min(threads, cores or threads),
-        retries=sum(part.retries for part in parts),
-        connections=sum(part.connections for part in parts),
-        waited=sum(part.waited for part in parts),
         wait_p99_ms=wait.quantile_ms(0.99),
         wait_max_ms=wait.max_ns / 1e6,
-        without_port=sum(part.without_port for part in parts),
-        without_file=sum(part.without_file for part in parts),
-        throttled=sum(part.throttled for part in parts),
-        throttled_s=sum(part.throttled_s for part in parts),
         is_cut_short=any(part.is_cut_short for part in parts),
         lag=lag,
         wait=wait,

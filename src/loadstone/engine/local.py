@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, Self, TypeVar, cast
 
@@ -103,14 +104,16 @@ class PreparedRun(Generic[T]):
         self._run.abandon()
 
 
-def prepare(plan: Plan) -> PreparedRun[LoadResult]:
+def prepare(plan: Plan, *, connect: bool = True) -> PreparedRun[LoadResult]:
     """Do all that comes before the first request; the load waits for `PreparedRun.start`.
 
     The host is looked up, files are read, requests built, threads started, memory allocated and
-    connections opened: one for each worker of a closed loop, else one per thread. A target that
-    does not accept a connection is refused. Samples are kept in memory.
+    with `connect` connections opened: one for each worker of a closed loop, else one per thread. A
+    target that does not accept a connection is refused. Samples are kept in memory.
     """
-    return _prepared(plan, connect=True)
+    with map_engine_errors():
+        prepared = prepare_in_rust(plan.to_json(), None, live=False, connect=connect)
+    return PreparedRun(prepared, partial(_in_memory, plan))
 
 
 def prepare_streamed(plan: Plan, sink: RowSink) -> PreparedRun[LoadResult]:
@@ -122,9 +125,7 @@ def prepare_streamed(plan: Plan, sink: RowSink) -> PreparedRun[LoadResult]:
     def measured(columns: "_Columns | int", figures: "_Health") -> LoadResult:
         if (rest := prepared.live_samples()) is not None:
             sink(Samples(**rest[0]), rest[1])
-        return LoadResult(
-            Samples(**cast("_Columns", columns)), _health(figures, plan), figures["interrupted"]
-        )
+        return _in_memory(plan, columns, figures)
 
     with map_engine_errors():
         prepared = prepare_in_rust(plan.to_json(), None, live=True, connect=True)
@@ -137,7 +138,7 @@ def run(plan: Plan, on_progress: OnProgress | None = None) -> LoadResult:
     The first Ctrl-C stops the schedule and lets outstanding requests end (`Limits.drain_s` or
     `stopped_drain_s`), the second abandons them. Samples are kept in memory, 43 bytes per request.
     """
-    with _prepared(plan, connect=False) as prepared:
+    with prepare(plan, connect=False) as prepared:
         prepared.start()
         return prepared.finish(on_progress)
 
@@ -155,7 +156,14 @@ def run_to_file(
     Until the file is complete, samples are in files beside it, which `parquet.SampleFile` reads. A
     full disk ends the run; a slow one makes the generator late, which `Health` reports.
     """
-    with _prepared_to_file(plan, path, on_samples) as prepared:
+
+    def measured(_: "_Columns | int", figures: "_Health") -> Spilled:
+        return Spilled(SampleFile(path), _health(figures, plan), figures["interrupted"])
+
+    sink = None if on_samples is None else _whole_iterations(on_samples)
+    with map_engine_errors():
+        run = prepare_in_rust(plan.to_json(), path, live=sink is not None, connect=False)
+    with PreparedRun(run, measured, sink) as prepared:
         prepared.start()
         return prepared.finish(on_progress)
 
@@ -200,29 +208,9 @@ def failure() -> str | None:
     return None
 
 
-def _prepared(plan: Plan, *, connect: bool) -> PreparedRun[LoadResult]:
-    def measured(columns: "_Columns | int", figures: "_Health") -> LoadResult:
-        return LoadResult(
-            Samples(**cast("_Columns", columns)), _health(figures, plan), figures["interrupted"]
-        )
-
-    with map_engine_errors():
-        prepared = prepare_in_rust(plan.to_json(), None, live=False, connect=connect)
-    return PreparedRun(prepared, measured)
-
-
-def _prepared_to_file(
-    plan: Plan, path: Path, on_samples: Callable[[Samples], None] | None
-) -> PreparedRun[Spilled]:
-    def measured(_: "_Columns | int", figures: "_Health") -> Spilled:
-        return Spilled(SampleFile(path), _health(figures, plan), figures["interrupted"])
-
-    live = on_samples is not None
-    with map_engine_errors():
-        prepared = prepare_in_rust(plan.to_json(), path, live=live, connect=False)
-    return PreparedRun(
-        prepared, measured, None if on_samples is None else _whole_iterations(on_samples)
-    )
+def _in_memory(plan: Plan, columns: "_Columns | int", figures: "_Health") -> LoadResult:
+    samples = Samples(**cast("_Columns", columns))
+    return LoadResult(samples, _health(figures, plan), figures["interrupted"])
 
 
 @contextmanager
