@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from statistics import NormalDist
 
 from loadstone.analysis.goal import NO_OBJECTIVES, Goal, goal
@@ -82,7 +83,7 @@ def compare_runs(
             notes += _other_rates(one, other) if rows else ()
             metrics.append((one.title, rows))
             continue
-        found = _in_pairs(one, other, criteria, _SamplesReader(samples, (a.run_id, b.run_id)))
+        found = _in_pairs(one, other, criteria, partial(_read, samples, (a.run_id, b.run_id)))
         metrics.append((one.title, found.metrics if found else ()))
         statements += found.statements if found else ()
         profiled, sent = ([_first(side, purpose) for side in (one, other)] for purpose in ENDS)
@@ -216,20 +217,16 @@ def _matched(a: Run, b: Run) -> Iterator[tuple[Measurement, Measurement]]:
                 break
 
 
-@dataclass(frozen=True, slots=True)
-class _SamplesReader:
-    """Reads the samples of a trial of each run."""
-
-    samples: ReadSamples
-    run_ids: tuple[str, str]
-
-    def __call__(self, trials: Sequence[Trial]) -> list[Samples]:
-        both = zip(self.run_ids, trials, strict=True)
-        return [self.samples(run_id, trial) for run_id, trial in both]
+def _read(samples: ReadSamples, run_ids: tuple[str, str], trials: Sequence[Trial]) -> list[Samples]:
+    """Return the samples of a trial of each run."""
+    return [samples(run_id, trial) for run_id, trial in zip(run_ids, trials, strict=True)]
 
 
 def _in_pairs(
-    a: Measurement, b: Measurement, criteria: Criteria, read: _SamplesReader
+    a: Measurement,
+    b: Measurement,
+    criteria: Criteria,
+    read: Callable[[Sequence[Trial]], list[Samples]],
 ) -> PairComparison | None:
     known = dict(a.parameters)
     alpha = float(known.get(ERROR_RATE, criteria.alpha))
