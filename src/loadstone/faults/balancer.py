@@ -62,8 +62,7 @@ def set_state(folder: Path, server: str, state: str) -> None:
     response = _command(folder, f"set server {BACKEND}/{server} state {state}\n").strip()
     if response:  # haproxy prints nothing on success
         raise EnvironmentUnusable(
-            f"haproxy of lab {folder.name} does not set {server} to {state}: {response}; a lab "
-            "that was started by an older loadstone must be started again"
+            f"haproxy of lab {folder.name} does not set {server} to {state}: {response}"
         )
 
 
@@ -128,13 +127,13 @@ def _row(folder: Path, server: str) -> dict[str, str]:
     return next(mine, {})
 
 
-def await_up(folder: Path, server: str, patience_s: float = PATIENCE_S) -> None:
+def await_up(folder: Path, server: str) -> None:
     """Wait until haproxy sends requests to a server (again)."""
-    deadline = time.monotonic() + patience_s
+    deadline = time.monotonic() + PATIENCE_S
     while not is_up(folder, server):
         if time.monotonic() > deadline:
             raise EnvironmentUnusable(
-                f"haproxy of lab {folder.name} sends nothing to {server} after {patience_s:.0f} s"
+                f"haproxy of lab {folder.name} sends nothing to {server} after {PATIENCE_S:.0f} s"
             )
         time.sleep(POLL_S)
 
