@@ -90,7 +90,7 @@ class TriedCombination:
     origin: str  # who proposed it: "audit KS-01", "search"
     evidence: GainEvidence | None = None
     failure: str = ""
-    rounds: int = 1  # of the race that it was in
+    rounds: int = 0  # of the race that it was in
     failed_runs: tuple[str, ...] = ()  # in the store; what was measured until it failed
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from loadstone.tune.effects import Effects, Floats
 from loadstone.tune.evidence import GainEvidence
+from loadstone.tune.model import TriedCombination
 from loadstone.tune.space import Pairs, Space
 
 MOST_LISTED = 2000  # combinations of a space that are all considered
@@ -20,14 +21,6 @@ MOST_NEAR = 200  # that are one change away from a combination, drawn at random
 WORKS = 0.75  # assumed chance that a change works if all combinations with it failed
 LEAST_DEVIATION = 1e-9  # avoids a division by zero
 SEARCHED = "search"  # origin of a combination
-
-
-@dataclass(frozen=True, slots=True)
-class Proposal:
-    """A combination to try."""
-
-    changes: Pairs
-    origin: str
 
 
 @dataclass(slots=True)
@@ -49,19 +42,19 @@ class Proposals:
         """Learn all that is known of a combination; None: it failed."""
         self._effects.add(changes, evidence)
 
-    def next(self) -> Proposal | None:
-        """Return the next combination; None if none that is new was found."""
+    def next(self) -> TriedCombination | None:
+        """Return the next combination to try; None if none that is new was found."""
         while self.suggested:
             changes, origin = self.suggested.popleft()
             changes = self.space.in_order(changes)
             if self._is_new(changes):
-                return Proposal(changes, origin)
+                return TriedCombination(changes, origin)
         candidates = sorted(self._candidates() - self._known)
         # Those that promise the same are tried in random order.
         self._random.shuffle(candidates)
         for number in np.argsort(-self._expected_improvement(candidates)):
             if self._is_new(candidates[number]):
-                return Proposal(candidates[number], SEARCHED)
+                return TriedCombination(candidates[number], SEARCHED)
         return None
 
     def _is_new(self, changes: Pairs) -> bool:

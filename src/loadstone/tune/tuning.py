@@ -33,7 +33,7 @@ from loadstone.tune.model import (
     Tuned,
     TuningPhase,
 )
-from loadstone.tune.propose import Proposal, Proposals
+from loadstone.tune.propose import Proposals
 from loadstone.tune.space import Pairs, Space, words
 
 ALPHA = 0.05  # chance that a stated interval misses the true gain
@@ -61,24 +61,17 @@ def tune(
 
 @dataclass(slots=True)
 class _Racer:
-    """A combination in the race."""
+    """A combination in the race, with all that is known of it so far."""
 
-    proposal: Proposal
-    evidence: GainEvidence | None = None
-    failure: str = ""
-    rounds: int = 0
-    failed_runs: tuple[str, ...] = ()
+    tried: TriedCombination
 
     @property
-    def trial(self) -> TriedCombination:
-        return TriedCombination(
-            self.proposal.changes,
-            self.proposal.origin,
-            self.evidence,
-            self.failure,
-            self.rounds,
-            self.failed_runs,
-        )
+    def evidence(self) -> GainEvidence | None:
+        return self.tried.evidence
+
+    @property
+    def rounds(self) -> int:
+        return self.tried.rounds
 
 
 @dataclass(slots=True)
@@ -102,7 +95,7 @@ class _Tuning:
         racers = self._race()
         winner = _plainest(racers)
         found = Tuned(
-            check, tuple(one.trial for one in racers), winner=winner.trial if winner else None
+            check, tuple(one.tried for one in racers), winner=winner.tried if winner else None
         )
         found = self._proven(found)
         found = self._with_trades(found)
@@ -180,20 +173,21 @@ class _Tuning:
         return racer.evidence is not None
 
     def _measure_again(self, racer: _Racer) -> None:
-        racer.rounds += 1
-        changes = racer.proposal.changes
-        self.say(f"{words(changes)} ({racer.proposal.origin}), round {racer.rounds}")
-        outcome = self._compared(
-            TuningPhase.SEARCH, (), changes, self.costs.pairs_of_round(racer.rounds)
-        )
-        racer.failed_runs += outcome.failed_runs
+        tried, number = racer.tried, racer.rounds + 1
+        self.say(f"{words(tried.changes)} ({tried.origin}), round {number}")
+        pairs = self.costs.pairs_of_round(number)
+        outcome = self._compared(TuningPhase.SEARCH, (), tried.changes, pairs)
         if outcome.evidence is None:
-            racer.failure, racer.evidence = outcome.failure, None
+            evidence = None
             self.say(f"  dropped: {outcome.failure}")
         else:
-            known = [] if racer.evidence is None else [racer.evidence]
-            racer.evidence = pooled([*known, outcome.evidence])
-        self.proposals.add(changes, racer.evidence)
+            known = [] if tried.evidence is None else [tried.evidence]
+            evidence = pooled([*known, outcome.evidence])
+        failed_runs = (*tried.failed_runs, *outcome.failed_runs)
+        racer.tried = TriedCombination(
+            tried.changes, tried.origin, evidence, outcome.failure, number, failed_runs
+        )
+        self.proposals.add(tried.changes, evidence)
 
     # The proofs
 
@@ -359,12 +353,12 @@ def _plainest(racers: Sequence[_Racer]) -> _Racer | None:
     if best is None:
         return None
     near = [one for one in racers if one is best or _is_near(one, best)]
-    return min(near, key=lambda one: (len(one.proposal.changes), -_seen(one)))
+    return min(near, key=lambda one: (len(one.tried.changes), -_seen(one)))
 
 
 def _is_near(one: _Racer, best: _Racer) -> bool:
     if one.evidence is None or best.evidence is None:
         return False
-    is_part = set(one.proposal.changes) < set(best.proposal.changes)
+    is_part = set(one.tried.changes) < set(best.tried.changes)
     error = (NESTED if is_part else 1.0) * hypot(one.evidence.error, best.evidence.error)
     return one.evidence.mean > 0 and best.evidence.mean - one.evidence.mean <= error
