@@ -16,7 +16,7 @@ from documents import workloads
 from known_service import known_service
 
 from loadstone.errors import InvalidInput
-from loadstone.faults.commands import CommandInjector, carry_out_here, read_commands
+from loadstone.faults.commands import CommandInjector, carry_out_marked, read_commands
 from loadstone.faults.host import HostCommand
 from loadstone.faults.journal import FaultTarget, Owner, Undo, UndoJournal
 from loadstone.faults.sentence import read
@@ -128,11 +128,11 @@ def test_an_interrupted_command_ends_before_its_undo(tmp_path: Path) -> None:
 
     threading.Thread(target=interrupt).start()
     with pytest.raises(KeyboardInterrupt):
-        carry_out_here(
+        carry_out_marked(
             journal_in(tmp_path),
             Owner.this(),
             f"touch {begun}; sleep 60; touch {done}",
-            {"BEGUN_BY": str(tmp_path)},
+            variables={"BEGUN_BY": str(tmp_path)},
         )
     assert not list(processes.with_variable("BEGUN_BY", str(tmp_path)))
     assert not done.exists()
@@ -151,7 +151,9 @@ def test_a_command_that_is_interrupted_in_its_start_ends_too(
 
     monkeypatch.setattr(subprocess, "Popen", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        carry_out_here(journal_in(tmp_path), Owner.this(), "sleep 60", {"BEGUN_BY": str(tmp_path)})
+        carry_out_marked(
+            journal_in(tmp_path), Owner.this(), "sleep 60", variables={"BEGUN_BY": str(tmp_path)}
+        )
     started[0].wait()
     assert not list(processes.with_variable("BEGUN_BY", str(tmp_path)))
 

@@ -134,10 +134,7 @@ class CommandInjector(Injector):
                     undo = HostCommand.here_and_now(host, command, service.environment)
                     to_undo.append(self.journal.note(Undo.COMMAND, undo.as_json(), self.owner))
                 log.append((self.clock.unix_s(), f"{host}: {masked(action.do)}"))
-                if host == HERE:
-                    carry_out_here(self.journal, self.owner, do)
-                else:
-                    _carry_out_there(self.journal, self.owner, host, do)
+                carry_out_marked(self.journal, self.owner, do, host)
             self.begun.set()
             self.clock.wait(self.over, fault.hold_s)
         except (LoadstoneError, OSError) as problem:
@@ -189,29 +186,25 @@ def _with_parameters(command: str, fault: Fault, node: int) -> str:
     return f"export {given}; {command}" if given else command
 
 
-def carry_out_here(
-    journal: UndoJournal, owner: Owner, command: str, variables: Mapping[str, str] | None = None
+def carry_out_marked(
+    journal: UndoJournal,
+    owner: Owner,
+    command: str,
+    host: str = HERE,
+    variables: Mapping[str, str] | None = None,
 ) -> None:
-    """Run a command; if this process dies or is interrupted, the command is ended before its undo.
+    """Run a command; raise EnvironmentUnusable if it fails.
 
-    Raises EnvironmentUnusable if it fails.
+    If this process dies or is interrupted, the command is ended before its undo. One on another
+    machine goes on: its undo waits until it has ended.
     """
-    mark = secrets.token_hex(8)
-    running = journal.note(Undo.END, mark, owner)
+    mark, is_here = secrets.token_hex(8), host == HERE
+    running = journal.note(Undo.END if is_here else Undo.WAIT, mark, owner)
     try:
         # It has a session of its own, so that Ctrl-C does not reach it.
         environment = {**os.environ, **(variables or {}), FAULT: mark}
-        carry_out(HERE, command, environment, interrupted=partial(end_marked, mark))
-    finally:
-        journal.remove(running)
-
-
-def _carry_out_there(journal: UndoJournal, owner: Owner, host: str, command: str) -> None:
-    """Run a command by ssh; if this process dies, its undo waits until the command has ended."""
-    mark = secrets.token_hex(8)
-    running = journal.note(Undo.WAIT, mark, owner)
-    try:
-        carry_out(host, command, {**os.environ, FAULT: mark})
+        interrupted = partial(end_marked, mark) if is_here else None
+        carry_out(host, command, environment, interrupted=interrupted)
     finally:
         journal.remove(running)
 

@@ -103,11 +103,6 @@ def switch(folder: Path, release: str) -> None:
         state.write(folder, changed)
 
 
-def nodes(folder: Path) -> tuple[int, ...]:
-    """Return the numbers of the nodes that serve Keystone."""
-    return tuple(sorted({parts.node_of(record.part) for record in _servers(folder)}))
-
-
 def take_out(folder: Path, node: int) -> bool:
     """Drain a node; return False if it still has requests after DRAIN_S."""
     server = balancer.server_of(node)
@@ -181,7 +176,7 @@ def _conf(folder: Path) -> tuple[Path, Path]:
 
 
 def _each(folder: Path, change: Callable[[int], None]) -> None:
-    for node in nodes(folder):
+    for node in sorted({parts.node_of(record.part) for record in _servers(folder)}):
         take_out(folder, node)
         change(node)
         put_back(folder, node)

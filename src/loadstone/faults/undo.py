@@ -71,17 +71,11 @@ def undo(step: UndoStep, lab: Path | None) -> None:
     """Undo one step; a step that is undone already has no effect."""
     if step.undo is Undo.COMMAND:
         HostCommand.from_json(step.what).run()
-    elif step.undo is Undo.END:
+    elif step.undo in _OF_PROCESSES:
         if step.owner.boot == processes.boot_id():  # else they ended with the machine
-            end_marked(step.what)
-    elif step.undo is Undo.WAIT:
-        if step.owner.boot == processes.boot_id():
-            await_marked(step.what)
+            _OF_PROCESSES[step.undo](step.what)
     elif step.undo is Undo.FREE:
         filling.free(Path(step.what))
-    elif step.undo is Undo.CORES:
-        if step.owner.boot == processes.boot_id():
-            BoundProcesses.from_json(step.what).unbind()
     elif lab is not None and lab.exists():  # else it was removed with all that was broken in it
         _undo_in_lab(step, lab)
 
@@ -166,6 +160,11 @@ def _send_again(folder: Path, what: str) -> None:
     balancer.set_port(folder, server, int(port))
 
 
+_OF_PROCESSES: dict[Undo, Callable[[str], None]] = {
+    Undo.END: end_marked,
+    Undo.WAIT: await_marked,
+    Undo.CORES: lambda what: BoundProcesses.from_json(what).unbind(),
+}
 # Each with the deployment's folder, and what is undone.
 _WAYS: dict[Undo, Callable[[Path, str], None]] = {
     Undo.CONTINUE: continue_,

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from loadstone.errors import EnvironmentUnusable, InvalidInput, MeasurementInvalid
 from loadstone.faults.carried import undoing
-from loadstone.faults.commands import carry_out_here
+from loadstone.faults.commands import carry_out_marked
 from loadstone.faults.host import HERE, HostCommand
 from loadstone.faults.journal import Owner, Undo, UndoJournal
 from loadstone.faults.pending import chosen_target
@@ -78,7 +78,9 @@ class CommandSwitch:
         if changes:
             self.is_changed = True
             try:
-                carry_out_here(self.journal, self.owner, self.commands.apply, dict(changes))
+                carry_out_marked(
+                    self.journal, self.owner, self.commands.apply, variables=dict(changes)
+                )
                 self._await()
             except EnvironmentUnusable as problem:
                 self._revert()
@@ -92,7 +94,7 @@ class CommandSwitch:
 
     def _revert(self) -> None:
         self.is_changed = True  # until it has succeeded
-        carry_out_here(self.journal, self.owner, self.commands.revert)
+        carry_out_marked(self.journal, self.owner, self.commands.revert)
         self._await()
         self.is_changed = False
 
