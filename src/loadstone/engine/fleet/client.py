@@ -80,30 +80,26 @@ def _configure_dask() -> None:
 
 @contextmanager
 def located(address: SchedulerAddress | SshFleet) -> Iterator[SchedulerAddress]:
-    """Yield the scheduler of a fleet; ssh hosts run until the context exits."""
+    """Yield the scheduler of a fleet.
+
+    That of ssh hosts is in this process; it and their workers run until the context exits.
+    """
     if isinstance(address, SchedulerAddress):
         yield address
         return
-    with _by_ssh(address) as scheduler:
-        yield scheduler
-
-
-@contextmanager
-def _by_ssh(fleet: SshFleet) -> Iterator[SchedulerAddress]:
-    """Start a scheduler in this process and workers on the hosts, until the context exits."""
     require_installed()
     from distributed import Client
 
     _configure_dask()
     pem = certificates.create()
-    require_own(fleet.address, f"{fleet}: address: {fleet.address}")
+    require_own(address.address, f"{address}: address: {address.address}")
     with (
-        _cluster(fleet.address, _of_pem(pem), n_workers=0) as cluster,
+        _cluster(address.address, _of_pem(pem), n_workers=0) as cluster,
         Client(cluster, timeout=CONNECT_S) as client,
-        ssh.started(fleet, cluster.scheduler_address, pem) as hosts,
+        ssh.started(address, cluster.scheduler_address, pem) as hosts,
     ):
         _await_workers(client, hosts, cluster.scheduler_address)
-        yield SchedulerAddress(cluster.scheduler_address, pem, title=str(fleet))
+        yield SchedulerAddress(cluster.scheduler_address, pem, title=str(address))
 
 
 def _await_workers(client: "Client", hosts: Sequence[ssh.StartedHost], scheduler: str) -> None:
