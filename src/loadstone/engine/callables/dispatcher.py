@@ -10,8 +10,9 @@ from loadstone.engine.callables.causes import IterationEnd, struck, without
 from loadstone.engine.callables.model import ITERATION, MOST_WORKERS, PAUSE, WAIT, CallPlan
 from loadstone.engine.callables.pacer import SECOND_NS, Arrival, Limited
 from loadstone.engine.callables.recorder import SampleRecorder, SampleRow
-from loadstone.engine.callables.workers import Message, Worker, WorkerPool, beyond, refused
+from loadstone.engine.callables.workers import Message, Worker, WorkerPool
 from loadstone.engine.outcome import Outcome
+from loadstone.errors import InvalidInput
 from loadstone.plan.load import ClosedLoad, OpenLoop
 from loadstone.system.redaction import LEAST_CHARACTERS, is_secret, secrets_in
 
@@ -169,7 +170,11 @@ class Dispatcher:
                 self.pool.drop(worker)
                 self._failed_start(why)
             case ("beyond", str(address)):
-                raise beyond(self.plan, address)
+                raise InvalidInput(
+                    f"{self.plan.function} tried to connect to {address}, which is not this "
+                    "machine, and load may harm it; if you may load it, add "
+                    "--yes-load-this-target"
+                )
             case _:
                 self._handle_iteration(worker, worker.job, message)
 
@@ -217,7 +222,7 @@ class Dispatcher:
     def _failed_start(self, cause: str) -> None:
         """Refuse a function that cannot be loaded; during the load, keep what was measured."""
         if not self.has_begun:
-            raise refused(self.plan, cause)
+            raise InvalidInput(f"{self.plan.function} cannot be loaded: {cause}")
         self.failed_starts += 1
         if self.failed_starts == MOST_FAILED_STARTS:
             self.ended_by = without(self.secrets, cause)

@@ -13,7 +13,6 @@ from typing import Any
 
 from loadstone.engine.callables import worker as worker_process
 from loadstone.engine.callables.model import CallPlan
-from loadstone.errors import InvalidInput
 
 END_S = 2.0  # for an idle worker to exit by itself
 Message = tuple[Any, ...]
@@ -137,19 +136,6 @@ class WorkerPool:
             worker.process.join(END_S)
             self.drop(worker)
         self.selector.close()
-
-
-def refused(plan: CallPlan, why: str) -> InvalidInput:
-    """Return the error that the function cannot be loaded."""
-    return InvalidInput(f"{plan.function} cannot be loaded: {why}")
-
-
-def beyond(plan: CallPlan, address: str) -> InvalidInput:
-    """Return the error that the function tried to connect to another machine."""
-    return InvalidInput(
-        f"{plan.function} tried to connect to {address}, which is not this machine, and load may "
-        "harm it; if you may load it, add --yes-load-this-target"
-    )
 
 
 def _used(worker: Worker) -> Cost:
