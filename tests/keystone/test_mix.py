@@ -62,6 +62,7 @@ def test_users_who_are_different_do_nothing_else(special):
             "no scenario 'isue'; did you mean 'issue'\\? loadstone capacity --help",
         ),
         ("mix:isue=1,validate=9", "no scenario 'isue'"),
+        ("mix:qqq=1,validate=9", "validate-.*, wrong-password; a mix such as mix:issue=1,validate"),
         ("mix:issue=1", "is a mix of one scenario; give each a weight"),
         ("mix:issue", "must be NAME=WEIGHT with a weight above 0, not 'issue'"),
         ("mix:issue=0", "weight above 0"),

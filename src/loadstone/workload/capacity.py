@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from functools import partial
 from typing import Any, Literal, assert_never
 
@@ -13,14 +12,13 @@ from loadstone.engine.limits import MOST_CONNECTIONS, most_connections
 from loadstone.errors import InvalidInput
 from loadstone.keystone.contexts.model import Context, Users
 from loadstone.keystone.contexts.workload import evenly
-from loadstone.keystone.scenarios import SCENARIOS, Scenario, is_named, named
+from loadstone.keystone.scenarios import Scenario, is_named, named, unknown
 from loadstone.keystone.scenarios.build_context import DRY_RUN
 from loadstone.oidc.scenarios import PREFIX as OIDC
 from loadstone.plan.json_value import Json
 from loadstone.plan.model import Limits, Placement
 from loadstone.rally.scenarios import is_data
 from loadstone.rally.scenarios import scenario as rally_scenario
-from loadstone.rally.task import messages
 from loadstone.rally.task.catalogue.own import OIDC_PLATFORM, entry_of
 from loadstone.rally.task.catalogue.scenarios import SCENARIOS as CATALOGUE
 from loadstone.rally.task.checked import Checked
@@ -121,17 +119,8 @@ def _of_own(name: str, users: int, arguments: Sequence[str]) -> Searched:
     if OIDC in name:
         raise InvalidInput(f"--scenario {name}: needs an OpenID provider: --oidc ISSUER")
     if not is_named(name):
-        known = (*SCENARIOS, *(one for one in CATALOGUE if is_data(one)))
-        near = get_close_matches(name, known, n=1, cutoff=messages.NEAR)
-        if near:
-            raise InvalidInput(
-                f"no scenario {name!r}; did you mean {near[0]!r}? loadstone capacity --help lists "
-                "all scenarios"
-            )
-        raise InvalidInput(
-            f"no scenario {name!r}; choose from {', '.join(sorted(SCENARIOS))}; a mix such as "
-            f"mix:issue=1,validate=9; or a scenario of task files ({BY_ENGINE})"
-        )
+        of_tasks = [one for one in CATALOGUE if is_data(one)]
+        raise unknown(name, of_tasks, f"; or a scenario of task files ({BY_ENGINE})")
     if arguments:
         raise InvalidInput(f"{ARG}: scenario {name} takes no arguments")
     return Searched(named(name), (evenly(users),), users)

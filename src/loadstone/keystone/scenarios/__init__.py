@@ -23,7 +23,7 @@ SCENARIOS: dict[str, Scenario] = {
     **EXTRA_SCENARIOS,
 }
 
-__all__ = ["MIX", "SCENARIOS", "Scenario", "is_named", "named"]
+__all__ = ["MIX", "SCENARIOS", "Scenario", "is_named", "named", "unknown"]
 
 # By the names that results show, too.
 _BY_LONG_NAME = {scenario.name: scenario for scenario in SCENARIOS.values()}
@@ -75,10 +75,17 @@ def _title(name: str, parts: Iterable[str]) -> str:
 def _scenario(name: str) -> Scenario:
     if scenario := SCENARIOS.get(name) or _BY_LONG_NAME.get(name):
         return scenario
-    if near := get_close_matches(name, SCENARIOS, 1):
-        raise InvalidInput(
+    raise unknown(name)
+
+
+def unknown(name: str, others: Iterable[str] = (), hint: str = "") -> InvalidInput:
+    """Return the error about a name; `others` are known elsewhere, which `hint` says."""
+    if near := get_close_matches(name, (*SCENARIOS, *others), 1):
+        return InvalidInput(
             f"no scenario {name!r}; did you mean {near[0]!r}? loadstone capacity --help lists all "
             "scenarios"
         )
     known = ", ".join(sorted(SCENARIOS))
-    raise InvalidInput(f"no scenario {name!r}; choose from {known}, and mix:issue=1,validate=9")
+    return InvalidInput(
+        f"no scenario {name!r}; choose from {known}; a mix such as mix:issue=1,validate=9{hint}"
+    )
