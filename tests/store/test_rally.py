@@ -277,14 +277,16 @@ def test_subtasks_of_one_title_stay_apart(store, tmp_path):
     given = json.loads(REPORT.read_text())
     [task, *_] = given["tasks"]
     first, second = task["subtasks"][:2]
+    first["description"], second["description"] = "logins", None
     both = {**first, "workloads": [*first["workloads"], *second["workloads"]]}
     task["subtasks"] = [both, {**second, "title": first["title"]}, second]
     given["tasks"] = [task]
     (tmp_path / "alike.json").write_text(json.dumps(given))
     (run,) = import_file(store, tmp_path / "alike.json")
     back = as_rally(store.get(run), lambda one: store.samples(run, one))["tasks"][0]["subtasks"]
-    found = [(one["title"], len(one["workloads"])) for one in back]
-    assert found == [(first["title"], 2), (first["title"], 1), (second["title"], 1)]
+    found = [(one["title"], one["description"], len(one["workloads"])) for one in back]
+    title = first["title"]
+    assert found == [(title, "logins", 2), (title, "", 1), (second["title"], "", 1)]
 
 
 @pytest.mark.parametrize(("file", "created_at"), [(REPORT, "06:31:55"), (OLD, "06:32:53")])

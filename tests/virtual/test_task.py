@@ -61,6 +61,30 @@ def test_a_rule_decides_the_exit_code(
         assert found["total"]["count"] == 200
 
 
+DESCRIBED = """
+version: 2
+title: T
+subtasks:
+  - {title: Simple, description: in short, scenario: {Authenticate.keystone: {}}}
+  - title: Full
+    description: at length
+    workloads:
+      - {description: of one load, scenario: {Authenticate.keystone: {}}}
+"""
+
+
+def test_the_descriptions_of_subtasks_are_kept_and_shown(loadstone: VirtualCommandLine) -> None:
+    (loadstone.home / "task.yaml").write_text(DESCRIBED)
+    ended = loadstone("run", "task.yaml", "--json=-", "--rally-json=rally.json", service=SERVICE)
+    found = [(one["subtask_description"], one["description"]) for one in workloads(ended.data)]
+    assert found == [("in short", "Issue one token."), ("at length", "of one load")]
+    [task] = json.loads((loadstone.home / "rally.json").read_text())["tasks"]
+    assert [one["description"] for one in task["subtasks"]] == ["in short", "at length"]
+    shown = " ".join(loadstone("results", "show", "latest").stdout.split())
+    assert "Simple · in short · Issue one token" in shown
+    assert "Full · at length · of one load" in shown
+
+
 @pytest.mark.parametrize(
     ("rule", "codes"), [("max_avg_duration: 0.11", (1, 1)), ("max_avg_duration: 0.09", (1, 2))]
 )

@@ -79,14 +79,13 @@ def _id(name: str) -> str:
 
 def _subtasks(run: Run, workloads: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     found = run.workloads
-    titles = [measurement.subtask for measurement in found]
     begun = (i for i in range(1, len(found)) if _begins_subtask(found[i - 1], found[i]))
     edges = [0, *begun, len(found)]
     for number, (first, last) in enumerate(pairwise(edges)):
         yield {
             "uuid": _id(f"{run.run_id}/{number}"),
-            "title": titles[first] if titles else "",
-            "description": "",
+            "title": found[first].subtask if found else "",
+            "description": found[first].subtask_description if found else "",
             "status": STATUS.get(run.status, "crashed"),
             "created_at": run.started_at[:19],
             "updated_at": (run.ended_at or run.started_at)[:19],

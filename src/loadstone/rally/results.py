@@ -47,8 +47,8 @@ class _Task:
     status: str
     env: str
     rally: str
-    # Subtask's title, whether the workload is its first one, workload.
-    workloads: tuple[tuple[str, bool, Mapping[str, Any]], ...]
+    # Title and description of the subtask, whether the workload is its first one, workload.
+    workloads: tuple[tuple[tuple[str, str], bool, Mapping[str, Any]], ...]
     created_at: str = ""  # UTC without saying so
     tags: frozenset[str] = AS_RALLY_SENDS  # those of options here that do as Rally
 
@@ -188,7 +188,7 @@ def _task(task: Mapping[str, Any], digest: str, rally: str) -> _Task:
         env=str(task.get("env_name", "")),
         rally=rally,
         workloads=tuple(
-            (str(subtask.get("title", "")), place == 0, workload)
+            (_titles(subtask), place == 0, workload)
             for subtask in task["subtasks"]
             for place, workload in enumerate(subtask["workloads"])
         ),
@@ -208,7 +208,11 @@ def _old_dates(texts: Sequence[str]) -> Sequence[str]:
         return texts
 
 
-def _of_old(entry: Mapping[str, Any]) -> tuple[str, bool, Mapping[str, Any]]:
+def _titles(subtask: Mapping[str, Any]) -> tuple[str, str]:
+    return str(subtask.get("title", "")), str(subtask.get("description") or "")
+
+
+def _of_old(entry: Mapping[str, Any]) -> tuple[tuple[str, str], bool, Mapping[str, Any]]:
     """Return a workload of `rally task results` in the form of the report JSON."""
     key, kw = entry["key"], entry["key"]["kw"]
     runner = dict(kw.get("runner") or {"type": "serial"})
@@ -224,7 +228,7 @@ def _of_old(entry: Mapping[str, Any]) -> tuple[str, bool, Mapping[str, Any]]:
         "load_duration": entry["load_duration"],
         "data": entry["result"],
     }
-    return key["name"], False, workload
+    return (key["name"], ""), False, workload
 
 
 def _run(task: _Task, path: Path) -> tuple[Run, tuple[Samples, ...]]:
@@ -264,8 +268,12 @@ def _created_s(task: _Task) -> float:
 
 
 def _measurement(
-    subtask: str, begins_subtask: bool, workload: Mapping[str, Any], tags: frozenset[str]
+    titles: tuple[str, str],
+    begins_subtask: bool,
+    workload: Mapping[str, Any],
+    tags: frozenset[str],
 ) -> tuple[Measurement, Samples]:
+    subtask, subtask_description = titles
     given = _given(workload)
     scenario = next(iter(given.scenario))
     data = workload["data"]
@@ -303,6 +311,7 @@ def _measurement(
         wall_s=duration_s(workload["full_duration"], "full_duration"),
         subtask=subtask,
         begins_subtask=begins_subtask,
+        subtask_description=subtask_description,
         description=str(workload.get("description", "")),
         workload=given,
         requests_as_rally=AS_RALLY in tags

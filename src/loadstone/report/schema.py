@@ -346,6 +346,7 @@ class MeasurementData(_Measured):
 
     scenario: str
     subtask: str
+    subtask_description: str
     description: str
     request: str
     policy: Literal["search", "fixed", "prediction", "steps", "turns"]

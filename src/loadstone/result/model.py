@@ -52,6 +52,7 @@ class Measurement:
     parameters: tuple[tuple[str, str], ...] = ()  # users, budget, method, formatted for display
     subtask: str = ""  # of a task
     begins_subtask: bool = False  # the subtask before may have the same title
+    subtask_description: str = ""
     description: str = ""
     workload: TaskWorkload | None = None  # None: not of a task
     reduced: tuple[Reduction, ...] = ()  # settings of the file that were reduced

@@ -93,6 +93,7 @@ def _measurement(
             parameters=terms.parameters,
             subtask=subtask.title,
             begins_subtask=workload is subtask.workloads[0],
+            subtask_description=subtask.description,
             description=workload.description,
             workload=workload.spec,
             reduced=workload.reduced,

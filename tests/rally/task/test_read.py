@@ -70,11 +70,11 @@ subtasks:
     runner: {rps: {times: 20, rps: {start: 1, end: 3, step: 1}, max_concurrency: 5}}
 """
     task = good(text.replace("VERSION", version)).task
-    assert (task.title, task.description, task.tags) == ("T", "words", ("a", "b"))
+    assert task.title == "T"
     (subtask,) = task.subtasks
     (workload,) = subtask.workloads
-    assert subtask.tags == ("c",)
-    assert workload.description == "of the subtask"
+    # As in Rally, whose workload has the description of its scenario then.
+    assert (subtask.description, workload.description) == ("of the subtask", "Sleep.")
     assert workload.scenario.arguments == {"sleep": 0.1, "anything": [1]}
     assert workload.runner == model.Rps(20, model.Ramp(1, 3, 1), None, 5)
     assert workload.contexts == ()

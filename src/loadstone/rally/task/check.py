@@ -46,7 +46,7 @@ def check(outline: Outline, tree: Tree) -> Checked:
     subtasks = tuple(checker.subtask(draft) for draft in outline.subtasks)
     if checker.problems:
         raise TaskInvalid(checker.problems)
-    task = Task(outline.title, subtasks, outline.description, outline.tags)
+    task = Task(outline.title, subtasks)
     hidden = frozenset().union(
         tree.secrets, *(one.secrets for subtask in subtasks for one in subtask.workloads)
     )
@@ -62,7 +62,7 @@ class _Checker:
     def subtask(self, draft: SubtaskDraft) -> Subtask:
         workloads = [self._workload(one) for one in draft.workloads]
         known = tuple(one for one in workloads if one is not None)
-        return Subtask(draft.title, known, draft.description, draft.tags)
+        return Subtask(draft.title, known, draft.description)
 
     def _workload(self, draft: WorkloadDraft) -> Workload | None:
         entry = self._entry(draft.scenario)

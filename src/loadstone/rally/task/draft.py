@@ -1,7 +1,7 @@
 """Outline of a task file: each plugin with its settings and their position in the file."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
@@ -52,7 +52,6 @@ class SubtaskDraft:
 
     title: str
     description: str
-    tags: tuple[str, ...]
     workloads: tuple[WorkloadDraft, ...]
 
 
@@ -61,8 +60,6 @@ class Outline:
     """Outline of a task file with all problems found in it."""
 
     title: str
-    description: str
-    tags: tuple[str, ...]
     subtasks: tuple[SubtaskDraft, ...]
     problems: tuple[Problem, ...]
     warnings: tuple[Problem, ...]
@@ -112,14 +109,10 @@ class _OutlineReader:
             for i, section in enumerate(task.subtasks)
             if (draft := self._subtask(section, ("subtasks", i))) is not None
         ]
-        return self._outline(task.title, task.description, tuple(task.tags), subtasks)
+        return self._outline(task.title, subtasks)
 
-    def _outline(
-        self, title: str, description: str, tags: tuple[str, ...], subtasks: list[SubtaskDraft]
-    ) -> Outline:
-        return Outline(
-            title, description, tags, tuple(subtasks), tuple(self.problems), tuple(self.warnings)
-        )
+    def _outline(self, title: str, subtasks: list[SubtaskDraft]) -> Outline:
+        return Outline(title, tuple(subtasks), tuple(self.problems), tuple(self.warnings))
 
     def _subtask(self, section: Any, path: Path) -> SubtaskDraft | None:
         if isinstance(section, dict) and "workloads" in section:
@@ -128,8 +121,9 @@ class _OutlineReader:
         if simple is None:
             return None
         self._warn_of_group(simple.group, path)
-        workload = self._workload(simple, section, path)
-        return SubtaskDraft(simple.title, "", tuple(simple.tags), (workload,))
+        # As in Rally, the description is that of the subtask.
+        workload = replace(self._workload(simple, path), description="")
+        return SubtaskDraft(simple.title, simple.description, (workload,))
 
     def _full_subtask(self, section: Any, path: Path) -> SubtaskDraft | None:
         subtask = self._validated(shape.SubtaskShape, section, path, "the subtask")
@@ -144,17 +138,15 @@ class _OutlineReader:
             place: Path = (*path, "workloads", i)
             workload = self._validated(shape.WorkloadShape, value, place, "the workload")
             if workload is not None:
-                workloads.append(self._workload(workload, value, place))
-        return SubtaskDraft(
-            subtask.title, subtask.description, tuple(subtask.tags), tuple(workloads)
-        )
+                workloads.append(self._workload(workload, place))
+        return SubtaskDraft(subtask.title, subtask.description, tuple(workloads))
 
     def _warn_of_group(self, group: str, path: Path) -> None:
         if group:
             message = "group means nothing, as in Rally"
             self.warnings.append(self.tree.problem((*path, "group"), message))
 
-    def _workload(self, workload: shape.WorkloadShape, section: Any, path: Path) -> WorkloadDraft:
+    def _workload(self, workload: shape.WorkloadShape, path: Path) -> WorkloadDraft:
         runner = workload.runner
         has_sla = "sla" in workload.model_fields_set
         return WorkloadDraft(
@@ -171,7 +163,7 @@ class _OutlineReader:
                 )
                 for i, hook in enumerate(workload.hooks)
             ),
-            description=section.get("description", ""),
+            description=workload.description,
         )
 
     def old(self, value: dict[str, Any]) -> Outline:
@@ -195,8 +187,8 @@ class _OutlineReader:
                 )
                 if workload is not None:
                     workloads.append(_old_workload(name, workload, (name, i)))
-            subtasks.append(SubtaskDraft(name, "", (), tuple(workloads)))
-        return self._outline("Task (adopted from task format v1)", "", (), subtasks)
+            subtasks.append(SubtaskDraft(name, "", tuple(workloads)))
+        return self._outline("Task (adopted from task format v1)", subtasks)
 
 
 def _single(named: dict[str, Any], path: Path) -> NamedPlugin:

@@ -99,7 +99,6 @@ class Subtask:
     title: str
     workloads: tuple[Workload, ...]
     description: str = ""
-    tags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +107,6 @@ class Task:
 
     title: str
     subtasks: tuple[Subtask, ...]
-    description: str = ""
-    tags: tuple[str, ...] = ()
 
     @property
     def workloads(self) -> tuple[Workload, ...]:

@@ -106,7 +106,7 @@ class Maker:
         return Section(
             id=anchor,
             title=f"{curve.scenario} at rising {curve.setting}",
-            subtitle=_joined(measurement.subtask, measurement.description),
+            subtitle=_subtitle(measurement),
             name=names.of_measurement(measurement),
             scenario=measurement.scenario,
             answer=steps.answer(curve),
@@ -226,7 +226,7 @@ def _subtitle(measurement: Measurement) -> str:
         return ""
     title = measurement.title if measurement.title != measurement.scenario else ""
     subtask = measurement.subtask if measurement.subtask != measurement.scenario else ""
-    return _joined(subtask or title, measurement.description)
+    return _joined(subtask or title, measurement.subtask_description, measurement.description)
 
 
 def _joined(*parts: str) -> str:

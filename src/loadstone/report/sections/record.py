@@ -27,6 +27,7 @@ def of(measurement: Measurement) -> dict[str, Any]:
         "scenario": measurement.scenario,
         "title": measurement.title,
         "subtask": measurement.subtask,
+        "subtask_description": measurement.subtask_description,
         "description": measurement.description,
         "request": measurement.request,
         "policy": measurement.policy,
