@@ -20,6 +20,20 @@ def errors(*ends: tuple[str, IterationEnd]) -> list[list[str]]:
     return [one["error"] for one in iterations(*ends)]
 
 
+def exported(recorder: SampleRecorder) -> dict[str, Any]:
+    """Export what was recorded as a workload."""
+    run = runs()["task"]
+    measurement = run.measurements[0]
+    trial = measurement.trials[0]
+    failures = tuple(as_failure(group) for group in recorder.failures())
+    stats = replace(trial.stats, failures=failures)
+    trial = replace(trial, actions=recorder.actions(), stats=stats)
+    run = replace(run, measurements=(replace(measurement, trials=(trial,)),))
+    [task] = as_rally(run, lambda _: recorder.samples())["tasks"]
+    workload: dict[str, Any] = task["subtasks"][0]["workloads"][0]
+    return workload
+
+
 def iterations(*ends: tuple[str, IterationEnd]) -> list[dict[str, Any]]:
     """Export iterations that end so, each in an action."""
     recorder = SampleRecorder()
@@ -31,15 +45,7 @@ def iterations(*ends: tuple[str, IterationEnd]) -> list[dict[str, Any]]:
             recorder.row(action, replace(bad, due_ns=at_ns + 10, sent_ns=at_ns + 10))
         recorder.row(ITERATION, bad)
         recorder.failure(action, how, number)
-    run = runs()["task"]
-    measurement = run.measurements[0]
-    trial = measurement.trials[0]
-    failures = tuple(as_failure(group) for group in recorder.failures())
-    stats = replace(trial.stats, failures=failures)
-    trial = replace(trial, actions=recorder.actions(), stats=stats)
-    run = replace(run, measurements=(replace(measurement, trials=(trial,)),))
-    [task] = as_rally(run, lambda _: recorder.samples())["tasks"]
-    data: list[dict[str, Any]] = task["subtasks"][0]["workloads"][0]["data"]
+    data: list[dict[str, Any]] = exported(recorder)["data"]
     return data
 
 
@@ -74,6 +80,23 @@ def test_where_several_causes_are_possible_all_are_named() -> None:
 def test_the_name_of_a_functions_action_is_kept_whole() -> None:
     [first] = iterations(("boot #1", IterationEnd(Outcome.OK, 0, "")))
     assert [action["name"] for action in first["atomic_actions"]] == ["boot #1"]
+
+
+def test_an_action_whose_exception_was_caught_is_marked_and_no_other() -> None:
+    recorder = SampleRecorder()
+    recorder.row(WAIT, SampleRow(0, 0, 0, 0, 0))
+    recorder.row("outer/inner", SampleRow(0, 0, 20, 20, 30, Outcome.RAISED))
+    recorder.row("outer", SampleRow(0, 0, 10, 10, 40))
+    recorder.row(ITERATION, SampleRow(0, 0, 0, 0, 50))
+    recorder.mark_caught([1])
+    workload = exported(recorder)
+    [iteration] = workload["data"]
+    [outer] = iteration["atomic_actions"]
+    [inner] = outer["children"]
+    assert (iteration["error"], workload["failed_iteration_count"]) == ([], 0)
+    assert ("failed" in outer, inner.get("failed")) == (False, True)
+    [row] = workload["statistics"]["durations"]["atomics"]
+    assert (row["data"]["success"], row["children"][0]["data"]["success"]) == ("100.0%", "0.0%")
 
 
 def test_steps_of_a_workload_are_of_one_subtask():

@@ -109,6 +109,8 @@ def test_an_exception_that_the_scenario_caught_fails_no_iteration(store, tmp_pat
     [workload, *_] = back["subtasks"][0]["workloads"]
     assert workload["failed_iteration_count"] == 0
     assert [one["error"] for one in workload["data"]] == [[], []]
+    marks = [[bool(a.get("failed")) for a in one["atomic_actions"]] for one in workload["data"]]
+    assert marks == ([[False, True]] * 2 if file is REPORT else [[False]] * 2)
 
 
 def test_what_was_taken_in_goes_back_to_rally_as_it_came(store):

@@ -38,6 +38,7 @@ class Samples:
     outcome: NDArray[np.uint8]
     action: NDArray[np.uint8]  # index of the step in the plan
     # 1 where the request was sent a second time, on a fresh connection; `sent_ns` is of the first.
+    # Of a function's action: 1 where it raised an exception that the function caught.
     retried: NDArray[np.uint8]
     generator: NDArray[np.uint16]  # which host of a fleet sent it, from 0 (`Health.parts`)
 

@@ -7,7 +7,7 @@ they are those of the stored statistics, which are of successful iterations.
 
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
@@ -174,6 +174,10 @@ def _table(measurement: Measurement, samples_of: SamplesOf, say: Say) -> _Table 
         )
         return None
     rows = ended(samples, trial.actions)
+    if ITERATION in trial.actions:
+        # Rally marks actions whose exception the scenario caught; the iteration succeeded.
+        outcome = np.where(samples.retried > 0, Outcome.RAISED, samples.outcome)
+        samples = replace(samples, outcome=outcome)
     own = action_times(samples, trial.actions, rows)
     return _Table(samples, trial.actions, rows, own, trial.stats.failures)
 
@@ -350,10 +354,12 @@ def _nested(steps: Sequence[_Step], depth: int, covering: bool) -> list[dict[str
 
 def _atomic(group: Sequence[_Step], depth: int, covering: bool) -> dict[str, Any]:
     name, inner = group[0].path[depth], [step for step in group if len(step.path) > depth + 1]
+    # A row that covers its inside may have caught what an inner action raised.
+    own = [step for step in group if len(step.path) == depth + 1] if covering else []
     action: dict[str, Any] = {
         "name": name if covering else name.partition("#")[0],  # the mark of a repeat
         "children": _nested(inner, depth + 1, covering),
         "started_at": float(min(step.start_s for step in group)),
         "finished_at": float(max(step.end_s for step in group)),
     }
-    return action | ({"failed": True} if any(step.failed for step in group) else {})
+    return action | ({"failed": True} if any(step.failed for step in own or group) else {})

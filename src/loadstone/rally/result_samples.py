@@ -39,7 +39,7 @@ class SampleTable:
 
     def samples(self) -> Samples:
         """Return the table."""
-        number, action, start, end, failed = np.array(self.rows, np.int64).reshape(-1, 5).T
+        number, action, start, end, failed, caught = np.array(self.rows, np.int64).reshape(-1, 6).T
         whole = action < 0
         # Within an iteration: waiting, what it did, the whole; over all, by their ends.
         order = np.lexsort((whole, end))
@@ -54,7 +54,7 @@ class SampleTable:
             status=np.zeros(len(start), np.uint16),
             outcome=np.where(failed[order] > 0, Outcome.RAISED, Outcome.OK).astype(np.uint8),
             action=np.where(action < 0, len(self.names), action).astype(np.uint8),
-            retried=np.zeros(len(start), np.uint8),
+            retried=caught[order].astype(np.uint8),
             generator=np.zeros(len(start), np.uint16),
         )
 
@@ -63,9 +63,9 @@ class SampleTable:
         idle_s = duration_s(iteration.get("idle_duration") or 0.0, "idle_duration")
         end_s = start_s + duration_s(iteration["duration"], "duration") + idle_s
         duration_s(end_s - self.start_s, "the time from the first start to the last end")
-        self._row(number, 0, start_s, start_s)
+        self._row(number, 0, (start_s, start_s))
         if idle_s > 0:
-            self._row(number, 1, end_s - idle_s, end_s)
+            self._row(number, 1, (end_s - idle_s, end_s))
         is_failed = bool(iteration.get("error"))
         for path, began_s, ended_s, has_raised in _actions(iteration, start_s):
             if path in self.names or len(self.names) < MOST_ACTIONS:
@@ -73,14 +73,21 @@ class SampleTable:
                 # Clocks step: keep actions inside their iteration.
                 at_s = (min(max(began_s, start_s), end_s), min(max(ended_s, start_s), end_s))
                 # An exception that the scenario caught does not fail the iteration.
-                self._row(number, action, *at_s, has_raised and is_failed)
-        self._row(number, -1, start_s, end_s, is_failed)
+                failed, caught = has_raised and is_failed, has_raised and not is_failed
+                self._row(number, action, at_s, failed=failed, caught=caught)
+        self._row(number, -1, (start_s, end_s), failed=is_failed)
 
     def _row(
-        self, number: int, action: int, start_s: float, end_s: float, is_failed: bool = False
+        self,
+        number: int,
+        action: int,
+        ends_s: tuple[float, float],
+        *,
+        failed: bool = False,
+        caught: bool = False,
     ) -> None:
-        ends = (round((at_s - self.start_s) * 1e9) for at_s in (start_s, end_s))
-        self.rows.extend((number, action, *ends, int(is_failed)))
+        ends = (round((at_s - self.start_s) * 1e9) for at_s in ends_s)
+        self.rows.extend((number, action, *ends, int(failed), int(caught)))
 
 
 def _actions(

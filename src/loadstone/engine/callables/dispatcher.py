@@ -295,7 +295,7 @@ class Dispatcher:
         worker.job, worker.free_since_ns = None, at_ns
         if how.outcome in (Outcome.OK, Outcome.NOT_SENT):
             # The function handled the failure itself: the iteration has not failed.
-            self.recorder.mark_ok(job.failed_rows)
+            self.recorder.mark_caught(job.failed_rows)
         match how.outcome:
             case Outcome.OK:
                 self.ok += 1

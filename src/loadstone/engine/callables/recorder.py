@@ -85,10 +85,11 @@ class SampleRecorder:
     def __len__(self) -> int:
         return len(self.columns["outcome"])
 
-    def mark_ok(self, rows: list[int]) -> None:
-        """Mark failed rows as successful."""
+    def mark_caught(self, rows: list[int]) -> None:
+        """Mark failed rows as successful, and that the function caught their exceptions."""
         for row in rows:
             self.columns["outcome"][row] = Outcome.OK
+            self.columns["retried"][row] = 1
 
     def failure(self, action: str, how: IterationEnd, iteration: int) -> None:
         """Count a failure in its group."""
