@@ -85,6 +85,19 @@ def test_the_descriptions_of_subtasks_are_kept_and_shown(loadstone: VirtualComma
     assert "Full · at length · of one load" in shown
 
 
+def test_where_no_sla_was_asked_none_is_said_to_have_held(
+    run: Callable[..., Ended], loadstone: VirtualCommandLine
+) -> None:
+    def shown() -> list[str]:
+        return [loadstone("results", which).stdout for which in ("list", "trends")]
+
+    assert run(CLOSED, "", service=SERVICE).code == 0
+    assert [" held" in text for text in shown()] == [False, False]
+    assert "100 %, no SLA" in " ".join(shown()[0].split())
+    assert run(CLOSED, "failure_rate: {max: 0}", service=SERVICE).code == 0
+    assert [" held" in text for text in shown()] == [True, True]
+
+
 @pytest.mark.parametrize(
     ("rule", "codes"), [("max_avg_duration: 0.11", (1, 1)), ("max_avg_duration: 0.09", (1, 2))]
 )

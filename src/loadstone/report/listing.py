@@ -88,7 +88,8 @@ def _workloads(workloads: Sequence[Performed]) -> list[tuple[str, str, str]]:
     verdict = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
     names = dict.fromkeys(performed.scenario for performed in workloads)
     others = f", {figures.counted(len(names) - 1, 'other')}" if len(names) > 1 else ""
-    return [(f"{len(workloads)} workloads: {next(iter(names))}{others}", "", verdict or "all held")]
+    held = "all held" if any(performed.has_sla for performed in workloads) else "no SLA"
+    return [(f"{len(workloads)} workloads: {next(iter(names))}{others}", "", verdict or held)]
 
 
 def _workload(performed: Performed) -> tuple[str, str, str]:
@@ -96,6 +97,7 @@ def _workload(performed: Performed) -> tuple[str, str, str]:
         return performed.scenario, "", "nothing ended"  # interrupted, or still running
     success = figures.success(performed.ok, performed.count) if performed.count else "0.0 %"
     median_s = math.nan if performed.median_s is None else performed.median_s
-    held = {True: "held", False: "failed", None: "not ended"}[performed.pass_sla]
+    held = "held" if performed.has_sla else "no SLA"
+    verdict = {True: held, False: "failed", None: "not ended"}[performed.pass_sla]
     median = f"{figures.plain_s(median_s)} s"
-    return performed.scenario, median, f"{success}, {held}"
+    return performed.scenario, median, f"{success}, {verdict}"

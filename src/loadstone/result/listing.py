@@ -37,6 +37,7 @@ class Performed:
     max_s: float | None
     mean_s: float | None
     pass_sla: bool | None  # None: it did not end
+    has_sla: bool = True  # without one, only what went wrong is judged
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,7 @@ def history(connection: Connection, store: str) -> tuple[list[Performed], list[s
 
     Damaged runs are named in a line each, as by `every`.
     """
-    workloads = select(*_without(measurements, "body")).where(measurements.c.config_id != "")
+    workloads = select(measurements).where(measurements.c.config_id != "")
     by_run: dict[str, list[RowMapping]] = {}
     for row in connection.execute(workloads.order_by(measurements.c.position)).mappings():
         by_run.setdefault(row["run_id"], []).append(row)
@@ -218,6 +218,7 @@ def _performed(
         **common,
         **times,
         pass_sla=trial["checks_passed"],
+        has_sla=bool(json.loads(row["body"])["workload"]["sla"]),
     )
 
 

@@ -22,6 +22,7 @@ from loadstone.report.sections import statements, workload
 from loadstone.report.sections.overview import overview
 from loadstone.report.sections.tables import columns, held
 from loadstone.report.trends import HEADS, MEDIAN, Trend, cells
+from loadstone.result.listing import Performed
 from loadstone.search.model import Capacity
 
 
@@ -86,7 +87,7 @@ def _capacity(anchor: str, trend: CapacityTrend) -> Section:
 def _workload(anchor: str, trend: Trend) -> Section:
     last = trend.runs[-1]
     heads = (*columns("run", numbers=HEADS), TableColumn("SLA"))
-    rows = tuple(Row((run.run_id, *cells(run), _sla(is_held=run.pass_sla))) for run in trend.runs)
+    rows = tuple(Row((run.run_id, *cells(run), _sla(run))) for run in trend.runs)
     charts = (_durations(anchor, trend), _success(anchor, trend)) if len(trend.runs) > 1 else ()
     median = figures.MISSING if last.median_s is None else figures.plain_s(last.median_s)
     load = workload.load_of(trend.workload, paced_as_rally=trend.paced_as_rally)
@@ -114,8 +115,10 @@ def _workload(anchor: str, trend: Trend) -> Section:
     )
 
 
-def _sla(*, is_held: bool | None) -> str | ToneCell:
-    return figures.MISSING if is_held is None else held(is_held=is_held, words=("held", "failed"))
+def _sla(run: Performed) -> str | ToneCell:
+    if run.pass_sla is None or (run.pass_sla and not run.has_sla):
+        return figures.MISSING
+    return held(is_held=run.pass_sla, words=("held", "failed"))
 
 
 def _latest_of(runs: int) -> str:
