@@ -121,12 +121,8 @@ def _name_of(value: Any) -> str | None:
 
 def _register(value: Any, attribute: str, place: str) -> str:
     if isinstance(value, Scenario):
-        actions = tuple(getattr(step, "action", "") for step in value.steps)
         entry = CatalogueEntry(
-            value.name,
-            f"{value.title}.",
-            actions=actions,
-            needs_own_users=bool(value.goes_with_users),
+            value.name, f"{value.title}.", needs_own_users=bool(value.goes_with_users)
         )
         _enter(entry, place)
         FIXED[value.name] = value

@@ -41,51 +41,24 @@ CREATE_SERVICE = (
 
 
 def _keystone(
-    name: str, about: str, actions: str, arguments: tuple[Argument, ...] = (), cleanup: str = ADMIN
+    name: str, about: str, arguments: tuple[Argument, ...] = (), cleanup: str = ADMIN
 ) -> CatalogueEntry:
-    return CatalogueEntry(
-        f"KeystoneBasic.{name}",
-        about,
-        arguments,
-        actions=tuple(actions.split()),
-        cleanup=cleanup,
-    )
+    return CatalogueEntry(f"KeystoneBasic.{name}", about, arguments, cleanup=cleanup)
 
 
 KEYSTONE = (
-    _keystone(
-        "create_user",
-        "Create a user.",
-        "create_user",
-        (IGNORED_LENGTH, *CREATE_USER),
-    ),
-    _keystone(
-        "create_delete_user",
-        "Create a user and delete it.",
-        "create_user delete_user",
-        (IGNORED_LENGTH, *CREATE_USER),
-    ),
+    _keystone("create_user", "Create a user.", (IGNORED_LENGTH, *CREATE_USER)),
+    _keystone("create_delete_user", "Create a user and delete it.", (IGNORED_LENGTH, *CREATE_USER)),
     _keystone(
         "create_user_set_enabled_and_delete",
         "Create a user, turn its enabled flag and delete it.",
-        "create_user update_user delete_user",
         (ENABLED, USERNAME, PASSWORD, PROJECT, DOMAIN, ROLE),
     ),
-    _keystone(
-        "create_tenant",
-        "Create a project.",
-        "create_project",
-        (IGNORED_LENGTH, *CREATE_PROJECT),
-    ),
-    _keystone(
-        "authenticate_user_and_validate_token",
-        "Issue a token and validate it.",
-        "fetch_token validate_token",
-    ),
+    _keystone("create_tenant", "Create a project.", (IGNORED_LENGTH, *CREATE_PROJECT)),
+    _keystone("authenticate_user_and_validate_token", "Issue a token and validate it."),
     _keystone(
         "create_tenant_with_users",
         "Create a project with users in it.",
-        "create_project create_users",
         (
             Argument(
                 "users_per_tenant", ArgType.WHOLE, "Number of users.", is_required=True, least=1
@@ -97,32 +70,23 @@ KEYSTONE = (
     _keystone(
         "create_and_list_users",
         "Create a user and list all users.",
-        "create_user list_users",
         # Rally ignores "name", which older task files set.
         (IGNORED_LENGTH, Argument("name", ArgType.ANY, "Ignored, as in Rally."), *CREATE_USER),
     ),
     _keystone(
         "create_and_list_tenants",
         "Create a project and list all projects.",
-        "create_project list_projects",
         (IGNORED_LENGTH, *CREATE_PROJECT),
     ),
-    _keystone(
-        "add_and_remove_user_role",
-        "Create a role, give it to a user and take it away.",
-        "create_role add_role revoke_role",
-    ),
-    _keystone("create_and_delete_role", "Create a role and delete it.", "create_role delete_role"),
+    _keystone("add_and_remove_user_role", "Create a role, give it to a user and take it away."),
+    _keystone("create_and_delete_role", "Create a role and delete it."),
     _keystone(
         "create_add_and_list_user_roles",
         "Create a role, give it to a user and list the user's roles.",
-        "create_role add_role list_roles",
     ),
     _keystone(
         "get_entities",
         "Create a project, a user and a role; get each, and a service, by id.",
-        "create_project create_user create_role get_project get_user get_role list_services"
-        " get_services",
         (
             Argument(
                 "service_name",
@@ -133,49 +97,34 @@ KEYSTONE = (
             ),
         ),
     ),
-    _keystone(
-        "create_and_delete_service",
-        "Create a service and delete it.",
-        "create_service delete_service",
-        CREATE_SERVICE,
-    ),
+    _keystone("create_and_delete_service", "Create a service and delete it.", CREATE_SERVICE),
     _keystone(
         "create_update_and_delete_tenant",
         "Create a project, rename it and delete it.",
-        "create_project update_project delete_project",
         (IGNORED_LENGTH, *CREATE_PROJECT),
     ),
     _keystone(
         "create_user_update_password",
         "Create a user and change its password.",
-        "create_user update_user",
         (IGNORED_LENGTH, Argument("password_length", ArgType.WHOLE, "Ignored, as in Rally.")),
     ),
     _keystone(
-        "create_and_list_services",
-        "Create a service and list all services.",
-        "create_service list_services",
-        CREATE_SERVICE,
+        "create_and_list_services", "Create a service and list all services.", CREATE_SERVICE
     ),
     _keystone(
         "create_and_list_ec2credentials",
         "Create EC2 credentials of a user and list them.",
-        "create_ec2creds list_ec2creds",
         cleanup=USER,
     ),
     _keystone(
         "create_and_delete_ec2credential",
         "Create EC2 credentials of a user and delete them.",
-        "create_ec2creds delete_ec2creds",
         cleanup=USER,
     ),
-    _keystone(
-        "create_and_get_role", "Create a role and get it.", "create_role get_role", CREATE_ROLE
-    ),
+    _keystone("create_and_get_role", "Create a role and get it.", CREATE_ROLE),
     _keystone(
         "create_and_list_roles",
         "Create a role and list all roles.",
-        "create_role list_roles",
         (
             Argument("create_role_kwargs", ArgType.MAPPING, "For the creation.", keys=CREATE_ROLE),
             Argument("list_role_kwargs", ArgType.MAPPING, "For the list.", keys=LIST_ROLES),
@@ -184,7 +133,6 @@ KEYSTONE = (
     _keystone(
         "create_and_update_user",
         "Create a user and update it.",
-        "create_user update_user",
         (
             Argument("create_user_kwargs", ArgType.MAPPING, "For the creation.", keys=CREATE_USER),
             Argument("update_user_kwargs", ArgType.MAPPING, "For the update.", keys=UPDATE_USER),
@@ -204,21 +152,16 @@ VALIDATED = {
     "monasca": "monitoring",  # in rally-openstack 3.0.0, but not in 4.1.0
 }
 REPETITIONS = Argument(
-    "repetitions",
-    ArgType.WHOLE,
-    "Number of calls in each iteration.",
-    is_required=True,
-    least=1,
+    "repetitions", ArgType.WHOLE, "Number of calls in each iteration.", is_required=True, least=1
 )
 
 AUTHENTICATE = (
-    CatalogueEntry("Authenticate.keystone", "Issue one token.", actions=("authenticate.keystone",)),
+    CatalogueEntry("Authenticate.keystone", "Issue one token."),
     *(
         CatalogueEntry(
             f"Authenticate.validate_{name}",
             f"Issue a token and use it on {name}, `repetitions` times.",
             (REPETITIONS,),
-            actions=(f"authenticate.validate_{name}",),
             service=service,
         )
         for name, service in VALIDATED.items()

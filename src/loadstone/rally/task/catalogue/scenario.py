@@ -47,8 +47,6 @@ class CatalogueEntry:
     arguments: tuple[Argument, ...] = ()
     takes_any: bool = False  # unknown arguments are passed on unchanged
     platform: str = "openstack"
-    # Atomic actions of rally-openstack 4.1.0 without prefixes such as "keystone_v3."
-    actions: tuple[str, ...] = ()
     cleanup: str | None = None  # the context that Rally adds implicitly: admin_cleanup or cleanup
     needs_own_users: bool = False  # what it makes is removed with the users of the run
     service: str | None = None  # another service that the cloud must have

@@ -74,7 +74,6 @@ HTTP = (
         ),
         takes_any=True,
         platform="default",
-        actions=("requests.check_request",),
     ),
     CatalogueEntry(
         "HttpRequests.check_random_request",
@@ -84,7 +83,6 @@ HTTP = (
             STATUS,
         ),
         platform="default",
-        actions=("requests.check_request",),
     ),
 )
 
@@ -108,12 +106,11 @@ SERVER_NAMES = {
 SERVER = tuple(Argument(name, ArgType.ANY, "Passed to Nova.") for name in SERVER_NAMES)
 
 
-def _nova(name: str, about: str, actions: str, *arguments: Argument) -> CatalogueEntry:
+def _nova(name: str, about: str, *arguments: Argument) -> CatalogueEntry:
     return CatalogueEntry(
         f"NovaServers.{name}",
         about,
         (IMAGE, FLAVOR, *arguments, *SERVER),
-        actions=tuple(actions.split()),
         cleanup="cleanup",
         service="compute",
     )
@@ -123,29 +120,21 @@ AUTO_NIC = Argument(
     "auto_assign_nic", ArgType.FLAG, "Whether to take networks of context network in turn.", False
 )
 NOVA = (
-    _nova(
-        "boot_server",
-        "Boot a server.",
-        "nova.boot_server",
-        AUTO_NIC,
-    ),
+    _nova("boot_server", "Boot a server.", AUTO_NIC),
     _nova(
         "boot_and_list_server",
         "Boot a server and list all servers.",
-        "nova.boot_server nova.list_servers",
         Argument("detailed", ArgType.FLAG, "Whether the list has details.", True),
         AUTO_NIC,
     ),
     _nova(
         "boot_and_show_server",
         "Boot a server and get it by its id.",
-        "nova.boot_server nova.show_server",
         AUTO_NIC,
     ),
     _nova(
         "boot_and_delete_server",
         "Boot a server and delete it.",
-        "nova.boot_server nova.delete_server",
         Argument("min_sleep", ArgType.NUMBER, "Shortest sleep between, in seconds.", 0, least=0),
         Argument("max_sleep", ArgType.NUMBER, "Longest sleep between, in seconds.", 0, least=0),
         Argument("force_delete", ArgType.FLAG, "Whether to force the deletion.", False),
@@ -155,7 +144,6 @@ NOVA = (
         "NovaServers.list_servers",
         "List all servers of the user's project.",
         (Argument("detailed", ArgType.FLAG, "Whether the list has details.", True),),
-        actions=("nova.list_servers",),
         service="compute",
     ),
     CatalogueEntry(
@@ -171,7 +159,6 @@ NOVA = (
             Argument("sort_key", ArgType.TEXT, "The attribute that they are sorted by."),
             Argument("sort_dir", ArgType.TEXT, "asc or desc."),
         ),
-        actions=("nova.list_flavors",),
         service="compute",
     ),
 )
@@ -190,7 +177,6 @@ NEUTRON = (
                 takes_more=True,
             ),
         ),
-        actions=("neutron.create_network", "neutron.list_networks"),
         cleanup="cleanup",
         service="network",
     ),
