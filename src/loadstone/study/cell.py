@@ -33,7 +33,7 @@ from loadstone.target.choice import OwnLab, ReferenceService, TargetChoice
 from loadstone.workload.capacity import SearchTerms, by_name, search_group
 from loadstone.workload.fault import fault_groups, most_rate_rps
 from loadstone.workload.model import MeasurementConfig, MeasurementGroup, RunConfig
-from loadstone.workload.oidc import OidcSearched
+from loadstone.workload.oidc import of_scenario
 from loadstone.workload.policy import Fixed
 from loadstone.workload.requests import Requests
 from loadstone.workload.searchable import OWN_USER, USERS, Searchable
@@ -104,7 +104,7 @@ def searched_of(measurement: SearchMeasurement, cell: Cell) -> Searchable:
     """Return what a search of a cell sends."""
     service = settings.read(cell.settings).service
     if service.is_provider:
-        return OidcSearched(named_of_provider(cell.scenario), "the lab's")
+        return of_scenario(named_of_provider(cell.scenario), "the lab's")
     # The plain service in Flask has one user.
     users = 0 if service is Service.FLASK_REFERENCE else measurement.users
     return by_name(cell.scenario, users)

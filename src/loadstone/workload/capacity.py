@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal, assert_never
 
-from loadstone.analysis.criteria import SlaRule
 from loadstone.analysis.goal import NO_OBJECTIVES, goal, with_rules
 from loadstone.engine.limits import MOST_CONNECTIONS, most_connections
 from loadstone.errors import InvalidInput
@@ -33,13 +32,13 @@ from loadstone.search.curve import SHARES
 from loadstone.search.low_load import after_low_load
 from loadstone.search.model import Strategy
 from loadstone.search.profiling import with_profile
-from loadstone.search.settings import FIRST_CONNECTIONS, SearchSettings
+from loadstone.search.settings import SearchSettings
 from loadstone.search.strategies import DEFAULT, strategy
 from loadstone.system.redaction import secrets_in
 from loadstone.workload.model import MAX_RATE_RPS, MeasurementConfig, MeasurementGroup
 from loadstone.workload.policy import LowLoad, Search
 from loadstone.workload.requests import Requests
-from loadstone.workload.searchable import OWN_USER, USERS, USUAL_OPTIONS, RequestOptions, Searchable
+from loadstone.workload.searchable import OWN_USER, USERS, RequestOptions, Searchable
 
 ARG = "--arg"
 BY_ENGINE = "Authenticate.keystone, KeystoneBasic.*, HttpRequests.*"
@@ -52,52 +51,7 @@ SHOWN = 80  # characters of the arguments in a title
 _SUBTASK: Path = ("subtasks", 0)
 
 
-@dataclass(frozen=True, slots=True)
-class Searched:
-    """One scenario to search: its arguments, users and criteria."""
-
-    scenario: Scenario  # built for no cloud yet
-    contexts: tuple[Context, ...]
-    most_existing: int | None = None  # of users that exist already; 0: the target's own user
-    arguments: Mapping[str, Json] = field(default_factory=dict, repr=False)
-    parameters: tuple[tuple[str, str], ...] = ()
-    rules: tuple[SlaRule, ...] = ()
-    secrets: frozenset[str] = field(default=frozenset(), repr=False)
-    warnings: tuple[str, ...] = ()
-
-    first_connections = FIRST_CONNECTIONS
-
-    @property
-    def users(self) -> str:
-        """Return the number of users as text."""
-        if self.most_existing == 0:
-            return OWN_USER
-        return str(self._users) if self._users is not None else "none"
-
-    @property
-    def senders(self) -> int | None:
-        """Number of users that send the requests in turn; None: unknown."""
-        if self.scenario.origin is not None:
-            return None
-        is_one = self.most_existing == 0 or self.scenario.is_sent_by_administrator
-        return 1 if is_one else self._users
-
-    @property
-    def _users(self) -> int | None:
-        contexts = [one for one in self.contexts if isinstance(one, Users)]
-        return sum(one.tenants * one.users_per_tenant for one in contexts) if contexts else None
-
-    def generator(
-        self, limits: Limits, placement: Placement, options: RequestOptions = USUAL_OPTIONS
-    ) -> Requests:
-        """Return what sends its load."""
-        scenario = self.scenario
-        if options.opens_connections:
-            scenario = replace(scenario, connection="iteration")
-        return Requests(scenario, self.arguments, limits, placement, retries=options.retries)
-
-
-def by_name(name: str, users: int, arguments: Sequence[str] = ()) -> Searched:
+def by_name(name: str, users: int, arguments: Sequence[str] = ()) -> Searchable:
     """Return a scenario by its name, with arguments NAME=VALUE and this number of users.
 
     The name is a short one, a mix, or one that task files use; InvalidInput says what is wrong.
@@ -107,15 +61,16 @@ def by_name(name: str, users: int, arguments: Sequence[str] = ()) -> Searched:
         if name in CATALOGUE
         else _of_own(name, users, arguments)
     )
-    if searched.scenario.goes_with_users and searched.most_existing == 0:
+    scenario = searched.scenario
+    if isinstance(scenario, Scenario) and scenario.goes_with_users and searched.most_existing == 0:
         raise InvalidInput(
-            f"--scenario {name} needs --users 1 or more: the {searched.scenario.goes_with_users} "
-            "that it makes are removed with the users of the run"
+            f"--scenario {name} needs --users 1 or more: the {scenario.goes_with_users} that it "
+            "makes are removed with the users of the run"
         )
     return searched
 
 
-def _of_own(name: str, users: int, arguments: Sequence[str]) -> Searched:
+def _of_own(name: str, users: int, arguments: Sequence[str]) -> Searchable:
     if OIDC in name:
         raise InvalidInput(f"--scenario {name}: needs an OpenID provider: --oidc ISSUER")
     if not is_named(name):
@@ -123,23 +78,20 @@ def _of_own(name: str, users: int, arguments: Sequence[str]) -> Searched:
         raise unknown(name, of_tasks, f"; or a scenario of task files ({BY_ENGINE})")
     if arguments:
         raise InvalidInput(f"{ARG}: scenario {name} takes no arguments")
-    return Searched(named(name), (evenly(users),), users)
+    return _searchable(named(name), (evenly(users),), users)
 
 
-def _of_catalogue(name: str, users: int, arguments: Sequence[str]) -> Searched:
+def _of_catalogue(name: str, users: int, arguments: Sequence[str]) -> Searchable:
     _require_engine(name, f"--scenario {name}")
     checked = _checked(name, arguments)
     workload = checked.task.subtasks[0].workloads[0]
     has_users = any(isinstance(context, Users) for context in workload.contexts)
-    return replace(
-        _of_workload(workload, ARG),
-        contexts=(evenly(users),) if has_users else (),
-        most_existing=users if has_users else None,
-        secrets=checked.secrets,
-    )
+    contexts = (evenly(users),) if has_users else ()
+    found = _of_workload(workload, ARG, contexts, users if has_users else None)
+    return replace(found, secrets=checked.secrets)
 
 
-def of_task(checked: Checked, selector: str | None) -> Searched:
+def of_task(checked: Checked, selector: str | None) -> Searchable:
     """Return a workload of a task: its number from 1 over all, or its scenario's name.
 
     The search chooses the load: runner and hooks of the file are left out, and the parameters say
@@ -149,7 +101,7 @@ def of_task(checked: Checked, selector: str | None) -> Searched:
     return _of_checked(checked, _chosen([one.scenario.name for one in workloads], selector))
 
 
-def of_whole_task(checked: Checked) -> tuple[Searched, ...]:
+def of_whole_task(checked: Checked) -> tuple[Searchable, ...]:
     """Return each workload of a task; warnings name the Python functions, which are left out."""
     workloads = checked.task.workloads
     numbered = tuple(enumerate(workloads, 1))
@@ -166,7 +118,7 @@ def of_whole_task(checked: Checked) -> tuple[Searched, ...]:
     return tuple(replace(one, warnings=(*one.warnings, *left_out)) for one in searched)
 
 
-def _of_checked(checked: Checked, number: int) -> Searched:
+def _of_checked(checked: Checked, number: int) -> Searchable:
     """Return a workload of a task by its number, from 1."""
     workloads = checked.task.workloads
     workload = workloads[number - 1]
@@ -176,7 +128,7 @@ def _of_checked(checked: Checked, number: int) -> Searched:
     left_out = [("runner of the task", runner)]
     if workload.hooks:
         left_out.append(("hooks of the task", f"{len(workload.hooks)}, not run"))
-    about = _of_workload(workload, place)
+    about = _of_workload(workload, place, workload.contexts)
     return replace(
         about,
         parameters=(
@@ -226,8 +178,13 @@ def _not_searched(name: str) -> str:
     return _FUNCTION
 
 
-def _of_workload(workload: Workload, place: str) -> Searched:
-    """Return a workload; its title is the scenario's name and arguments."""
+def _of_workload(
+    workload: Workload,
+    place: str,
+    contexts: tuple[Context, ...],
+    most_existing: int | None = None,
+) -> Searchable:
+    """Return a workload with these contexts; its title is the scenario's name and arguments."""
     name, arguments = workload.scenario.name, workload.scenario.arguments
     try:
         scenario = rally_scenario(name, arguments, DRY_RUN)
@@ -235,12 +192,41 @@ def _of_workload(workload: Workload, place: str) -> Searched:
         raise InvalidInput(f"{place}: {refused}") from None
     text = _argument_text(workload.spec.scenario)
     title = f"{name} ({_shortened(text)})" if text else name
-    return Searched(
-        replace(scenario, title=title),
-        workload.contexts,
-        arguments=arguments,
-        parameters=(("arguments", text),) if text else (),
+    found = _searchable(replace(scenario, title=title), contexts, most_existing, arguments)
+    return replace(found, parameters=(("arguments", text),) if text else ())
+
+
+def _searchable(
+    scenario: Scenario,
+    contexts: tuple[Context, ...],
+    most_existing: int | None,
+    arguments: Mapping[str, Json] | None = None,
+) -> Searchable:
+    """Return a scenario that is built for no cloud yet, as its users send it."""
+    groups = [one for one in contexts if isinstance(one, Users)]
+    count = sum(one.tenants * one.users_per_tenant for one in groups) if groups else None
+    users = "none" if count is None else str(count)
+    senders = 1 if most_existing == 0 or scenario.is_sent_by_administrator else count
+    return Searchable(
+        scenario,
+        partial(_requests, scenario, arguments or {}),
+        contexts,
+        most_existing,
+        users=OWN_USER if most_existing == 0 else users,
+        senders=senders if scenario.origin is None else None,
     )
+
+
+def _requests(
+    scenario: Scenario,
+    arguments: Mapping[str, Json],
+    limits: Limits,
+    placement: Placement,
+    options: RequestOptions,
+) -> Requests:
+    if options.opens_connections:
+        scenario = replace(scenario, connection="iteration")
+    return Requests(scenario, arguments, limits, placement, retries=options.retries)
 
 
 def _argument_text(scenario: Mapping[str, Any]) -> str:

@@ -3,10 +3,9 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 
-from loadstone.analysis.criteria import SlaRule
 from loadstone.errors import InvalidInput
-from loadstone.keystone.contexts.model import Context
 from loadstone.keystone.contexts.workload import Actors
 from loadstone.oidc.client import VARIABLE
 from loadstone.oidc.prepare import LEAST_SESSIONS, prepare
@@ -23,11 +22,10 @@ from loadstone.workload.generator import (
     GeneratorPreview,
     Load,
     Loaded,
-    LoadGenerator,
     LoadTerms,
 )
 from loadstone.workload.requests import limits_of_trial, send
-from loadstone.workload.searchable import USUAL_OPTIONS, RequestOptions
+from loadstone.workload.searchable import USUAL_OPTIONS, RequestOptions, Searchable
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,33 +85,7 @@ class OidcRequests:
         return target.provider
 
 
-@dataclass(frozen=True, slots=True)
-class OidcSearched:
-    """A scenario of OpenID Connect to search the N of."""
-
-    scenario: OidcScenario
-    users: str  # the number of users that are given
-    contexts: tuple[Context, ...] = ()
-    most_existing: int | None = None
-    parameters: tuple[tuple[str, str], ...] = ()
-    rules: tuple[SlaRule, ...] = ()
-    secrets: frozenset[str] = field(default=frozenset(), repr=False)
-    warnings: tuple[str, ...] = ()
-    senders: int | None = None  # users are given, and not chosen for a trial
-
-    @property
-    def first_connections(self) -> int:
-        """As many as sessions, each of which costs a login before every trial."""
-        return LEAST_SESSIONS if OidcNeed.SESSIONS in self.scenario.needs else FIRST_CONNECTIONS
-
-    def generator(
-        self, limits: Limits, placement: Placement, options: RequestOptions = USUAL_OPTIONS
-    ) -> LoadGenerator:
-        """Return what sends its load."""
-        return OidcRequests(self.scenario, limits, placement, options)
-
-
-def of_provider(name: str | None, target: OidcIssuer) -> OidcSearched:
+def of_provider(name: str | None, target: OidcIssuer) -> Searchable:
     """Return a scenario by its name; InvalidInput says what is wrong.
 
     Without a name: logins if there are users, else client credentials.
@@ -121,7 +93,16 @@ def of_provider(name: str | None, target: OidcIssuer) -> OidcSearched:
     count = len(target.users)
     scenario = named(name or ("oidc-login" if count else "oidc-client-credentials"))
     require_given(scenario, target, f"--scenario {scenario.name}")
-    return OidcSearched(scenario, str(count) if count else "none")
+    return of_scenario(scenario, str(count) if count else "none")
+
+
+def of_scenario(scenario: OidcScenario, users: str) -> Searchable:
+    """Return a scenario; `users` is the number of users that are given."""
+    # Each session costs a login before every trial.
+    first = LEAST_SESSIONS if OidcNeed.SESSIONS in scenario.needs else FIRST_CONNECTIONS
+    return Searchable(
+        scenario, partial(OidcRequests, scenario), users=users, first_connections=first
+    )
 
 
 def require_given(scenario: OidcScenario, target: OidcIssuer, who: str) -> None:

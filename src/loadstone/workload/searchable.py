@@ -1,11 +1,14 @@
 """What N can be searched of and targets compared by, whatever the kind of identity service."""
 
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from loadstone.analysis.criteria import SlaRule
 from loadstone.keystone.contexts.model import Context
+from loadstone.keystone.scenarios.model import Scenario
+from loadstone.oidc.scenarios import OidcScenario
 from loadstone.plan.model import Limits, Placement, Retries
+from loadstone.search.settings import FIRST_CONNECTIONS
 from loadstone.workload.generator import LoadGenerator
 
 USERS = "users"  # parameter: the number of users that the load is of
@@ -23,66 +26,25 @@ class RequestOptions:
 USUAL_OPTIONS = RequestOptions()
 
 
-class NamedScenario(Protocol):
-    """A scenario of a service, as results name it."""
+@dataclass(frozen=True, slots=True)
+class Searchable:
+    """One scenario with its users and criteria."""
 
-    @property
-    def name(self) -> str:
-        """Its name on the command line or in task files."""
-
-    @property
-    def title(self) -> str:
-        """A few words."""
-
-    @property
-    def request(self) -> str:
-        """What an iteration sends."""
-
-
-class Searchable(Protocol):
-    """One scenario with its users and criteria; each kind of service has its own."""
-
-    @property
-    def scenario(self) -> NamedScenario:
-        """What an iteration does."""
-
-    @property
-    def contexts(self) -> tuple[Context, ...]:
-        """What is created before the load and removed at its end."""
-
-    @property
-    def most_existing(self) -> int | None:
-        """How many users that exist already are used; 0: the target's own user; None: all."""
-
-    @property
-    def parameters(self) -> tuple[tuple[str, str], ...]:
-        """What is stored with the measurement."""
-
-    @property
-    def rules(self) -> tuple[SlaRule, ...]:
-        """SLA rules that become objectives."""
-
-    @property
-    def users(self) -> str:
-        """The number of users, as text."""
-
-    @property
-    def senders(self) -> int | None:
-        """Number of users that send the requests in turn; None: unknown."""
-
-    @property
-    def first_connections(self) -> int:
-        """Number of connections with which a search begins."""
-
-    @property
-    def secrets(self) -> frozenset[str]:
-        """Secrets of the command line or file."""
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """What is shown first."""
+    scenario: Scenario | OidcScenario
+    sender: Callable[[Limits, Placement, RequestOptions], LoadGenerator] = field(repr=False)
+    contexts: tuple[Context, ...] = ()  # what is created before the load and removed at its end
+    # How many users that exist already are used; 0: the target's own user; None: all.
+    most_existing: int | None = None
+    parameters: tuple[tuple[str, str], ...] = ()  # stored with the measurement
+    rules: tuple[SlaRule, ...] = ()  # SLA rules that become objectives
+    users: str = "none"  # their number, as text
+    senders: int | None = None  # number of users that send the requests in turn; None: unknown
+    first_connections: int = FIRST_CONNECTIONS  # with which a search begins
+    secrets: frozenset[str] = field(default=frozenset(), repr=False)  # of command line or file
+    warnings: tuple[str, ...] = ()  # are shown first
 
     def generator(
         self, limits: Limits, placement: Placement, options: RequestOptions = USUAL_OPTIONS
     ) -> LoadGenerator:
         """Return what sends its load."""
+        return self.sender(limits, placement, options)
