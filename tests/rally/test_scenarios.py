@@ -12,8 +12,10 @@ from loadstone.keystone.scenarios.atomics import atomics
 from loadstone.keystone.scenarios.build_context import BuildContext
 from loadstone.plan.load import ClosedLoad
 from loadstone.plan.script import Text
+from loadstone.rally.functions.catalogue import FUNCTIONS
 from loadstone.rally.scenarios import is_data, scenario
 from loadstone.rally.task.catalogue.identity import AUTHENTICATE, KEYSTONE
+from loadstone.rally.task.catalogue.scenarios import SCENARIOS as CATALOGUE
 
 RUN = "20261121-0931-ab12cd"
 
@@ -73,9 +75,9 @@ def test_a_number_of_users_that_could_not_even_be_built_is_refused_at_once():
         scenario("KeystoneBasic.create_tenant_with_users", arguments, GROUND)
 
 
-def test_every_keystone_scenario_is_data():
+def test_every_scenario_is_either_data_or_a_function():
     assert all(is_data(entry.name) for entry in KEYSTONE)
-    assert not is_data("Authenticate.validate_nova")
+    assert {name for name in CATALOGUE if not is_data(name)} == set(FUNCTIONS)
 
 
 def test_names_of_two_stretches_of_load_differ_and_are_known_as_the_runs_own():

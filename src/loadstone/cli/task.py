@@ -111,7 +111,6 @@ def _of_requests(checked: "Checked") -> "Iterator[Problem]":
     """Yield what the engine cannot send or run, such as unknown arguments of HttpRequests."""
     from loadstone.engine.callables.model import require_room
     from loadstone.errors import InvalidInput
-    from loadstone.keystone.scenarios.build_context import DRY_RUN
     from loadstone.rally.functions.catalogue import FUNCTIONS
     from loadstone.rally.runner import pacing
     from loadstone.rally.scenarios import is_data, scenario
@@ -121,7 +120,7 @@ def _of_requests(checked: "Checked") -> "Iterator[Problem]":
         name = workload.scenario.name
         try:
             if is_data(name):
-                scenario(name, workload.scenario.arguments, DRY_RUN)
+                scenario(name, workload.scenario.arguments)
             elif name in FUNCTIONS:
                 pace = pacing(workload.runner)
                 require_room("its runner", pace.load, pace.max_in_flight)

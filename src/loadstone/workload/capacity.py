@@ -12,7 +12,6 @@ from loadstone.errors import InvalidInput
 from loadstone.keystone.contexts.model import Context, Users
 from loadstone.keystone.contexts.workload import evenly
 from loadstone.keystone.scenarios import Scenario, is_named, named, unknown
-from loadstone.keystone.scenarios.build_context import DRY_RUN
 from loadstone.oidc.scenarios import PREFIX as OIDC
 from loadstone.plan.json_value import Json
 from loadstone.plan.model import Limits, Placement
@@ -187,7 +186,7 @@ def _of_workload(
     """Return a workload with these contexts; its title is the scenario's name and arguments."""
     name, arguments = workload.scenario.name, workload.scenario.arguments
     try:
-        scenario = rally_scenario(name, arguments, DRY_RUN)
+        scenario = rally_scenario(name, arguments)
     except InvalidInput as refused:
         raise InvalidInput(f"{place}: {refused}") from None
     text = _argument_text(workload.spec.scenario)

@@ -9,7 +9,6 @@ from typing import Any
 from loadstone.engine.callables.model import MOST_WORKERS, require_room
 from loadstone.engine.limits import MOST_CONNECTIONS, most_connections
 from loadstone.errors import InvalidInput
-from loadstone.keystone.scenarios.build_context import DRY_RUN
 from loadstone.oidc import scenarios as oidc
 from loadstone.oidc.target import OidcIssuer
 from loadstone.plan.hooks import has_faults
@@ -118,13 +117,10 @@ def _generator(terms: TaskTerms, workload: Workload, pace: Pacing, place: str) -
     if is_data(name):
         as_rally = terms.requests_as_rally and has_requests_of_rally(name)
         try:
-            built = scenario(name, arguments, DRY_RUN, rally_requests=as_rally)
+            built = scenario(name, arguments, rally_requests=as_rally)
         except InvalidInput as refused:
             raise InvalidInput(f"{place}{name}: {refused}") from None
         return Requests(built, arguments, limits, terms.placement, as_rally, place, retries)
-    function = FUNCTIONS.get(name)
-    if function is None:
-        raise InvalidInput(f"{place}{name} cannot be carried out yet")
     if terms.placement.http != "1.1":
         raise InvalidInput(
             f"{place}{name} is a Python function, which sends as its library does; leave out "
@@ -137,7 +133,7 @@ def _generator(terms: TaskTerms, workload: Workload, pace: Pacing, place: str) -
     # Without a cloud there is nothing to log in to.
     logs_in_anew = terms.requests_as_rally and name in SERVICES
     how = (pace.timeout_s, pace.max_in_flight, logs_in_anew)
-    return Calls(name, place, function, arguments, *how)
+    return Calls(name, place, FUNCTIONS[name], arguments, *how)
 
 
 def _require_service(name: str, provider: OidcIssuer | None, place: str) -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from loadstone.errors import InvalidInput
 from loadstone.keystone.scenarios import is_named, named
 from loadstone.keystone.scenarios.authenticate import ISSUE_TOKEN
-from loadstone.keystone.scenarios.build_context import BuildContext
+from loadstone.keystone.scenarios.build_context import DRY_RUN, BuildContext
 from loadstone.keystone.scenarios.draft import Draft
 from loadstone.keystone.scenarios.model import Scenario
 from loadstone.keystone.scenarios.tokens import ISSUE_AND_VALIDATE
@@ -52,11 +52,11 @@ def has_requests_of_rally(name: str) -> bool:
 def scenario(
     name: str,
     arguments: Mapping[str, Json],
-    context: BuildContext | None = None,
+    context: BuildContext = DRY_RUN,
     *,
     rally_requests: bool = False,
 ) -> Scenario:
-    """Return what one iteration sends, with the arguments from the task file.
+    """Return what one iteration of a scenario that `is_data` sends, with the file's arguments.
 
     Called again for each phase of load, so that names of created resources are never reused.
     `Actors.announce` records in the journal what it creates before the load. With `rally_requests`
@@ -70,8 +70,6 @@ def scenario(
         if rally_requests:
             raise InvalidInput("is not Rally's; leave out --rally-requests")
         return named(name)
-    if name not in BUILDS or context is None:
-        raise InvalidInput(f"{name}: is not a scenario of data steps, or lacks its cloud")
     _require_few_users(arguments)
     entry = CATALOGUE[name]
     draft = Draft(name, context)

@@ -56,7 +56,6 @@ SCENARIO_GROUPS = (
 
 # Unsupported scenarios of partly supported groups.
 SCENARIOS = (
-    "Authenticate.validate_monasca",
     "NeutronNetworks.associate_and_dissociate_floating_ips",
     "NeutronNetworks.create_and_bind_ports",
     "NeutronNetworks.create_and_delete_floating_ips",
