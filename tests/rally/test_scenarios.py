@@ -216,6 +216,7 @@ def test_names_of_headers_differ_in_more_than_their_case():
         ({"data": [["a", 1]]}, "data: must be text or a mapping"),
         ({"status_code": 100}, "status_code: must be from 200 to 999, not 100"),
         ({"method": "G T"}, "method: 'G T' is not an HTTP method"),
+        ({"method": None}, "method: None is not an HTTP method"),
         ({"headers": {"X Y": 1}}, "headers: 'X Y' is not the name of a header"),
         ({"headers": {"X-A": "a\nb"}}, "headers: the value of 'X-A' must be one line of text"),
         ({"headers": {"Content-Length": 1}}, "is written by the load generator; leave it out"),

@@ -116,8 +116,8 @@ def _request(arguments: Mapping[str, Json]) -> _Request:
         raise InvalidInput(
             f"{ACTION}: status_code: must be from {LEAST_STATUS} to {MOST_STATUS}, not {status}"
         )
-    method = str(arguments.get("method", "GET")).upper()
-    if not is_token(method):
+    method = arguments.get("method", "GET")
+    if not isinstance(method, str) or not is_token(method):
         raise InvalidInput(f"{ACTION}: method: {method!r} is not an HTTP method, such as GET")
     body, kind = _body(arguments)
     params = _form(_mapping(arguments, "params"))
@@ -131,7 +131,7 @@ def _request(arguments: Mapping[str, Json]) -> _Request:
             parts.port or (443 if parts.scheme == "https" else 80),
             Tls(verify=verify is None or bool(verify), ca_file=ca_file),
         ),
-        method,
+        method.upper(),
         _quoted(parts.path or "/") + (f"?{query}" if query else ""),
         _headers(arguments, kind),
         body,
