@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from realistic import keystone
 
 from loadstone.errors import InvalidInput, LoadstoneError
+from loadstone.rally.export import as_rally
 from loadstone.rally.import_run import import_file
 from loadstone.store import bundle, codec
 from loadstone.store.store import Store
@@ -81,6 +82,44 @@ def test_a_load_of_an_absurd_span_is_named(tmp_path, span):
     with Store.open(tmp_path / "store") as store:
         assert len(import_file(store, path, told.append)) == 1
     assert "task 1" in told[0]
+
+
+WORKLOAD = ("tasks", 0, "subtasks", 0, "workloads", 0)
+
+
+def exported(folder, data):
+    """Import the first task of a report of Rally's, and export it."""
+    path = folder / "rally.json"
+    path.write_text(json.dumps({**data, "tasks": data["tasks"][:1]}))
+    with Store.open(folder / "store") as store:
+        (run,) = import_file(store, path)
+        [task] = as_rally(store.get(run), lambda one: store.samples(run, one))["tasks"]
+    return task
+
+
+@pytest.mark.parametrize("scenario", [{}, {"A.b": {}, "A.c": {}}])
+def test_a_workload_needs_one_scenario(tmp_path, scenario):
+    with pytest.raises(InvalidInput, match="not in the form that Rally writes"):
+        exported(tmp_path, changed(REPORT, (*WORKLOAD, "scenario"), scenario))
+
+
+@pytest.mark.parametrize("path", [("tasks", 0), ("tasks", 0, "subtasks", 0), WORKLOAD])
+def test_what_has_no_words_does_not_get_the_word_none(tmp_path, path):
+    data = REPORT
+    for name in ("title", "description"):
+        data = changed(data, (*path, name), None)
+    assert "None" not in json.dumps(exported(tmp_path, data))
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"), [("", "action"), ("(iteration)", "action (iteration)"), ("a/b", "a-b")]
+)
+def test_an_action_may_have_any_name(tmp_path, given, kept):
+    place = (*WORKLOAD, "data", 0, "atomic_actions", 0, "name")
+    task = exported(tmp_path, changed(REPORT, place, given))
+    [workload, *_] = task["subtasks"][0]["workloads"]
+    assert workload["data"][0]["atomic_actions"][0]["name"] == kept
+    assert kept in [row["name"] for row in workload["statistics"]["durations"]["atomics"]]
 
 
 def test_deep_json_is_refused(tmp_path):

@@ -100,15 +100,21 @@ def _actions(
             if took_s is None and not iteration.get("error"):
                 continue  # it raised, and Rally kept no time that could count as a success
             end_s = start_s + float(took_s or 0.0)
-            yield name.replace("/", "-"), start_s, end_s, took_s is None
+            yield _part(name), start_s, end_s, took_s is None
             start_s = end_s
         return
     for action in actions:
         yield from _nested(action, "")
 
 
+def _part(name: object) -> str:
+    """Return an action's name as a part of a path; what is in parentheses is Loadstone's own."""
+    part = str(name).replace("/", "-")
+    return part if part and not part.startswith("(") else f"action {part}".rstrip()
+
+
 def _nested(action: Mapping[str, Any], outer: str) -> Iterator[tuple[str, float, float, bool]]:
-    path = f"{outer}{str(action['name']).replace('/', '-')}"
+    path = f"{outer}{_part(action['name'])}"
     start_s = float(action["started_at"])
     end_s = float(action.get("finished_at") or start_s)
     yield path, start_s, end_s, bool(action.get("failed"))

@@ -183,9 +183,9 @@ def _task(task: Mapping[str, Any], digest: str, rally: str) -> _Task:
     tags = task.get("tags") or ()
     return _Task(
         name=str(task.get("uuid", digest)),
-        title=str(task.get("title", "")),
+        title=str(task.get("title") or ""),
         status=str(task.get("status", "finished")),
-        env=str(task.get("env_name", "")),
+        env=str(task.get("env_name") or ""),
         rally=rally,
         workloads=tuple(
             (_titles(subtask), place == 0, workload)
@@ -209,7 +209,7 @@ def _old_dates(texts: Sequence[str]) -> Sequence[str]:
 
 
 def _titles(subtask: Mapping[str, Any]) -> tuple[str, str]:
-    return str(subtask.get("title", "")), str(subtask.get("description") or "")
+    return str(subtask.get("title") or ""), str(subtask.get("description") or "")
 
 
 def _of_old(entry: Mapping[str, Any]) -> tuple[tuple[str, str], bool, Mapping[str, Any]]:
@@ -275,7 +275,7 @@ def _measurement(
 ) -> tuple[Measurement, Samples]:
     subtask, subtask_description = titles
     given = _given(workload)
-    scenario = next(iter(given.scenario))
+    (scenario,) = given.scenario
     data = workload["data"]
     table = SampleTable.of(data)
     samples, actions = table.samples(), table.actions()
@@ -312,7 +312,7 @@ def _measurement(
         subtask=subtask,
         begins_subtask=begins_subtask,
         subtask_description=subtask_description,
-        description=str(workload.get("description", "")),
+        description=str(workload.get("description") or ""),
         workload=given,
         requests_as_rally=AS_RALLY in tags
         and is_data(scenario)
