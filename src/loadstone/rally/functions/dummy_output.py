@@ -25,46 +25,38 @@ def dummy_output(context: Context, random_range: int = 25) -> None:
     def series(names: Sequence[str], points: range) -> list[list[object]]:
         return [[name, figures(points)] for name in names]
 
-    _additive(context, "StatsTable", figures(["foo stat", "bar stat", "spam stat"]))
-    stacked = {"label": "Measure this in Foo units"}
-    area = "Additive StackedArea (no description)"
-    _chart(context, "additive", area, "StackedArea", figures(numbered("foo", 6)), stacked)
-    _additive(context, "Lines", figures(numbered("bar", 3)), label="Measure this in Bar units")
-    _additive(context, "Pie", figures(numbered("spam", 3)))
+    def additive(plugin: str, data: object, **labels: str) -> None:
+        context.output(additive=_chart("Additive", plugin, data, labels))
+
+    def complete(plugin: str, data: object, **labels: str) -> None:
+        context.output(complete=_chart("Complete", plugin, data, labels))
+
+    additive("StatsTable", figures(["foo stat", "bar stat", "spam stat"]))
+    additive(
+        "StackedArea",
+        figures(numbered("foo", 6)),
+        title="Additive StackedArea (no description)",
+        label="Measure this in Foo units",
+    )
+    additive("Lines", figures(numbered("bar", 3)), label="Measure this in Bar units")
+    additive("Pie", figures(numbered("spam", 3)))
     units = {"label": "Measure this is some units", "axis_label": _X_AXIS}
-    _complete(context, "Lines", series(("Foo", "Bar", "Spam"), range(1, 8)), **units)
+    complete("Lines", series(("Foo", "Bar", "Spam"), range(1, 8)), **units)
     units["label"] = "Yet another measurement units"
-    _complete(context, "StackedArea", series(("alpha", "beta", "gamma"), range(50)), **units)
-    _chart(context, "complete", "Arbitrary Text", "TextArea", [_TEXT * 2] * 4, {})
+    complete("StackedArea", series(("alpha", "beta", "gamma"), range(50)), **units)
+    complete("TextArea", [_TEXT * 2] * 4, title="Arbitrary Text")
     greek = ("delta", "epsilon", "zeta", "theta", "lambda", "omega")
-    _chart(context, "complete", "Complete Pie (no description)", "Pie", figures(greek), {})
+    complete("Pie", figures(greek), title="Complete Pie (no description)")
     rows = [
         [f"{name} row", *(value for _, value in figures(range(4)))]
         for name in ("iota", "nu", "rho", "phi", "psi")
     ]
     columns = [f"{name} column" for name in ("mu", "xi", "pi", "tau", "chi")]
-    _complete(context, "Table", {"cols": columns, "rows": rows})
+    complete("Table", {"cols": columns, "rows": rows})
 
 
-def _additive(context: Context, plugin: str, data: object, **labels: str) -> None:
-    title = f"Additive {plugin}"
-    _chart(context, "additive", title, plugin, data, {"description": _about(title), **labels})
-
-
-def _complete(context: Context, plugin: str, data: object, **labels: str) -> None:
-    title = f"Complete {plugin}"
-    _chart(context, "complete", title, plugin, data, {"description": _about(title), **labels})
-
-
-def _about(title: str) -> str:
-    return f"This is a description text for {title}"
-
-
-def _chart(
-    context: Context, form: str, title: str, plugin: str, data: object, more: dict[str, str]
-) -> None:
-    chart: dict[str, Any] = {"title": title, "chart_plugin": plugin, "data": data, **more}
-    if form == "additive":
-        context.output(additive=chart)
-    else:
-        context.output(complete=chart)
+def _chart(form: str, plugin: str, data: object, labels: dict[str, str]) -> dict[str, Any]:
+    """Return a chart with these labels; one without a title of its own has a description."""
+    title = f"{form} {plugin}"
+    named = {"title": title, "description": f"This is a description text for {title}"}
+    return {"chart_plugin": plugin, "data": data, **({} if "title" in labels else named), **labels}
