@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from loadstone.errors import InvalidInput
-from loadstone.keystone.scenarios import is_named, named
+from loadstone.keystone.scenarios import named
 from loadstone.keystone.scenarios.authenticate import ISSUE_TOKEN
 from loadstone.keystone.scenarios.build_context import DRY_RUN, BuildContext
 from loadstone.keystone.scenarios.draft import Draft
@@ -38,9 +38,7 @@ def is_data(name: str) -> bool:
 
 
 def _is_own(name: str) -> bool:
-    if name in CATALOGUE or not is_named(name):
-        return False
-    entry = entry_of(name)
+    entry = None if name in CATALOGUE else entry_of(name)
     return entry is not None and entry.platform != OIDC_PLATFORM
 
 
