@@ -246,7 +246,7 @@ def test_a_limiter_is_found_where_it_refuses(loadstone: VirtualCommandLine, shar
             limiter=Limiter(share * capacity_rps, burst_s=0.1),
             refuses_with="status",
         )
-        for capacity_rps in (60.0, 80.0, 105.0, 140.0, 180.0)
+        for capacity_rps in (85.0, 95.0, 115.0, 140.0, 180.0)
     ]
     for service, one in searches(loadstone, services):
         truth_rps = share * service.capacity_rps

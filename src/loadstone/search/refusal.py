@@ -621,7 +621,10 @@ class Refusal:
         if self._is_slow_at(bad) or (self._is_hard and bad <= (1 + NARROW) * low):
             return True
         known = self._limit_rps
-        return known is not None and (self._is_limiter or low <= (1 + WIDTH) * known < bad)
+        # Of a full queue, more is accepted than just below the rate from which on it refuses.
+        if known is None or known > bad:
+            return False
+        return low <= (1 + WIDTH + 2 * self._grain) * known
 
     def _at_bad(self, bad: float) -> str:
         """Say what is wrong at the lowest bad rate."""
