@@ -57,8 +57,8 @@ def test_what_was_monitored_until_an_interrupt_is_written(monkeypatch, tmp_path,
     ways = (("until", None, nullcontext()), ("for", 60.0, pytest.raises(KeyboardInterrupt)))
     for name, for_s, ends in ways:
         path = tmp_path / f"{name}.json"
-        with ends, path.open("w") as to:
-            monitor.callback(lab=None, watched=(), for_s=for_s, to=to)
+        with ends:
+            monitor.callback(lab=None, watched=(), for_s=for_s, to=path)
         assert "resources" in json.loads(path.read_text())
         assert "memory" in capsys.readouterr().out
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
-from made_workloads import workload
+from made_workloads import GIVEN, workload
 from realistic import keystone
 
 from loadstone.analysis.sla import Check
@@ -91,7 +91,8 @@ def test_a_task_that_was_interrupted_has_held_nothing(loadstone, tmp_path):
 def test_a_workload_whose_run_was_killed_is_neither_held_nor_running(
     loadstone, tmp_path, monkeypatch, number, in_list, sla
 ):
-    held = workload(SAMPLES[0, 1], (Check("failure_rate", True, ""),))
+    given = replace(GIVEN, sla={"failure_rate": {"max": 0}})
+    held = workload(SAMPLES[0, 1], (Check("failure_rate", True, ""),), given)
     cut = replace(held, status="running", trials=())
     measurements = (*[held] * (number - 1), cut)
     monkeypatch.setattr(owner, "this_process", lambda: f"{socket.gethostname()}:1:0")
