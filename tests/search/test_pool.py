@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loadstone.analysis.model import TICK_S, Ticks
+from loadstone.search.change import change
 from loadstone.search.pool import Pool, estimate, saturated
 
 
@@ -68,3 +69,10 @@ def test_the_rate_lies_between_the_least_and_the_most(rate: float, stretches: in
     found = estimate(pool(*[rate] * stretches, noise=rate / 10))
     assert found is not None
     assert 0.8 * rate < found.rate_rps < 1.2 * rate
+
+
+@pytest.mark.parametrize(("after_rps", "is_change"), [(25.0, True), (0.0, False)])
+def test_a_service_that_stops_has_no_new_level(after_rps: float, is_change: bool) -> None:
+    stretches = (*pool(50.0, seconds=40.0).stretches, *pool(after_rps, seconds=40.0).stretches)
+    found = change([(1, Pool((np.concatenate(stretches),)))])
+    assert (found is not None) == is_change

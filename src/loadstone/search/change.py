@@ -118,7 +118,10 @@ def _change(seen: Counts, rates: Counts, ends_s: Counts, least_s: float) -> Cut 
     before, after = rates[:cut], rates[cut:]
     level, later = float(before.mean()), float(after.mean())
     step = abs(later - level) / level if level > 0 else 0.0
-    if step < LEAST_STEP or not (_is_clear(before, after) and _stays(before, after)):
+    # A service that completes nothing has stopped: that is no level.
+    if not seen[cut:].any() or step < LEAST_STEP:
+        return None
+    if not (_is_clear(before, after) and _stays(before, after)):
         return None
     lasting_s = len(after if later < level else before) * BLOCK_S
     return Cut(
