@@ -89,6 +89,14 @@ def simulated(name: str, shows: str, about_s: float, words: str, few: str = FEW)
     )
 
 
+def families(group: str, shows: str, minutes: float) -> Part:
+    """Return searches of a group of families of simulated services as a part."""
+    command = f"{FAMILIES} --groups {group}"
+    quick = f"{command} --services 1 --budgets 60"
+    name = f"search-families-{group}"
+    return Part(name, "search", shows, minutes * MINUTE_S, command, quick)
+
+
 def limits(
     name: str, shows: str, about_s: float, words: str, kind: str, needs: tuple[str, ...] = ()
 ) -> Part:
@@ -99,22 +107,12 @@ def limits(
 
 
 SEARCH = (
-    Part(
-        "search-families",
-        "search",
-        "N and its interval of 46 families of simulated services, in four minutes and in one",
-        30 * MINUTE_S,
-        FAMILIES,
-        f"{FAMILIES} --services 1 --budgets 60",
-    ),
-    Part(
-        "search-unseen",
-        "search",
-        "the same for ten families by someone who did not look at the search",
-        8 * MINUTE_S,
-        f"{FAMILIES} --groups unseen",
-        f"{FAMILIES} --groups unseen --services 1 --budgets 60",
-    ),
+    families("ordinary", "N of eight families of simulated services, in 4 minutes and in one", 5),
+    families("refusing", "the same for eleven families that refuse requests", 7),
+    families("changing", "the same for five that change, or that have no single N", 4),
+    families("regimes", "the same for 13 of other kinds that the search names", 10),
+    families("unknown", "the same for ten of kinds that the search does not know", 8),
+    families("unseen", "the same for ten by someone who did not look at the search", 8),
     Part(
         "search-slow",
         "search",

@@ -5,8 +5,8 @@ drawn depends on their index only. Prints, per family and load time, how often t
 how far off it was (median and 95th percentile), how many were off by more than 3 %, how often an
 interval holds the truth, how often the kind of service was named rightly, and the load in seconds.
 
-What N is for a service that varies is written in docs/methodology.md. `--groups unseen` are
-families by someone who did not look at the search; they have a part of `make verify` of their own.
+What N is for a service that varies is written in docs/methodology.md. Each group of families is a
+part of `make verify`; *unseen* are families by someone who did not look at the search.
 """
 
 import argparse
@@ -160,11 +160,13 @@ def cells(family: str, group: list[Outcome]) -> tuple[str, ...]:
     """Return the figures of a family with one load time."""
     errors = np.abs([one.error for one in group if one.has_number]) * 100
     stated = [one.covers for one in group if one.covers is not None]
-    middle, tail = np.quantile(errors, [0.5, 0.95]) if len(errors) else (math.nan, math.nan)
+    # Where no rate is right, as with errors at any rate, each number is off by infinity.
+    is_known = bool(len(errors) and np.isfinite(errors).all())
+    middle, tail = np.quantile(errors, [0.5, 0.95]) if is_known else (math.nan, math.nan)
     load_s = np.median([one.load_s for one in group])
     return (
         f"{len(errors)} of {len(group)}",
-        f"{middle:.2f} / {tail:.2f} %" if len(errors) else "-",
+        f"{middle:.2f} / {tail:.2f} %" if is_known else "-",
         f"{sum(one.is_wrong for one in group)}",
         f"{sum(stated)} of {len(stated)}",
         f"{sum(one.is_named for one in group)}" if family in NAMED else "-",
