@@ -1,4 +1,4 @@
-"""What `lab up` leaves when it fails or is interrupted, and what `lab down --purge` leaves."""
+"""State on disk after a failed or interrupted `lab up`, and after `lab down --purge`."""
 
 from pathlib import Path
 from types import SimpleNamespace

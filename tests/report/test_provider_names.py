@@ -98,7 +98,7 @@ SETUPS = (
 
 
 def limits(service) -> dict[str, FoundLimit]:
-    """What the rules say of several overloaded services, by the number of the rule."""
+    """Return the findings on several overloaded services, by the number of the rule."""
     own = tuple(
         ResourceUse(service.part(name), kind, Role.KEYSTONE, 1.0, 1.0, "units", 0.1)
         for kind, name in OF_THE_SERVICE

@@ -1,4 +1,4 @@
-"""What decides the exit code of a run beside its results: what it left, and accepted ranges."""
+"""The exit code of a run: its results, what it left in the cloud, and accepted ranges."""
 
 from collections.abc import Iterable
 from dataclasses import replace

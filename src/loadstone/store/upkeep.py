@@ -1,4 +1,4 @@
-"""What every command does when it opens a store: permissions, rows in files, killed runs."""
+"""Maintenance of a store as it is opened: permissions, rows kept in files, killed runs."""
 
 from sqlalchemy import Engine
 
