@@ -398,11 +398,19 @@ def test_a_service_that_is_too_slow_for_its_pairs_is_refused_with_the_way_out(
     loadstone: VirtualCommandLine,
 ) -> None:
     slow = Service(workers=2, capacity_rps=2.6)
-    [ended] = compared(
-        loadstone, A, slow, 1, "--seconds=3", "--concurrency=6", "--pairs=4", "--pairs-at-least=4"
-    )
+    words = ("--seconds=3", "--concurrency=6", "--pairs=4", "--pairs-at-least=4")
+    [ended] = compared(loadstone, slow, slow, 1, *words)
     assert ended.code == 4
     assert "do not fit into 78 s of load; raise --pairs" in ended.stderr
+
+
+def test_a_side_that_is_a_hundred_times_slower_does_not_take_long_to_compare(
+    loadstone: VirtualCommandLine,
+) -> None:
+    slow, fast = (Service(workers=1, capacity_rps=rate_rps) for rate_rps in (2.0, 200.0))
+    for ended in compared(loadstone, slow, fast, 5):
+        assert throughput(ended)["answer"] == "faster"
+        assert ended.seconds < 150
 
 
 def three(loadstone: VirtualCommandLine, b: float, c: float, *words: str, seed: int = 0) -> Ended:

@@ -79,7 +79,7 @@ ALONE_S = 1.0  # of single requests in a round of which only throughput is asked
 # Pairs of single requests in a round that asks for both. Throughput needs more rounds than their
 # time, so that this is enough, and takes less than a whole trial where requests are short.
 SINGLE_PAIRS = 75
-FEWEST_TURNS = 2.5  # pairs of turns that a trial has time for, however slow the service
+FEWEST_TURNS = 2.5  # pairs of turns that a trial has time for, however slow a side is
 SIDE = "side"  # parameter: the name of the run's side
 ROLE = "compared as"  # parameter: "A" or "B"
 MOST_PAIRS = "pairs at most"  # parameter: the error rate is spent over this number of pairs
@@ -431,9 +431,10 @@ class _Session:
         warm = replace(load, turn=load.workers, duration_s=lasts_s)
         self._start_anew(turns)
         warmed = self._warmed(partial(turns.both, warm, WARM_UP))
-        slowest_s = self._slowest_s(warmed)
+        first = self._first_turns(warmed)
+        slowest_s = first.slowest_s
         trial_s = load.duration_s or 0.0
-        next_loads = partial(self._next_loads, load, slowest_s)
+        next_loads = partial(self._next_loads, load, first)
         _require_time(next_loads([]), config, turns.left_s)
         warm_again = replace(warm, duration_s=warming_again_s(lasts_s, trial_s, slowest_s))
         self._measure_pairs(turns, next_loads, warm_again)
@@ -519,23 +520,28 @@ class _Session:
         )
 
     def _next_loads(
-        self, load: ClosedLoad, slowest_s: float, duets: Sequence[Duet]
+        self, load: ClosedLoad, first: Duet, duets: Sequence[Duet]
     ) -> Sequence[ClosedLoad]:
         """Return the loads of the next round, for the metrics that have no answer yet.
 
-        `slowest_s` is the slower side's time per iteration, `duets` are those so far.
+        `first` are the turns of the warm-up, `duets` those since.
         """
         trial_s = load.duration_s or 0.0
+        length = turn_length(load.workers, first.slowest_s)
+        # After its start a service is slower than later: the latest turns tell how long one takes.
+        latest = next((one for one in reversed(duets) if one.length == length and one.pairs), first)
+        pair_s = latest.pair_s / latest.length
+        in_turns = partial(_load_in_turns, load, pair_s=pair_s)
         open_metrics = self._open_metrics()
         if THROUGHPUT not in open_metrics or load.workers == 1:
-            return [_load_in_turns(load, 1, slowest_s, trial_s)]
+            return [in_turns(1, 1, planned_s=trial_s)]
         # The throughput of a round depends on its single requests (`turns.full_rates`).
         single_s = ALONE_S
         if REQUEST_TIME in open_metrics:
             single_s = max(ALONE_S, 2 * SINGLE_PAIRS * max(request_s(duets) or (trial_s,)))
         return [
-            _load_in_turns(load, load.workers, slowest_s, trial_s),
-            _load_in_turns(load, 1, slowest_s, min(single_s, trial_s)),
+            in_turns(load.workers, length, planned_s=trial_s),
+            in_turns(1, 1, planned_s=min(single_s, trial_s)),
         ]
 
     def _open_metrics(self) -> set[Metric]:
@@ -564,15 +570,15 @@ class _Session:
         remedy = self.config.remedies.short
         return usable(measure, self._names, remedy, tolerates_failures=is_started)
 
-    def _slowest_s(self, trials: Sequence[Trial]) -> float:
-        """Return the time per iteration of the slower side, with all workers in flight."""
+    def _first_turns(self, trials: Sequence[Trial]) -> Duet:
+        """Return the turns of the warm-up, with all workers in flight."""
         found = duet(trials, self._samples(trials))
         if not found.pairs:
             raise MeasurementInvalid(
                 f"no pair of turns of {found.length} iterations ended within the first "
                 f"{trials[0].planned_s:g} s{self.config.remedies.short}"
             )
-        return max(float(side.took_ns.mean()) for side in found.turns) / 1e9 / found.length
+        return found
 
     def _alternate(self, *measures: Measure) -> None:
         config = self.config
@@ -685,16 +691,15 @@ def _require_time(loads: Sequence[ClosedLoad], config: ComparisonConfig, left_s:
 
 
 def _load_in_turns(
-    load: ClosedLoad, workers: int, slowest_s: float, planned_s: float
+    load: ClosedLoad, workers: int, length: int, *, pair_s: float, planned_s: float
 ) -> ClosedLoad:
-    """Return the load of a trial in turns, with so many in flight or one at a time.
+    """Return the load of a trial in turns of `length`, with so many in flight or one at a time.
 
-    `slowest_s` is the slower side's time per iteration, `planned_s` how long the trial lasts at
-    least.
+    `pair_s` is the time of an iteration of each side at full load, `planned_s` how long the trial
+    lasts at least.
     """
-    length = turn_length(workers, slowest_s)
     # One at a time, an iteration takes no longer than the time in which a full service ends as
     # many as are in flight.
-    turn_s = slowest_s * (length if workers > 1 else load.workers)
-    lasts_s = max(planned_s, FEWEST_TURNS * 2 * turn_s)
+    turns_s = pair_s * (length if workers > 1 else load.workers)
+    lasts_s = max(planned_s, FEWEST_TURNS * turns_s)
     return replace(load, workers=workers, turn=length, duration_s=lasts_s)

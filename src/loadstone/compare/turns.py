@@ -90,6 +90,20 @@ class Duet:
         """Pairs of turns."""
         return min(map(len, self.turns))
 
+    @property
+    def pair_s(self) -> float:
+        """Mean time of a turn of A and one of B together, of which there is a pair."""
+        return sum(self._took_s)
+
+    @property
+    def slowest_s(self) -> float:
+        """Time per iteration of the slower side, of which there is a pair."""
+        return max(self._took_s) / self.length
+
+    @property
+    def _took_s(self) -> list[float]:
+        return [float(side.took_ns.mean()) / 1e9 for side in self.turns]
+
 
 def duet(trials: Sequence[Trial], samples: Sequence[Samples], start: int | None = None) -> Duet:
     """Return what a trial of each side says, A first; both have the same length of turns."""
