@@ -361,6 +361,12 @@ def test_a_variable_of_a_misspelt_command_is_named_by_the_command_that_is_meant(
     assert invoke("study", "list").stderr == ""
 
 
+def test_a_misspelt_variable_of_all_commands_is_named(monkeypatch) -> None:
+    monkeypatch.setenv("LOADSTONE_STOER", "elsewhere")
+    warning = "loadstone: LOADSTONE_STOER has no effect: did you mean LOADSTONE_STORE?\n"
+    assert invoke("study", "list").stderr == warning
+
+
 def test_without_files_and_with_a_file_of_ones_own(own, of_folder, monkeypatch, tmp_path) -> None:
     own.write_text("[limits]\nusers = 3\n")
     monkeypatch.setenv("LOADSTONE_CONFIG", "-")

@@ -1,15 +1,18 @@
 """Comparisons of real Keystones whose difference is known.
 
-    python -m verification.comparison.real
+    python -m verification.comparison.real --at-once 3
 
 Each comparison is `loadstone compare` of two labs, or of two `loadstone serve`, from the command
 line. Prints how often which answer came: two equal Keystones differ in none, the others have the
-sign that is known. `--busy 2` keeps two other processes at work meanwhile.
+sign that is known. With `--at-once 3`, three comparisons of different services run at the same
+time, so that each has the load of the other two beside it. `--busy 2` keeps two other processes at
+work meanwhile.
 """
 
 import argparse
 import collections
 import contextlib
+import functools
 import json
 import os
 import statistics
@@ -18,6 +21,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -60,6 +64,7 @@ class Difference:
 DIFFERENCES = {
     "equal": Difference("same", SMALL, SMALL, scenario="validate"),
     "1 and 2 workers": Difference("faster", SMALL, (*SMALL, "workers=2"), scenario="validate"),
+    "1 and 4 threads": Difference("faster", SMALL, THREADS, scenario="validate"),
     "hash rounds 12 and 11": Difference(
         "faster", (*SMALL, "hash-rounds=12"), (*SMALL, "hash-rounds=11")
     ),
@@ -105,7 +110,7 @@ def sides(chosen: Difference, folder: Path) -> Iterator[tuple[str, ...]]:
             (folder / "clouds.yaml").write_text(json.dumps({"clouds": clouds}))
             yield "--cloud=a", "--cloud=b"
             return
-        names = [f"verify-{os.getpid()}-{side}" for side in "ab"]
+        names = [f"verify-{os.getpid()}-{folder.name}-{side}".lower() for side in "ab"]
         for name, words, line in zip(names, (chosen.a, chosen.b), chosen.lines, strict=True):
             pairs = list(map(settings.split, words))
             if line:
@@ -160,36 +165,41 @@ def busy(count: int) -> Iterator[None]:
             other.wait()
 
 
+def row(name: str, times: int) -> str:
+    """Compare so many times; return a row of the table."""
+    chosen, began_s, found = DIFFERENCES[name], time.monotonic(), []
+    with tempfile.TemporaryDirectory() as folder, sides(chosen, Path(folder)) as two:
+        words = (*two, "--users=2", f"--scenario={chosen.scenario}")
+        words += (f"--concurrency={chosen.concurrency}",)
+        for _ in range(times):
+            found.append(compared(words, Path(folder)))
+            print(f"  {name}: {found[-1]}", file=sys.stderr, flush=True)
+    print(f"  {name}: {time.monotonic() - began_s:.0f} s", file=sys.stderr, flush=True)
+    answers = collections.Counter(one.answer for one in found)
+    shown = ", ".join(f"{answer} {count}" for answer, count in answers.most_common())
+    seconds = [one.seconds for one in found]
+    return (
+        f"| {name} | {chosen.right}: {answers[chosen.right]} of {times} | {shown} | "
+        f"{_span([one.throughput for one in found])} | "
+        f"{_span([one.request_time for one in found])} | "
+        f"{statistics.median(seconds):.0f} | {max(seconds):.0f} |"
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--times", type=int, default=20)
     parser.add_argument("--busy", type=int, default=0, help="other processes at work meanwhile")
+    parser.add_argument("--at-once", type=int, default=1, help="comparisons at the same time")
     parser.add_argument("--difference", choices=list(DIFFERENCES), action="append")
     options = parser.parse_args()
-    print("| A and B | right | answers | throughput | request time | seconds, median |")
-    print("|---|---|---|---|---|---|")
-    for name in options.difference or DIFFERENCES:
-        chosen, began_s, rows = DIFFERENCES[name], time.monotonic(), []
-        with (
-            tempfile.TemporaryDirectory() as folder,
-            sides(chosen, Path(folder)) as two,
-            busy(options.busy),
+    print("| A and B | right | answers | throughput | request time | seconds, median | longest |")
+    print("|---|---|---|---|---|---|---|")
+    with busy(options.busy), ThreadPoolExecutor(options.at_once) as pool:
+        for line in pool.map(
+            functools.partial(row, times=options.times), options.difference or DIFFERENCES
         ):
-            words = (*two, "--users=2", f"--scenario={chosen.scenario}")
-            words += (f"--concurrency={chosen.concurrency}",)
-            for _ in range(options.times):
-                rows.append(compared(words, Path(folder)))
-                print(f"  {name}: {rows[-1]}", file=sys.stderr, flush=True)
-        answers = collections.Counter(row.answer for row in rows)
-        shown = ", ".join(f"{answer} {count}" for answer, count in answers.most_common())
-        print(
-            f"| {name} | {chosen.right}: {answers[chosen.right]} of {options.times} | {shown} | "
-            f"{_span([row.throughput for row in rows])} | "
-            f"{_span([row.request_time for row in rows])} | "
-            f"{statistics.median(row.seconds for row in rows):.0f} |",
-            flush=True,
-        )
-        print(f"  {time.monotonic() - began_s:.0f} s", file=sys.stderr)
+            print(line, flush=True)
 
 
 def _span(ratios: list[float]) -> str:

@@ -21,6 +21,7 @@ from loadstone.system.paths import expanded
 from loadstone.system.redaction import is_secret, masked
 
 VARIABLE = "LOADSTONE_CONFIG"  # another file than the user's; "-": no file at all
+OF_ALL_COMMANDS = (VARIABLE, "LOADSTONE_HOME", "LOADSTONE_STORE")
 OF_FOLDER = "loadstone.toml"
 PREFIX = "LOADSTONE"
 OF_SERVE = "LOADSTONE_SERVE_PASSWORD"  # of `serve`, whose password is no option
@@ -421,7 +422,10 @@ def add_variables(command: click.Command, prefix: str) -> None:
 
 
 def warn_without_option(ctx: click.Context, name: str) -> None:
-    """Write a line on stderr for each variable of a command that sets none of its options."""
+    """Write a line on stderr for each variable that is misspelt, or sets no option of a command."""
+    for one in sorted(os.environ):
+        if meant := _misspelt(one):
+            click.echo(f"loadstone: {one} has no effect: did you mean {meant}?", err=True)
     root = ctx.command
     command = root.get_command(ctx, name) if isinstance(root, click.Group) else None
     names = sorted(one for one in os.environ if one != OF_SERVE and _command_of(one, root) == name)
@@ -441,10 +445,24 @@ def warn_without_option(ctx: click.Context, name: str) -> None:
             click.echo(f"loadstone: {one} has no effect: {why}", err=True)
 
 
+def _misspelt(variable: str) -> str | None:
+    """Return the variable of no single command that another one looks like; None if there is none.
+
+    LOADSTONE_STOER is meant to be LOADSTONE_STORE.
+    """
+    ours, _, rest = variable.partition("_")
+    if ours != PREFIX or variable in OF_ALL_COMMANDS:
+        return None
+    meant = _similar(rest, [one.removeprefix(f"{PREFIX}_") for one in OF_ALL_COMMANDS])
+    return meant and f"{PREFIX}_{meant}"
+
+
 def without_option(names: Iterable[str], root: click.Group) -> frozenset[str]:
-    """Return the variables that begin almost as those of a command do, and set no option."""
+    """Return the variables that look like one of ours, and set nothing."""
     known = {*_variables(root), OF_SERVE}
-    return frozenset(one for one in names if one not in known and _command_of(one, root))
+    return frozenset(
+        one for one in names if one not in known and (_command_of(one, root) or _misspelt(one))
+    )
 
 
 def _command_of(variable: str, root: click.Command) -> str | None:
