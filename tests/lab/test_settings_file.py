@@ -25,6 +25,14 @@ def test_a_file_says_the_same_as_the_command_line(tmp_path: Path) -> None:
     assert chosen.conf == (("token", "expiration", "60"), ("cache", "debug", "true"))
 
 
+def test_a_number_counts_as_it_is_written(tmp_path: Path) -> None:
+    path = written(tmp_path, "workers: 010\nthreads: 2\nconf: {token: {expiration: 0o17}}\n")
+    pairs = (("workers", "010"), ("threads", "2"), ("conf.token.expiration", "0o17"))
+    assert read_file(path) == pairs
+    with pytest.raises(InvalidInput, match="workers must be a whole number"):
+        read_file(written(tmp_path, "workers: 1:30\n"))
+
+
 @pytest.mark.parametrize(
     "text", ["", "- workers", "workers: [1]", "conf: 3", "conf: {token: 3}", "workers: {", "a: \0"]
 )

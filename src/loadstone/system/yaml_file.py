@@ -1,7 +1,7 @@
 """Reads YAML files that users write."""
 
 import re
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,16 +35,29 @@ class YamlFile:
 
         Where there is no such part, this is the line of what would contain it.
         """
-        node = self._root
-        if node is None:
+        if self._root is None:
             return self.name
-        line = node.start_mark.line
+        line, _ = self._found(keys)
+        return f"{self.name}:{line + 1}"
+
+    def text(self, *keys: Hashable) -> str | None:
+        """Return a single value as it stands in the file; None for a mapping or a list.
+
+        YAML reads 010 as 8, and 1:30 as 90.
+        """
+        _, node = self._found(keys)
+        return None if node is None or isinstance(node.value, list) else str(node.value)
+
+    def _found(self, keys: Sequence[Hashable]) -> "tuple[int, yaml.Node | None]":
+        """Return the line (from 0) and the node of a part, or of what would contain it."""
+        node = self._root
+        line = 0 if node is None else node.start_mark.line
         for key in keys:
-            found = _part(node, key)
+            found = None if node is None else _part(node, key)
             if found is None:
                 break
             line, node = found
-        return f"{self.name}:{line + 1}"
+        return line, node
 
 
 def read(

@@ -1,11 +1,13 @@
 """Reads settings of a deployment from YAML: the same keys as `--with`, with `conf` as sections."""
 
+from collections.abc import Hashable, Sequence
 from pathlib import Path
 
 from loadstone.errors import InvalidInput
 from loadstone.lab.keystone import settings
 from loadstone.system import yaml_file
 from loadstone.system.redaction import MASK, is_secret_option
+from loadstone.system.yaml_file import YamlFile
 
 Pairs = tuple[tuple[str, str], ...]
 
@@ -27,27 +29,27 @@ def read_file(path: Path) -> Pairs:
             f"{file.place('conf')}: conf must be sections of options, as "
             "`token: {expiration: 60}`"
         )
-    plain = [(file.place(key), str(key), value) for key, value in tree.items()]
+    plain = [((key,), value) for key, value in tree.items()]
     options = [
-        (file.place("conf", section, option), f"conf.{section}.{option}", value)
+        (("conf", section, option), value)
         for section, chosen in conf.items()
         for option, value in chosen.items()
     ]
-    return tuple((key, _word(place, key, value)) for place, key, value in (*plain, *options))
+    return tuple(_pair(file, keys, value) for keys, value in (*plain, *options))
 
 
-def _word(place: str, key: str, value: object) -> str:
-    match value:
-        case bool():  # before int, because bool is a subclass
-            word = "true" if value else "false"
-        case str() | int() | float():
-            word = str(value)
-        case _:
-            shown = MASK if is_secret_option(key.rpartition(".")[2]) else repr(value)
-            raise InvalidInput(f"{place}: {key} must be one value, not {shown}")
+def _pair(file: YamlFile, keys: Sequence[Hashable], value: object) -> tuple[str, str]:
+    place, key = file.place(*keys), ".".join(map(str, keys))
+    text = file.text(*keys)
+    if value is None or text is None:
+        shown = MASK if is_secret_option(key.rpartition(".")[2]) else repr(value)
+        raise InvalidInput(f"{place}: {key} must be one value, not {shown}")
+    word = text
+    if isinstance(value, bool):
+        word = "true" if value else "false"
     try:
         if key not in _OF_A_HOST:
             settings.values([(key, word)])
     except InvalidInput as wrong:
         raise InvalidInput(f"{place}: {wrong}") from None
-    return word
+    return key, word
