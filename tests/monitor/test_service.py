@@ -1,7 +1,9 @@
 """CPU of a tree of processes, beside what each counted of itself with getrusage."""
 
+import multiprocessing
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -101,16 +103,30 @@ def test_the_other_side_of_a_comparison_is_counted_apart(tree: Callable[..., Tre
     assert usage.other_side_cpu_s == about(other_s, 1)
 
 
-def test_workers_of_a_fleet_on_this_machine_are_the_load_generator(
-    tree: Callable[..., Tree],
+def test_workers_of_a_fleet_on_this_machine_are_the_load_generator_of_its_client(
+    tree: Callable[..., Tree], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     worker, other = tree("distributed.cli.dask_worker", "load=1"), tree()
+    monkeypatch.delitem(sys.modules, generator.FLEET_CLIENT, raising=False)
+    assert worker.process.pid not in set(generator.workers())
+    monkeypatch.setitem(sys.modules, generator.FLEET_CLIENT, sys)
     found = set(generator.workers())
     assert worker.process.pid in found
     assert other.process.pid not in found
     meter = Meter(lambda: None)
     spent_s = worker.do("spend", SPENT_S)[0]
     assert meter.usage().generator_cpu_s >= spent_s - 2 * TICK_S
+
+
+def test_processes_of_multiprocessing_are_the_load_generator() -> None:
+    context = multiprocessing.get_context("forkserver")
+    worker = context.Process(target=time.sleep, args=(60,), daemon=True)
+    worker.start()
+    try:
+        assert worker.pid in set(generator.workers())
+    finally:
+        worker.kill()
+        worker.join()
 
 
 def test_many_short_processes_lose_nothing_to_the_clock_of_proc(tree: Callable[..., Tree]) -> None:
