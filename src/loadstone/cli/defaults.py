@@ -402,12 +402,12 @@ def _instead(key: str, known: Sequence[str]) -> str:
     return f"did you mean {similar}?" if similar else f"it has {', '.join(known)}"
 
 
-def _similar(name: str, known: Sequence[str]) -> str | None:
+def _similar(name: str, known: Sequence[str], cutoff: float = 0.6) -> str | None:
     """Return the known name that a misspelt one most likely stands for."""
     # Imported here: no command that is right needs it.
     from difflib import get_close_matches
 
-    return next(iter(get_close_matches(name, known, 1)), None)
+    return next(iter(get_close_matches(name, known, 1, cutoff)), None)
 
 
 def add_variables(command: click.Command, prefix: str) -> None:
@@ -453,7 +453,8 @@ def _misspelt(variable: str) -> str | None:
     ours, _, rest = variable.partition("_")
     if ours != PREFIX or variable in OF_ALL_COMMANDS:
         return None
-    meant = _similar(rest, [one.removeprefix(f"{PREFIX}_") for one in OF_ALL_COMMANDS])
+    names = [one.removeprefix(f"{PREFIX}_") for one in OF_ALL_COMMANDS]
+    meant = _similar(rest, names, cutoff=0.75)  # LOADSTONE_TOKEN is another program's
     return meant and f"{PREFIX}_{meant}"
 
 

@@ -390,9 +390,9 @@ class Store:
         """Return a run's file of samples, readings or stacks by its name in a result."""
         if not is_file_name(name):
             raise EnvironmentUnusable(f"run {run_id}: {name!r:.80} is not a file of a run")
-        folder = self.folder(run_id)
-        path = folder / name
-        _require_in_place(path, folder.resolve() / name)
+        folder = self.location.folder
+        path = folder / "runs" / require_run_id(run_id) / name
+        _require_in_place(path, folder.resolve() / "runs" / run_id / name)
         return path
 
     def _new_file(self, run_id: str, name: str) -> Path:
