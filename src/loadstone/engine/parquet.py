@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -88,6 +88,12 @@ class GrowingFile:
         with map_errors():
             join_samples(self.path)
         return SampleFile(self.path)
+
+    def break_off(self) -> None:
+        """Keep the rows of a load that failed as a part; without rows, leave nothing."""
+        self._flush()
+        with suppress(OSError):  # it has parts
+            parts_of(self.path).rmdir()
 
     def _flush(self) -> None:
         self._began_s = time.monotonic()

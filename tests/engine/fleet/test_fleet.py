@@ -3,6 +3,7 @@
 import time
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -177,9 +178,13 @@ def test_the_start_leaves_time_to_reach_the_farthest_host() -> None:
     assert lead_ns([near, far]) == round(fleets.LEAD_S * 1e9) + 400_000_000
 
 
-def test_loopback_of_another_machine_is_refused(fleet: Fleet) -> None:
+def test_loopback_of_another_machine_is_refused(fleet: Fleet, tmp_path: Path) -> None:
     elsewhere = replace(fleet.hosts[0].facts, network="another/1")
     other = Fleet((replace(fleet.hosts[0], facts=elsewhere, name="far"),))
     with pytest.raises(InvalidInput, match=r"127\.0\.0\.1 is this machine's loopback"):
         other.require_reach("127.0.0.1", 5000)
     other.require_reach("198.51.100.7", 5000)
+    plan = Plan(Origin("http", "127.0.0.1", 5000), (ISSUE,), ClosedLoad(1, iterations=1))
+    with pytest.raises(InvalidInput, match="far has its own"):
+        other.run_to_file(plan, tmp_path / "samples.parquet")
+    assert list(tmp_path.iterdir()) == []

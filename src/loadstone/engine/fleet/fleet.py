@@ -141,7 +141,11 @@ class Fleet:
     ) -> Spilled:
         """Run a plan as `run` does; samples go to a file as they arrive."""
         file = GrowingFile(path)
-        health, is_interrupted = self._send(plan, _Receiver(file.add, on_progress, on_samples))
+        try:
+            health, is_interrupted = self._send(plan, _Receiver(file.add, on_progress, on_samples))
+        except BaseException:
+            file.break_off()
+            raise
         return Spilled(file.finish(), health, is_interrupted)
 
     def failure(self) -> str | None:
