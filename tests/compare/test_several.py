@@ -132,3 +132,18 @@ def test_a_difference_that_is_not_shown_is_not_told_as_one() -> None:
     [section] = report_of(found).sections
     [meaning] = section.statements
     assert meaning.text.startswith("With several in flight, B completes 50 % more")
+
+
+@pytest.mark.parametrize(
+    ("ratio", "throughput", "meaning"),
+    [
+        (87.31, "is 87.3 times that of", "B completes 87.3 times as much"),
+        (1.5, "is 50 % higher than that of", "B completes 50 % more"),
+        (0.6, "is 40 % lower than that of", "B completes 40 % less"),
+        (0.0123, "is 0.0123 times that of", "B completes 0.0123 times as much"),
+    ],
+)
+def test_a_large_difference_is_a_factor(ratio: float, throughput: str, meaning: str) -> None:
+    [section] = report_of(compared(spread(ratio, 0.001), spread(1.5, 0.001))).sections
+    assert throughput in section.answer.sentence
+    assert meaning in section.statements[0].text

@@ -71,19 +71,13 @@ TONES: dict[ComparisonAnswer, Tone] = {
     ComparisonAnswer.UNKNOWN: "undecided",
 }
 NOTHING = "nothing was measured"
-# What a ratio below and above 1 means.
-MEANINGS: dict[Metric, tuple[str, str]] = {
-    THROUGHPUT: (
-        "With several in flight, B completes {} less: its N is lower by as much if both are full "
-        "and no limiter of requests comes first",
-        "With several in flight, B completes {} more: its N is higher by as much if both are full "
-        "and no limiter of requests comes first",
-    ),
-    REQUEST_TIME: (
-        "A request that waits for no other takes {} less time on B",
-        "A request that waits for no other takes {} more time on B",
-    ),
+# What a difference means.
+MEANINGS: dict[Metric, str] = {
+    THROUGHPUT: "With several in flight, B completes {}: N differs by the same factor if both are "
+    "full and no limiter of requests comes first",
+    REQUEST_TIME: "A request that waits for no other takes {} time on B",
 }
+MANY_TIMES = 2.0  # from this ratio on, or its inverse, a factor is easier to read than a percentage
 
 
 def report_of(compared: Compared, store: str = "") -> Report:
@@ -230,9 +224,14 @@ def _has_meaning(row: MetricComparison) -> bool:
 
 
 def _meaning(row: MetricComparison) -> str:
-    change = figures.percent(abs(row.ratio - 1))
-    less, more = MEANINGS[row.metric]
-    return f"{(more if row.ratio > 1 else less).format(change)} ({_interval(row)} times)."
+    change = f"{figures.percent(abs(row.ratio - 1))} {'more' if row.ratio > 1 else 'less'}"
+    if _is_many_times(row.ratio):
+        change = f"{figures.rate(row.ratio)} times as much"
+    return f"{MEANINGS[row.metric].format(change)} ({_interval(row)} times)."
+
+
+def _is_many_times(ratio: float) -> bool:
+    return not 1 / MANY_TIMES < ratio < MANY_TIMES
 
 
 def _facts(
@@ -405,8 +404,11 @@ def _sentence(row: MetricComparison, compared: Compared) -> str:
     if names["a"] == names["b"]:
         names = {"a": "A", "b": "B"}
     differs = figures.percent(abs(row.ratio - 1))
-    direction = "more" if row.ratio > 1 else "less"
-    than = f"is {differs} {direction} than" if differs != figures.percent(0.0) else "equals"
+    than = f"is {differs} {'higher' if row.ratio > 1 else 'lower'} than"
+    if differs == figures.percent(0.0):
+        than = "equals"
+    elif _is_many_times(row.ratio):
+        than = f"is {figures.rate(row.ratio)} times"
     about = f"{row.metric.name} of {names['b']} {than} that of {names['a']}"
     within = f"(95 %: {_interval(row)} times)" if math.isfinite(row.high) else "(no interval)"
     match row.answer:
