@@ -169,7 +169,7 @@ def test_when_the_load_time_is_used_up_the_pairs_so_far_count(
         return health(replace(engine, lag_s=1.0) if is_late else engine, *of_trial)
 
     monkeypatch.setattr(VirtualEngine, "_health", is_late_at_first)
-    sides = {"a": Service(workers=2, capacity_rps=4.0), "b": Service(workers=2, capacity_rps=2.0)}
+    sides = {"a": Service(workers=2, capacity_rps=3.0), "b": Service(workers=2, capacity_rps=1.5)}
     ended = loadstone(*SIDES, "--concurrency=8", clouds=sides)
     assert (ended.code, throughput(ended)["answer"]) == (0, "slower"), ended.stderr
     pairs = throughput(ended)["pairs"]

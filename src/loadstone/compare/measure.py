@@ -529,19 +529,21 @@ class _Session:
         trial_s = load.duration_s or 0.0
         length = turn_length(load.workers, first.slowest_s)
         # After its start a service is slower than later: the latest turns tell how long one takes.
-        latest = next((one for one in reversed(duets) if one.length == length and one.pairs), first)
-        pair_s = latest.pair_s / latest.length
-        in_turns = partial(_load_in_turns, load, pair_s=pair_s)
+        full_s = _latest_s(duets, length) or first.pair_s / first.length * length
+        # At first: one at a time, an iteration takes no longer than the time in which a full
+        # service ends as many as are in flight.
+        single_s = _latest_s(duets, 1) or full_s / length * load.workers
+        single = replace(load, workers=1, turn=1)
         open_metrics = self._open_metrics()
         if THROUGHPUT not in open_metrics or load.workers == 1:
-            return [in_turns(1, 1, planned_s=trial_s)]
+            return [_lasting(single, trial_s, single_s)]
         # The throughput of a round depends on its single requests (`turns.full_rates`).
-        single_s = ALONE_S
+        planned_s = ALONE_S
         if REQUEST_TIME in open_metrics:
-            single_s = max(ALONE_S, 2 * SINGLE_PAIRS * max(request_s(duets) or (trial_s,)))
+            planned_s = max(ALONE_S, 2 * SINGLE_PAIRS * max(request_s(duets) or (trial_s,)))
         return [
-            in_turns(load.workers, length, planned_s=trial_s),
-            in_turns(1, 1, planned_s=min(single_s, trial_s)),
+            _lasting(replace(load, turn=length), trial_s, full_s),
+            _lasting(single, min(planned_s, trial_s), single_s),
         ]
 
     def _open_metrics(self) -> set[Metric]:
@@ -690,16 +692,12 @@ def _require_time(loads: Sequence[ClosedLoad], config: ComparisonConfig, left_s:
         )
 
 
-def _load_in_turns(
-    load: ClosedLoad, workers: int, length: int, *, pair_s: float, planned_s: float
-) -> ClosedLoad:
-    """Return the load of a trial in turns of `length`, with so many in flight or one at a time.
+def _latest_s(duets: Sequence[Duet], length: int) -> float | None:
+    """Return how long a turn of `length` of each side took in the latest trial that has them."""
+    latest = (one.pair_s for one in reversed(duets) if one.length == length and one.pairs)
+    return next(latest, None)
 
-    `pair_s` is the time of an iteration of each side at full load, `planned_s` how long the trial
-    lasts at least.
-    """
-    # One at a time, an iteration takes no longer than the time in which a full service ends as
-    # many as are in flight.
-    turns_s = pair_s * (length if workers > 1 else load.workers)
-    lasts_s = max(planned_s, FEWEST_TURNS * turns_s)
-    return replace(load, workers=workers, turn=length, duration_s=lasts_s)
+
+def _lasting(load: ClosedLoad, planned_s: float, turns_s: float) -> ClosedLoad:
+    """Return the load of a trial that has time for FEWEST_TURNS; `turns_s` is that of a pair."""
+    return replace(load, duration_s=max(planned_s, FEWEST_TURNS * turns_s))
