@@ -200,10 +200,18 @@ COMPARISON = (
     Part(
         "comparison-real",
         "comparison",
-        "answers for real Keystones and services of known difference, 20 times each",
-        5 * HOUR_S,
-        "{python} -m verification.comparison.real",
+        "answers for real Keystones of known difference, 20 times each, three at the same time",
+        4 * HOUR_S,
+        "{python} -m verification.comparison.real --at-once 3",
         "{python} -m verification.comparison.real --times 1 --difference 'capacity 200 and 206'",
+    ),
+    Part(
+        "comparison-equal",
+        "comparison",
+        "answers for two equal Keystones, 20 times, beside two busy processes",
+        2 * HOUR_S,
+        "{python} -m verification.comparison.real --busy 2 --difference equal",
+        "{python} -m verification.comparison.real --times 1 --difference 'capacity 200 and 200'",
     ),
     Part(
         "comparison-idle",

@@ -12,7 +12,6 @@ work meanwhile.
 import argparse
 import collections
 import contextlib
-import functools
 import json
 import os
 import statistics
@@ -23,6 +22,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from loadstone.lab import deployment
@@ -196,9 +196,7 @@ def main() -> None:
     print("| A and B | right | answers | throughput | request time | seconds, median | longest |")
     print("|---|---|---|---|---|---|---|")
     with busy(options.busy), ThreadPoolExecutor(options.at_once) as pool:
-        for line in pool.map(
-            functools.partial(row, times=options.times), options.difference or DIFFERENCES
-        ):
+        for line in pool.map(partial(row, times=options.times), options.difference or DIFFERENCES):
             print(line, flush=True)
 
 
