@@ -119,7 +119,7 @@ def loadstone(ctx: click.Context) -> None:
     """
     if ctx.invoked_subcommand not in (None, "config"):
         defaults.apply(ctx, str(ctx.invoked_subcommand))
-        defaults.warn_without_option(ctx, str(ctx.invoked_subcommand))
+        defaults.warn_without_effect(ctx, str(ctx.invoked_subcommand))
 
 
 def main(backend: "Backend | None" = None) -> None:

@@ -421,7 +421,7 @@ def add_variables(command: click.Command, prefix: str) -> None:
             option.envvar = f"{prefix}_{_as_variable(_long(option))}"
 
 
-def warn_without_option(ctx: click.Context, name: str) -> None:
+def warn_without_effect(ctx: click.Context, name: str) -> None:
     """Write a line on stderr for each variable that is misspelt, or sets no option of a command."""
     for one in sorted(os.environ):
         if meant := _misspelt(one):
