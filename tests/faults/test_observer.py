@@ -56,6 +56,30 @@ def test_a_fault_that_ends_with_an_exception_is_no_trial_without_a_fault(problem
 
 
 @dataclass
+class Failing:
+    """An injector that can carry out nothing."""
+
+    over: Event = field(default_factory=Event)
+
+    def inject(self, fault):
+        return FaultRecord(fault, 1.0, None, None, (), (), "db_sync --expand failed")
+
+    def logged_failures(self):
+        return None
+
+
+@pytest.mark.parametrize("injector", [Failing(), Broken(OSError("no space"))])
+@pytest.mark.parametrize("sentence", ["kill keystone service", "upgrade keystone to 30.0.0"])
+def test_the_load_ends_once_a_fault_could_not_be_carried_out(injector, sentence):
+    planned = (Planned(read(sentence), 1.0), Planned(read(sentence), 50.0))
+    faults = Faults(injector, planned, print, lambda *_, **__: None)
+    assert faults.on_progress(Progress(0.5, 10, 10, 10, 0, 1.0))
+    faults.on_progress(Progress(2.0, 10, 10, 10, 0, 1.0))
+    faults.close()  # the fault has ended
+    assert not faults.on_progress(Progress(3.0, 10, 10, 10, 0, 1.0))
+
+
+@dataclass
 class Slow:
     """An injector that needs long to undo."""
 

@@ -90,7 +90,9 @@ class Faults(TrialObserver):
         self._logged = self.injector.logged_failures()
 
     def on_progress(self, progress: Progress) -> bool:
-        """Begin the faults that are due; end the load when a rolling change is over."""
+        """Begin the faults that are due; end the load if one failed or rolling changes are over."""
+        if self._has_failed():
+            return False
         for planned in self.planned[len(self._threads) :]:
             if progress.elapsed_s < planned.at_s:
                 break
@@ -99,6 +101,10 @@ class Faults(TrialObserver):
             self._threads.append(thread)
             thread.start()
         return not self._is_over()
+
+    def _has_failed(self) -> bool:
+        """Return whether a fault could not be carried out: the trial gets no result then."""
+        return bool(self._broken) or any(record.failure for record in self._records)
 
     def _is_over(self) -> bool:
         """Return whether all planned faults are rolling changes that ended AFTER_S ago."""
