@@ -24,10 +24,18 @@ from loadstone.live.site import LOOPBACK, MOST_CONNECTIONS, ListenAddress, addre
 from loadstone.live.state import LiveState
 from loadstone.report.section import Report
 
+# The hook lets the run end only when somebody follows it, however long that takes.
 TASK = """
-Authenticate.keystone:
-  - runner: {type: constant_for_duration, duration: 12, concurrency: 2}
-    context: {users: {tenants: 1, users_per_tenant: 2}}
+version: 2
+title: Followed
+subtasks:
+  - title: Tokens
+    scenario: {Authenticate.keystone: {}}
+    runner: {constant_for_duration: {duration: 3, concurrency: 2}}
+    contexts: {users: {tenants: 1, users_per_tenant: 2}}
+    hooks:
+      - action: {sys_call: "sh -c 'until [ -e followed ]; do sleep 0.1; done'"}
+        trigger: {event: {unit: iteration, at: [1]}}
 """
 
 
@@ -294,7 +302,9 @@ def test_a_run_of_another_command_is_followed_to_its_report(tmp_path):
         with loadstone.begun("live", url=service.url) as watching:
             url = re.fullmatch(r"live page: (\S+)\n", watching.stderr.readline())[1]
             with urllib.request.urlopen(f"{url}events", timeout=60) as events:
-                text = events.read().decode()
+                first = events.readline()
+                (tmp_path / "followed").touch()
+                text = (first + events.read()).decode()
             _, errors = watching.communicate(timeout=60)
             assert watching.returncode == 0, errors
         _, errors = measuring.communicate(timeout=60)
