@@ -26,6 +26,7 @@ def test_a_mix_is_a_scenario_of_the_others_steps() -> None:
 def test_compute_hosts_ask_by_the_defaults_of_nova_and_keystonemiddleware() -> None:
     mix = named("mix:cloud-100")
     assert mix.title == "what 100 compute hosts in use ask"
+    assert named("mix:cloud-1").title == "what 1 compute host in use asks"
     assert mix.steps == SCENARIOS["issue"].steps + SCENARIOS["validate"].steps
     # 3 logins in 58 minutes and 3 validations in 5 minutes, from each host in use.
     logins, validations = (script.weight for script in mix.mix)

@@ -331,6 +331,10 @@ def test_no_rate_is_said_both_to_keep_up_and_to_fall_behind(outcomes):
 
 def test_what_the_machine_s_clocks_show_names_the_limit_where_nothing_was_watched():
     assert search.limit(ISSUE) == "the machine's CPU: its 2 cores were 97 % busy at N"
+    single = tuple(replace(t, usage=replace(t.usage, cores=1)) for t in VALIDATE.trials)
+    assert search.limit(replace(VALIDATE, trials=single)).startswith(
+        "the machine's CPU: its core was "
+    )
     quiet = tuple(replace(t, usage=replace(t.usage, machine_busy=0.4)) for t in ISSUE.trials)
     kind = replace(ISSUE.capacity, kind=CapacityKind.SATURATION)
     assert search.limit(replace(ISSUE, capacity=kind, trials=quiet)) == search.UNWATCHED
@@ -359,6 +363,24 @@ def test_n_of_what_compute_hosts_ask_is_stated_in_hosts(
     assert {fact.label: fact.text for fact in search.facts(found)}["hosts"] == words
     other = replace(found, scenario="mix:issue=1,validate=9")
     assert "hosts" not in {fact.label for fact in search.facts(other)}
+
+
+@pytest.mark.parametrize(
+    ("bounds", "words"),
+    [
+        ((0.0109, 0.0108, 0.011), "bears about 1 compute host in use (0.99 to 1)"),
+        ((0.005, 0.0048, 0.0052), "bears about 0.46 compute hosts in use (0.44 to 0.48)"),
+        ((None, 0.0109, None), "bears at least 1 compute host in use"),
+        ((None, 0.0054, 0.0109), "bears 0.5 to 1 compute host in use"),
+    ],
+)
+def test_one_compute_host_is_singular_and_less_than_one_is_not_0(
+    bounds: tuple[float | None, float | None, float | None], words: str
+) -> None:
+    found = Capacity(*bounds, 0.95, kind=CapacityKind.SATURATION)
+    search_of_one = Measurement("mix:cloud-1", "what 1 compute host in use asks", capacity=found)
+    hosts = {fact.label: fact.text for fact in search.facts(search_of_one)}["hosts"]
+    assert hosts == f"{words}; 1 asks 0.0109/s, an idle one a third"
 
 
 @pytest.mark.parametrize(

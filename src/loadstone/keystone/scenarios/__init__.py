@@ -68,7 +68,9 @@ def named(name: str) -> Scenario:
 
 def _title(name: str, parts: Iterable[str]) -> str:
     if hosts.is_of_hosts(name):
-        return f"what {hosts.hosts_of(name):,} compute hosts in use ask"
+        count = hosts.hosts_of(name)
+        asking = "host in use asks" if count == 1 else "hosts in use ask"
+        return f"what {count:,} compute {asking}"
     return f"mix of {' and '.join(parts)}"
 
 

@@ -133,7 +133,7 @@ def _hosts(measurement: Measurement) -> str:
     if found is None or not hosts.is_of_hosts(measurement.scenario):
         return ""
     counts = [
-        f"{float(f'{hosts.hosts_at(rate_rps):.2g}'):,.0f}"
+        f"{float(f'{hosts.hosts_at(rate_rps):.2g}'):,.10g}"
         for rate_rps in (found.rate_rps, found.low_rps, found.high_rps)
         if rate_rps is not None
     ]
@@ -142,13 +142,18 @@ def _hosts(measurement: Measurement) -> str:
     if not counts:
         return ""
     asked = hosts.hosts_of(measurement.scenario)
-    each = f"{asked:,} ask {figures.rate(asked * hosts.HOST_RPS)}/s, idle ones a third"
+    asked_rps = figures.rate(asked * hosts.HOST_RPS)
+    each = f"{asked:,} ask {asked_rps}/s, idle ones a third"
+    if asked == 1:
+        each = f"1 asks {asked_rps}/s, an idle one a third"
+    noun = "compute host" if counts[-1] == "1" else "compute hosts"
     if statements.has_interval(found):
         within = " to ".join(counts[1:])
-        return f"bears about {counts[0]} compute hosts in use ({within}); {each}"
+        noun = "compute host" if counts[0] == "1" else "compute hosts"
+        return f"bears about {counts[0]} {noun} in use ({within}); {each}"
     bounds = {(True, False): "at least ", (False, True): "at most "}
     bound = bounds.get((found.low_rps is not None, found.high_rps is not None), "")
-    return f"bears {bound}{' to '.join(counts)} compute hosts in use; {each}"
+    return f"bears {bound}{' to '.join(counts)} {noun} in use; {each}"
 
 
 def _edge(found: Edge) -> str:

@@ -118,8 +118,8 @@ def machine_limit(measurement: Measurement) -> str | None:
     usage = _usage_at_n(measurement)
     if usage is None or judge_cpu(usage) is not CpuVerdict.LIMIT:
         return None
-    cores = "its core" if usage.cores == 1 else f"its {usage.cores} cores"
-    return f"the machine's CPU: {cores} were {figures.percent(usage.machine_busy)} busy at N"
+    cores = "its core was" if usage.cores == 1 else f"its {usage.cores} cores were"
+    return f"the machine's CPU: {cores} {figures.percent(usage.machine_busy)} busy at N"
 
 
 def disturbed(measurement: Measurement) -> Iterator[str]:
