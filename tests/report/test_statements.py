@@ -158,6 +158,33 @@ def test_a_machine_that_is_not_busy_is_not_blamed():
     assert "the CPU is the limit" not in text
 
 
+@pytest.mark.parametrize(
+    "kind",
+    [
+        CapacityKind.CEILING,
+        CapacityKind.REFUSAL,
+        CapacityKind.OBJECTIVE,
+        CapacityKind.COLLAPSE,
+    ],
+)
+def test_the_cores_are_not_the_limit_where_something_else_limits_n(kind):
+    found = replace(ISSUE, capacity=replace(ISSUE.capacity, kind=kind))
+    text = said(found)
+    assert "2 cores were 97 % busy at N." in text
+    assert "the CPU is the limit" not in text
+    idle = (replace(t, usage=replace(t.usage, machine_busy=0.4)) for t in found.trials)
+    assert "is the limit" not in said(replace(found, trials=tuple(idle)))
+    assert "that is its capacity" not in " ".join(statements.method(found))
+
+
+def test_a_search_without_n_does_not_name_a_capacity():
+    assert "that is its capacity." in " ".join(statements.method(ISSUE))
+    only = replace(ISSUE, capacity=None, trials=ISSUE.trials[:1])
+    assert list(statements.method(only))[1:] == [
+        "It saturated the service and counted what it completed."
+    ]
+
+
 def test_of_a_service_elsewhere_nothing_is_said_about_its_cpu():
     made = tuple(
         replace(trial, usage=replace(trial.usage, service_cpu_s=None)) for trial in ISSUE.trials

@@ -82,6 +82,12 @@ def has_interval(capacity: Capacity | None) -> bool:
     )
 
 
+def _is_saturated(found: Capacity | None) -> bool:
+    """Return whether N is what the full service completes."""
+    kinds = (None, CapacityKind.SATURATION)
+    return found is not None and has_interval(found) and found.kind in kinds
+
+
 def costs(measurement: Measurement) -> Iterator[str]:
     """Describe the cost of a request, and whether the machine's cores limit N."""
     cost_s = measurement.cpu_per_request_s
@@ -96,7 +102,9 @@ def costs(measurement: Measurement) -> Iterator[str]:
     if measurement.resources is None:  # its sentence says more
         cores = f"{figures.counted(usage.cores, 'core')} {'was' if usage.cores == 1 else 'were'}"
         busy = f"{cores} {figures.percent(usage.machine_busy)} busy at N"
-        match judge_cpu(usage):
+        # Where refusals, an objective or a ceiling limits N, the cores say nothing of the limit.
+        is_known = _is_saturated(measurement.capacity)
+        match judge_cpu(usage) if is_known else CpuVerdict.UNCLEAR:
             case CpuVerdict.LIMIT:
                 yield f"{busy}: the CPU is the limit."
             case CpuVerdict.SPARE:
@@ -305,15 +313,21 @@ def method(measurement: Measurement) -> Iterator[str]:
         f"({figures.seconds(measurement.wall_s)} in all)."
     )
     if low:
-        yield f"{low} of them had a low load; the cost of a request there predicts N."
+        which = _of_trials(low, measurement)
+        yield f"{which} had a low load; the cost of a request there predicts N."
     if saturated:
+        is_capacity = _is_saturated(measurement.capacity)
         yield (
-            f"{saturated} of them saturated the service and counted what it completed: that is "
-            f"its capacity."
+            f"{_of_trials(saturated, measurement)} saturated the service and counted what it "
+            f"completed{': that is its capacity' if is_capacity else ''}."
         )
     if constant:
         yield (
-            f"{constant} of them sent requests at a constant rate, however slow the responses, "
-            f"and counted latency from the time at which each request was due. Such a trial is "
-            f"sustained if the backlog does not grow."
+            f"{_of_trials(constant, measurement)} sent requests at a constant rate, however slow "
+            f"the responses, and counted latency from the time at which each request was due. "
+            f"Such a trial is sustained if the backlog does not grow."
         )
+
+
+def _of_trials(count: int, measurement: Measurement) -> str:
+    return "It" if len(measurement.trials) == 1 else f"{count} of them"
