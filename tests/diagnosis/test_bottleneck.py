@@ -55,6 +55,18 @@ def test_two_workers_on_two_cores_are_limited_by_cpu():
     assert found.demand_s == pytest.approx(0.274)
 
 
+def test_one_of_a_resource_is_singular():
+    one_core = cpu("keystone", 0.96, 1), cpu("machine", 0.99, 1)
+    [found, *_] = judged(*one_core, slots(1, 1), workers=1, worker_cpu=0.96).findings
+    assert found.sentence.startswith("Keystone's CPU: 0.96 of 1 core busy")
+    late = judged(cpu("generator", 0.97, 1), is_generator_valid=False).bottleneck
+    assert "it used 0.97 of 1 core." in late.sentence
+    waiting = judged(slots(1, 1), cpu("keystone", 0.2, 2), worker_cpu=0.2, workers=1).bottleneck
+    assert "1.0 of 1 worker thread is busy, and wait" in waiting.sentence
+    disk = ResourceUse("disk sda", BottleneckKind.DISK, "machine", 0.5, 1.0, "disks")
+    assert "disk sda: 0.5 of 1 disk (50 %)" in judged(disk).bottleneck.sentence
+
+
 def test_one_worker_on_an_idle_machine_is_limited_by_its_workers():
     verdict = judged(
         cpu("keystone", 0.97, 1),

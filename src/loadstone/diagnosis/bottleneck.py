@@ -111,7 +111,7 @@ def generator(case: Case) -> FoundLimit | None:
     if case.is_generator_valid:
         return None
     use = case.seen.use(BottleneckKind.CPU, Role.GENERATOR)
-    spent = f": it used {use.busy:.2f} of {use.capacity:.3g} cores" if use else ""
+    spent = f": it used {use.busy:.2f} of {_counted(use)}" if use else ""
     sentence = f"The load generator was the limit, not the service{spent}."
     advice = "Give it cores of its own (--generator-cores), or a machine of its own."
     machine = case.seen.machine()
@@ -187,13 +187,14 @@ def balancer(case: Case) -> FoundLimit | None:
     queue = case.seen.figure("balancer_queue")
     if use is None or use.utilisation < FULL or (queue or 0.0) < QUEUED:
         return None
+    waiting = "1 request waits" if f"{queue:.0f}" == "1" else f"{queue:.0f} requests wait"
     return FoundLimit(
         "balancer-maxconn",
         BottleneckKind.BALANCER,
         Role.BALANCER,
         use,
         f"The balancer's limit of sessions is reached: {use.busy:.1f} of {use.capacity:.0f} to "
-        f"its servers, and {queue:.0f} requests wait in its queue.",
+        f"its servers, and {waiting} in its queue.",
         "Raise maxconn of the servers in haproxy's configuration.",
         (("balancer_queue", queue),),
     )
@@ -290,7 +291,8 @@ def pool(case: Case) -> FoundLimit | None:
         Role.KEYSTONE,
         use,
         f"{setup.service.title}'s database connection pools: {use.busy:.1f} of "
-        f"{use.capacity:.0f} connections are in a transaction, and a worker's {setup.threads} "
+        f"{_counted(use)} {'is' if use.capacity == 1 else 'are'} in a transaction, and a worker's "
+        f"{setup.threads} "
         f"threads share {setup.pool}.",
         "Raise [database] max_pool_size and max_overflow to the number of threads.",
         (("transactions_open", use.busy),),
@@ -383,7 +385,7 @@ def other_work(case: Case) -> FoundLimit | None:
         BottleneckKind.CPU,
         MACHINE,
         machine,
-        f"Other programs on this machine: they took {others:.1f} of {machine.capacity:.0f} cores, "
+        f"Other programs on this machine: they took {others:.1f} of {_counted(machine)}, "
         f"and {case.setup.service.name}'s workers waited for a core "
         f"{100 * waiting / (running + waiting):.0f} % of the time that they could have run.",
         "End the other programs, and measure again.",
@@ -479,7 +481,7 @@ def workers_wait(case: Case) -> FoundLimit | None:
         Role.KEYSTONE,
         slots,
         f"{case.setup.service.title}'s workers: {slots.busy:.1f} of {slots.capacity:.0f} worker "
-        f"threads are busy{does}{_beside(case)}.",
+        f"{'thread is' if slots.capacity == 1 else 'threads are'} busy{does}{_beside(case)}.",
         "Run more workers or threads; look at what they wait for: database, directory, network.",
         (
             ("worker_runnable", runnable),
@@ -555,7 +557,7 @@ def _none(case: Case) -> FoundLimit:
     is_full = nearest is not None and nearest.utilisation >= FULL
     if nearest is not None:
         figures = (
-            f"{three_digits(nearest.busy)} of {three_digits(nearest.capacity)} {nearest.unit} "
+            f"{three_digits(nearest.busy)} of {_counted(nearest)} "
             f"({100 * nearest.utilisation:.0f} %)"
         )
         sentence += f" The busiest is {nearest.name}: {figures}."
@@ -619,7 +621,13 @@ def _may_be_the_service(case: Case) -> bool:
 
 def _of_others(case: Case, others: float, machine: ResourceUse) -> str:
     who = "the service and other programs" if _may_be_the_service(case) else "other programs"
-    return f"{who} took {others:.1f} of {machine.capacity:.0f} cores"
+    return f"{who} took {others:.1f} of {_counted(machine)}"
+
+
+def _counted(use: ResourceUse) -> str:
+    """Return a capacity with its unit: "2 cores", "1 core"."""
+    unit = use.unit.removesuffix("s") if use.capacity == 1 else use.unit
+    return f"{three_digits(use.capacity)} {unit}"
 
 
 def _is_short_of_cores(use: ResourceUse, waiting: float) -> bool:
@@ -640,7 +648,7 @@ def _cpu_sentence(seen: Observation, use: ResourceUse) -> str:
     next_one = next((one for one in cpus if one.role in others), None)
     after = f"; next is {next_one.name} at {100 * next_one.utilisation:.0f} %" if next_one else ""
     # Of what is left to it, where others use the machine, too.
-    return f"{name}: {use.busy:.2f} of {use.capacity:.3g} cores busy{cost}{after}."
+    return f"{name}: {use.busy:.2f} of {_counted(use)} busy{cost}{after}."
 
 
 def _runnable(seen: Observation) -> float | None:
