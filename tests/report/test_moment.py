@@ -42,6 +42,8 @@ def test_a_stretch_without_a_rate_is_not_called_undecided():
 def test_when_the_load_is_over_it_is_said_what_is_waited_for():
     line = moment.now("issue", replace(HALF, due=113, sent=113), latency_ms=None, at_most_s=0.0)
     assert line.endswith("errors 1 | load over, waiting for 13 answers")
+    line = moment.now("issue", HALF, latency_ms=None, count=300, at_most_s=0.0)
+    assert line.endswith("| 100 of 300 | load over, waiting for 1 answer")
 
 
 def test_without_a_rate_nothing_is_due():

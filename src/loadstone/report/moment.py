@@ -36,11 +36,11 @@ def now(
     ]
     if count is not None:
         parts.append(f"{ended:,} of {count:,}")
-    if count is not None and ended:
+    if at_most_s == 0:
+        parts.append(f"load over, waiting for {figures.counted(progress.in_flight, 'answer')}")
+    elif count is not None and ended:
         about_s = progress.elapsed_s * (count - ended) / ended
         parts.append(f"about {min(about_s, at_most_s or about_s):.0f} s left")
-    elif at_most_s == 0:
-        parts.append(f"load over, waiting for {figures.counted(progress.in_flight, 'answer')}")
     elif at_most_s is not None:
         parts.append(f"at most {at_most_s:.0f} s left")
     return " | ".join(parts)
