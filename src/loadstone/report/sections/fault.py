@@ -215,7 +215,8 @@ def _headline(summary: FaultSummary) -> str:
         ("recovery not shown", summary.not_shown),
         ("no figures", summary.unmeasured),
     ):
-        parts += [f"{what} {count} of {summary.injected} times"] if count else []
+        of_all = f" {count} of {summary.injected} times" if summary.injected > 1 else ""
+        parts += [f"{what}{of_all}"] if count else []
     times = f"mean of {summary.repeats}" if summary.injected > 1 else "once"
     return f"{summary.action}: {', '.join(parts)} ({times})"
 
@@ -331,16 +332,21 @@ def sentences(summary: FaultSummary, repeats: list[FaultEffect]) -> Iterator[str
 def _recovery(summary: FaultSummary, repeats: list[FaultEffect]) -> Iterator[str]:
     """Describe the end of the observation, unless the service recovered each time."""
     if summary.not_recovered:
-        yield (
-            f"{summary.not_recovered} of {summary.injected} times it was not as before at the "
-            f"end, {max(one.observed_s for one in repeats):.0f} s after the fault"
+        yield figures.begun(
+            f"{_times(summary.not_recovered, summary)}it was not as before at the end, "
+            f"{max(one.observed_s for one in repeats):.0f} s after the fault"
             f": {_change(_remainders(repeats, Recovery.NOT_RECOVERED))}."
         )
     if known := _remainders(repeats, Recovery.NOT_SHOWN):
-        yield (
-            f"{len(known)} of {summary.injected} times the requests do not show whether it "
-            f"recovered: {_change(known)}."
+        yield figures.begun(
+            f"{_times(len(known), summary)}the requests do not show whether it recovered: "
+            f"{_change(known)}."
         )
+
+
+def _times(count: int, summary: FaultSummary) -> str:
+    """Return "2 of 3 times " for the beginning of a sentence; empty for a single fault."""
+    return f"{count} of {summary.injected} times " if summary.injected > 1 else ""
 
 
 def _remainders(repeats: list[FaultEffect], state: Recovery) -> list[Remainder]:
