@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from loadstone.compare.answer import ComparisonAnswer, Criteria, MetricComparison, compare
-from loadstone.compare.metrics import REQUEST_TIME, THROUGHPUT
+from loadstone.compare.metrics import REQUEST_TIME, STATEMENTS, THROUGHPUT
 from loadstone.compare.section import Compared, report_of
 from loadstone.compare.several import report_of_several, share_of, together
 from loadstone.report import junit
@@ -47,6 +47,26 @@ def just_seen(criteria: Criteria) -> list[float]:
         if ComparisonAnswer.UNKNOWN not in answers(compared(clear, ratios, criteria)):
             return ratios
     raise AssertionError("no such ratios")
+
+
+def sentence_of(ratio: float, low: float, high: float) -> str:
+    """Return the answer of a comparison by SQL statements with this ratio and interval."""
+    [row] = compare({STATEMENTS: [(10.0, 10.0 * ratio)] * 8}, CRITERIA)
+    row = replace(row, ratio=ratio, low=low, high=high, answer=ComparisonAnswer.SLOWER)
+    found = Compared(("A", "B"), (), (("validate", (row,)),), CRITERIA, True)
+    [section] = report_of(found).sections
+    return section.answer.sentence
+
+
+def test_sql_statements_are_plural() -> None:
+    assert "SQL statements per request of B are 20 % higher than those of A" in sentence_of(
+        1.2, 1.1, 1.3
+    )
+    assert "SQL statements per request of B equal those of A" in sentence_of(1.0, 0.9, 1.1)
+
+
+def test_the_end_of_an_interval_shows_on_which_side_of_1_it_is() -> None:
+    assert "(95 %: 1.0004 to 1.080 times)" in sentence_of(1.04, 1.0004, 1.08)
 
 
 def test_no_answer_is_taken_away() -> None:

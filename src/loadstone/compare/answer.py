@@ -32,6 +32,7 @@ class Metric:
     unit: str
     is_higher_better: bool
     is_leading: bool = False  # answers which service is faster
+    is_plural: bool = False  # its name
 
 
 @dataclass(frozen=True, slots=True)

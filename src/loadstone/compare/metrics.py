@@ -13,7 +13,7 @@ P95 = Metric("latency p95", "s", is_higher_better=False)
 P99 = Metric("latency p99", "s", is_higher_better=False)
 # One at a time.
 REQUEST_TIME = Metric("request time", "s", is_higher_better=False, is_leading=True)
-STATEMENTS = Metric("SQL statements per request", "", is_higher_better=False)
+STATEMENTS = Metric("SQL statements per request", "", is_higher_better=False, is_plural=True)
 CPU = Metric("CPU per request", "s", is_higher_better=False)
 
 

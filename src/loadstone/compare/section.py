@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from loadstone.analysis import decimals
 from loadstone.compare.answer import ComparisonAnswer, Criteria, Metric, MetricComparison, leading
 from loadstone.compare.metrics import REQUEST_TIME, THROUGHPUT
 from loadstone.compare.pairs import GuardOutcome, deciding, guard
@@ -388,7 +389,8 @@ def _worst(outcomes: list[GuardOutcome]) -> GuardOutcome:
 def _interval(row: MetricComparison) -> str:
     if not math.isfinite(row.high):
         return figures.MISSING
-    return f"{row.low:.3f} to {row.high:.3f}"
+    ends = (f"{end:.{decimals.needed(end, 1.0, 3)}f}" for end in (row.low, row.high))
+    return " to ".join(ends)  # with the digits that show on which side of 1 an end is
 
 
 def value_of(row: MetricComparison, value: float) -> str:
@@ -404,12 +406,15 @@ def _sentence(row: MetricComparison, compared: Compared) -> str:
     if names["a"] == names["b"]:
         names = {"a": "A", "b": "B"}
     differs = figures.percent(abs(row.ratio - 1))
-    than = f"is {differs} {'higher' if row.ratio > 1 else 'lower'} than"
+    is_, equals, that = (
+        ("are", "equal", "those") if row.metric.is_plural else ("is", "equals", "that")
+    )
+    than = f"{is_} {differs} {'higher' if row.ratio > 1 else 'lower'} than"
     if differs == figures.percent(0.0):
-        than = "equals"
+        than = equals
     elif _is_many_times(row.ratio):
-        than = f"is {figures.rate(row.ratio)} times"
-    about = f"{row.metric.name} of {names['b']} {than} that of {names['a']}"
+        than = f"{is_} {figures.rate(row.ratio)} times"
+    about = f"{row.metric.name} of {names['b']} {than} {that} of {names['a']}"
     within = f"(95 %: {_interval(row)} times)" if math.isfinite(row.high) else "(no interval)"
     match row.answer:
         case ComparisonAnswer.FASTER | ComparisonAnswer.SLOWER:
