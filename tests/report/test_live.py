@@ -293,7 +293,7 @@ def test_each_host_of_a_fleet_is_shown(feed, kept):
     ]
     assert [row.cells for row in table.rows] == [
         ("north", "40.0", "30.0", "2", "18", "0.50", "1.2"),
-        ("south (lost)", "10.0", "10.0", "0", "0", "0.10", "0.5"),
+        ("south (lost)", "10.0", "10.0", "0", "0", "0.10", "0.50"),
     ]
     facts = {one.label: one.text for one in section.facts}
     assert facts["fleet"] == "south was lost"

@@ -29,9 +29,10 @@ def rate(value_rps: float | None) -> str:
     """Return a rate with three digits, without decimals from 1000 on."""
     if value_rps is None or not math.isfinite(value_rps):
         return MISSING
-    if value_rps >= 1000:
+    shown_rps = float(f"{value_rps:.3g}")  # 9.996 is shown as 10.0
+    if shown_rps >= 1000:
         return f"{value_rps:,.0f}"
-    digits = 2 if value_rps <= 0 else max(0, 2 - math.floor(math.log10(value_rps)))
+    digits = 2 if shown_rps <= 0 else max(0, 2 - math.floor(math.log10(shown_rps)))
     return f"{value_rps:.{min(digits, MOST_DIGITS)}f}"
 
 
@@ -49,16 +50,17 @@ def milliseconds(value_ms: float) -> str:
     """Return a time in milliseconds; from ten seconds on in seconds."""
     if not math.isfinite(value_ms):
         return MISSING
-    if value_ms >= 10_000:
+    if value_ms >= 9_999.5:
         return f"{value_ms / 1000:,.1f} s"
-    return f"{value_ms:.{0 if value_ms >= 100 else 1 if value_ms >= 10 else 2}f} ms"
+    return f"{value_ms:.{0 if value_ms >= 99.95 else 1 if value_ms >= 9.995 else 2}f} ms"
 
 
 def plain_ms(value_ms: float) -> str:
     """Return a time in milliseconds for a column whose head names the unit."""
     if not math.isfinite(value_ms):
         return MISSING
-    return f"{value_ms:,.{0 if value_ms >= 100 else 1}f}"
+    digits = 0 if value_ms >= 99.95 else 1 if value_ms >= 0.995 or not value_ms else 2
+    return f"{value_ms:,.{digits}f}"
 
 
 def plain_s(value_s: float) -> str:
