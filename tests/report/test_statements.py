@@ -51,7 +51,13 @@ def test_the_answer_has_its_interval():
     ],
 )
 def test_what_is_not_known_is_not_said(capacity, headline):
-    assert search.sentence(replace(ISSUE, capacity=capacity)) == headline
+    unsustained = (ISSUE.trials[0], ISSUE.trials[4])
+    assert search.sentence(replace(ISSUE, capacity=capacity, trials=unsustained)) == headline
+
+
+def test_a_rate_that_was_sustained_is_not_said_to_be_unseen():
+    found = replace(ISSUE, capacity=Capacity(None, None, 6.95, 0.0))
+    assert search.sentence(found) == "Token issue: N is below 6.95 a second."
 
 
 @pytest.mark.parametrize(
@@ -229,6 +235,24 @@ def test_how_the_service_gives_way_is_said_with_figures():
     text = said(replace(ISSUE, trials=(*ISSUE.trials[:4], failing)))
     assert "At 8.40 a second requests fail: 9 (503 7, ...)." in text
     assert "9 of 1,106 requests failed." in text
+
+
+@pytest.mark.parametrize(
+    ("completed_rps", "sentence", "fact"),
+    [
+        (99.96, "only 99.96 complete: the backlog", "falls behind: 99.96/s completed"),
+        (100.0, "the backlog", "falls behind"),
+        (99.2, "only 99.2 complete: the backlog", "falls behind: 99.2/s completed"),
+    ],
+)
+def test_what_falls_behind_is_not_shown_as_all_that_was_offered(completed_rps, sentence, fact):
+    failed = ISSUE.trials[4]
+    stats = replace(failed.stats, throughput_rps=completed_rps, backlog_growth=0.002)
+    found = replace(ISSUE, trials=(replace(failed, rate_rps=100.0, stats=stats),))
+    assert next(statements.above(found)).startswith(
+        f"At 100 a second {sentence} grows by 0.00200 s of work every second"
+    )
+    assert fact in [one.text for one in search.facts(found)]
 
 
 def test_the_generator_is_cleared_or_named():

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from loadstone.analysis.model import Cause
+from loadstone.analysis.model import Cause, TrialState
 from loadstone.diagnosis.limit import named_limit
 from loadstone.plan import hosts
 from loadstone.report import figures, prediction, trial_figures
@@ -61,7 +61,9 @@ def sentence(measurement: Measurement) -> str:
     if low is not None:
         return f"{subject}: the service sustains {found} a second; the upper limit is not known."
     if high is not None:
-        return f"{subject}: N is {found} a second; no rate was seen to be sustained."
+        states = {trial.verdict.state for trial in measurement.trials}
+        none = "" if TrialState.SUSTAINED in states else "; no rate was seen to be sustained"
+        return f"{subject}: N is {found} a second{none}."
     return f"{subject}: N was not found."
 
 
@@ -171,7 +173,8 @@ def _edge(found: Edge) -> str:
         case Cause.DRIFT:
             return "keeps up at first, then becomes slower"
         case _:
-            return f"falls behind: {figures.rate(trial.stats.throughput_rps)}/s completed"
+            completed = statements.completed_below(trial)
+            return f"falls behind: {completed}/s completed" if completed else "falls behind"
 
 
 def longer(measurement: Measurement) -> str:

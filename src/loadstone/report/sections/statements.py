@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import assert_never
 
+from loadstone.analysis import decimals
 from loadstone.analysis.model import Cause, Trial
 from loadstone.diagnosis.finding import Severity
 from loadstone.diagnosis.limit import CpuVerdict, is_disturbed, is_stolen, judge_cpu
@@ -32,6 +33,7 @@ LIMITS = {
     CapacityKind.CEILING: "the load that is allowed, not by the service",
 }
 TIMES = {1: "once", 2: "twice"}
+LEAST_GROWTH = 0.01  # seconds of work per second; less would be shown as 0.00
 # How a trial at the edge of N failed, if it did not fall behind.
 FAILED: dict[Cause | None, str] = {
     Cause.ERRORS: "had too many errors",
@@ -196,10 +198,12 @@ def _degraded(offered: str, trial: Trial, *, is_only: bool) -> Iterator[str]:
     growth = trial.stats.backlog_growth
     match trial.verdict.cause:
         case Cause.OVERLOAD if growth > 0 and is_only:
+            completed = completed_below(trial)
+            only = f"only {completed} complete: the" if completed else "the"
+            grows = f"{growth:.2f}" if growth >= LEAST_GROWTH else figures.rate(growth)
             yield (
-                f"{offered} only {figures.rate(trial.stats.throughput_rps)} complete: the backlog "
-                f"grows by {growth:.2f} s of work every second, and each response takes longer "
-                f"than the one before. The service is overloaded, not broken."
+                f"{offered} {only} backlog grows by {grows} s of work every second, and each "
+                f"response takes longer than the one before. The service is overloaded, not broken."
             )
         case Cause.DRIFT if is_only:
             yield f"{offered} it keeps up at first and then becomes slower."
@@ -209,6 +213,20 @@ def _degraded(offered: str, trial: Trial, *, is_only: bool) -> Iterator[str]:
             yield f"{offered} it keeps up, but slower than wanted."
         case _:
             return
+
+
+def completed_below(trial: Trial) -> str:
+    """Return the throughput, with the digits that tell it from the offered rate.
+
+    Empty if it is not below that rate.
+    """
+    offered_rps, completed_rps = trial.rate_rps or 0.0, trial.stats.throughput_rps
+    if completed_rps >= offered_rps:
+        return ""
+    shown = figures.rate(completed_rps)
+    if shown != figures.rate(offered_rps):
+        return shown
+    return f"{completed_rps:,.{decimals.needed(completed_rps, offered_rps, 0)}f}"
 
 
 def errors(measurement: Measurement) -> Iterator[str]:
