@@ -367,6 +367,16 @@ def test_table_and_data_say_the_same(tmp_path):
     assert "1.78 to 2.24" in text
 
 
+def test_a_cell_with_a_figure_is_not_said_to_be_not_measured(tmp_path):
+    begun = journal.begin(tmp_path, StudySource("mine.yaml", TWO_BY_TWO), quick=False, seed=5)
+    found = measured({("apache", "2"): [10.0, 10.5, 11.0]})
+    sections = {one.title: one for one in report_of(begun, found).sections}
+    known, failed = sections["web apache, workers 2"], sections["web nginx, workers 2"]
+    assert known.answer.text == "10.5"
+    assert known.certainty.text == "load generator's health not known"
+    assert failed.certainty.text == "not measured"
+
+
 def test_the_multiple_of_a_range_has_both_ends():
     one = row(measured({("apache", "2"): [40.0, 41.0, 42.0]}), "apache", "2")
     ranged = replace(one, estimate=Estimate(40.0, 30.0, 50.0, 0.95, is_range=True))

@@ -259,6 +259,8 @@ def _certainty(row: TableRow, outcomes: Sequence[TurnOutcome]) -> Certainty:
         None: ("undecided", "not measured"),
     }
     is_short = row.is_valid is not True or bool(row.failures) or row.estimate is None
+    if row.is_valid is None and row.estimate is not None:
+        tones[None] = ("undecided", "load generator's health not known")
     codes = [one.exit_code for one in outcomes if one.turn.cell == row.cell]
     tone, text = tones[row.is_valid]
     if not is_short or not any(codes):
