@@ -203,6 +203,16 @@ def test_on_a_telephone_nothing_sticks_out(visit, width, is_open):
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
+def test_on_a_telephone_the_text_of_a_chart_can_be_read(visit):
+    page, _, _ = visit(viewport={"width": 360, "height": 740})
+    unfold(page)
+    least_px = page.locator("svg.static").evaluate_all(
+        "all => Math.min(...all.map(one => one.getScreenCTM().a * "
+        "parseFloat(getComputedStyle(one).fontSize)))"
+    )
+    assert least_px >= 10
+
+
 def test_a_title_without_a_space_stays_on_a_telephone(browser, tmp_path):
     result, _ = keystone()
     long = "t" * 250
