@@ -155,6 +155,25 @@ def test_failures_are_counted_also_of_a_single_request(ended, ok, cut_off, sente
     assert list(statements.errors(only)) == [sentence]
 
 
+@pytest.mark.parametrize(
+    ("ok", "sentence"),
+    [(414, "None of the 414 requests failed."), (410, "4 of 414 requests failed.")],
+)
+def test_failures_are_of_the_same_requests_in_the_summary_and_in_the_sentence(ok, sentence):
+    known = ISSUE.trials[2]
+    stats = replace(known.stats, total=replace(known.stats.total, ok=ok), cut_off=5)
+    cut = replace(ISSUE, policy="fixed", capacity=None, trials=(replace(known, stats=stats),))
+    [section] = report_of(replace(RESULT, measurements=(cut,))).sections
+    [failures] = [fact.text for fact in section.facts if fact.label == "failures"]
+    assert failures == f"{414 - ok} of 414"
+    texts = [one.text for one in section.statements]
+    assert sentence in texts
+    assert (
+        "Cut off when the load ended, counted neither as succeeded nor as failed: 5 requests."
+        in texts
+    )
+
+
 def test_a_machine_that_is_not_busy_is_not_blamed():
     made = tuple(
         replace(trial, usage=replace(trial.usage, machine_busy=0.4)) for trial in ISSUE.trials

@@ -232,16 +232,23 @@ def completed_below(trial: Trial) -> str:
 def errors(measurement: Measurement) -> Iterator[str]:
     """Describe how many requests failed."""
     due = sum(trial.stats.due for trial in measurement.trials)
+    ended = sum(trial.stats.ended for trial in measurement.trials)
     failed = sum(trial.stats.failed for trial in measurement.trials)
     if not due:
         return
     if failed:
-        yield f"{failed:,} of {figures.counted(due, 'request')} failed."
+        yield f"{failed:,} of {figures.counted(ended, 'request')} failed."
     elif not any(trial.stats.ok for trial in measurement.trials):
         none = "The only request was not" if due == 1 else f"None of the {due:,} requests was"
         yield f"{none} answered in the time given."
     else:
-        yield "The only request succeeded." if due == 1 else f"None of the {due:,} requests failed."
+        none = f"None of the {ended:,} requests failed."
+        yield "The only request succeeded." if ended == 1 else none
+    if ended and (cut_off := due - ended):
+        yield (
+            "cut off when the load ended, counted neither as succeeded nor as failed: "
+            f"{figures.counted(cut_off, 'request')}"
+        )
     if count := sum(health.retries for health in healths(measurement)):
         yield retried(count)
 
