@@ -209,6 +209,14 @@ def test_the_times_of_a_trend_have_the_digits_of_all_other_tables():
     assert row.cells[1:7] == ("0.0003", "0.0004", "0.0004", "0.0005", "0.250", "0.0004")
 
 
+def test_a_trend_whose_last_run_had_no_success_has_no_median_in_seconds():
+    run = Performed("run-1", 0, "s", "c", "2026-11-01", "finished", 9, 0, *(None,) * 6, False)
+    trends = workload_trends([run], lambda _: made_runs.runs()["task"])
+    [section] = report_of((), trends).sections
+    assert section.answer.sentence == "s: no iteration succeeded, one run."
+    assert section.answer.unit == ""
+
+
 def without_n(day: int) -> Run:
     run = search(day, "10")
     lost = Capacity(None, None, None, 0.0, ("the service answers errors only",))

@@ -89,7 +89,9 @@ def _workload(anchor: str, trend: Trend) -> Section:
     heads = (*columns("run", numbers=HEADS), TableColumn("SLA"))
     rows = tuple(Row((run.run_id, *cells(run), _sla(run))) for run in trend.runs)
     charts = (_durations(anchor, trend), _success(anchor, trend)) if len(trend.runs) > 1 else ()
+    is_known = last.median_s is not None
     median = figures.MISSING if last.median_s is None else figures.plain_s(last.median_s)
+    said = f"median {median} s" if is_known else "no iteration succeeded"
     load = workload.load_of(trend.workload, paced_as_rally=trend.paced_as_rally)
     if trend.requests_as_rally:
         load += ", Rally's own requests"
@@ -100,8 +102,8 @@ def _workload(anchor: str, trend: Trend) -> Section:
         answer=Answer(
             label="median",
             text=median,
-            unit="s",
-            sentence=f"{trend.scenario}: median {median} s, {_latest_of(len(trend.runs))}.",
+            unit="s" if is_known else "",
+            sentence=f"{trend.scenario}: {said}, {_latest_of(len(trend.runs))}.",
             value=last.median_s,
         ),
         certainty=_certainty(trend.changes, trend.known),
