@@ -93,6 +93,16 @@ def test_a_start_that_is_refused_changes_neither_data_nor_settings(
     assert not kept.exists()
 
 
+@pytest.mark.usefixtures("two_storages")
+def test_starts_that_are_refused_keep_the_logs_of_the_one_before() -> None:
+    folder = deployment.folder_of("mine")
+    (folder / "logs" / "keystone.log").write_text("what went wrong")
+    for _ in range(3):
+        with pytest.raises(InvalidInput, match="no such option"):
+            deployment.up("mine", settings.read([("conf.token.expires", "1")]), print)
+    assert (folder / deployment.OLD_LOGS / "keystone.log").read_text() == "what went wrong"
+
+
 def test_the_data_in_memory_end_with_a_start_on_another_storage(
     two_storages: tuple[Path, Path],
 ) -> None:

@@ -371,7 +371,7 @@ def _purge(folder: Path) -> None:
 
 def _keep_old_logs(folder: Path) -> None:
     logs = folder / "logs"
-    if logs.exists():
+    if any(logs.glob("*")):  # a start that was refused has left none
         shutil.rmtree(folder / OLD_LOGS, ignore_errors=True)
         logs.rename(folder / OLD_LOGS)
 
