@@ -1,5 +1,6 @@
 """State on disk after a failed or interrupted `lab up`, and after `lab down --purge`."""
 
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -101,6 +102,18 @@ def test_starts_that_are_refused_keep_the_logs_of_the_one_before() -> None:
         with pytest.raises(InvalidInput, match="no such option"):
             deployment.up("mine", settings.read([("conf.token.expires", "1")]), print)
     assert (folder / deployment.OLD_LOGS / "keystone.log").read_text() == "what went wrong"
+
+
+def test_a_start_without_its_data_in_memory_is_told(two_storages: tuple[Path, Path]) -> None:
+    kept, _ = two_storages
+    lines: list[str] = []
+    deployment.up("mine", deployment.requested("mine", []), lines.append)
+    deployment.down("mine")
+    assert not lines
+    shutil.copytree(deployment.folder_of("mine"), deployment.folder_of("copy"))
+    deployment.up("copy", deployment.requested("copy", []), lines.append)
+    assert [line.partition(",")[0] for line in lines] == ["the data are gone from storage=tmpfs"]
+    assert (kept / "keystone.db").exists()
 
 
 def test_the_data_in_memory_end_with_a_start_on_another_storage(

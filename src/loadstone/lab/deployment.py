@@ -265,6 +265,11 @@ def _start(
         services_password=password(),
     )
     parts = compose.parts(blueprint)
+    if before is not None and _has_lost_data(folder, settings, before):
+        say(
+            f"the data are gone from storage={settings.storage}, as after a reboot or in a copy of "
+            "the lab: it begins with an empty database"
+        )
     _keep_old_logs(folder)
     begun = DeploymentState(
         name=folder.name,
@@ -286,6 +291,14 @@ def _start(
     if before is not None:
         drop_data(folder, before.setting("storage"), kept=settings.storage)
     return Deployment(folder, running)
+
+
+def _has_lost_data(folder: Path, settings: LabSettings, before: DeploymentState) -> bool:
+    """Whether an earlier start has kept data outside the lab's folder, and they are not there."""
+    is_same = dict(before.facts).get("storage") == settings.storage != settings_.DISK
+    # A provider begins with an empty database at each start.
+    is_kept = is_same and not settings.service.is_provider
+    return is_kept and not storage_folder(folder, settings.storage).exists()
 
 
 def facts_of(
