@@ -60,6 +60,7 @@ def test_a_lab_that_is_kept_has_no_settings_of_others(key: str, value: str) -> N
         (("service=oidc-provider", "realm-users=5"), "realm-users needs service=keycloak"),
         (("service=keycloak", "scrypt-n=16"), "scrypt-n needs service=oidc-provider"),
         (("service=keycloak", "heap-mb=64"), "from 128 to"),
+        (("service=keycloak", "java=8"), "from 17 to"),
         (("service=keycloak", "hash=md5"), "argon2, pbkdf2-sha256, pbkdf2-sha512"),
         (("service=keycloak", "database=sqlite"), "h2, postgres, mariadb"),
         (("service=keycloak", "workers=4"), "workers is a setting of Keystone"),
@@ -213,8 +214,20 @@ def test_a_full_disk_of_the_environments_is_said_before_the_fetch(
         if folder == made.folder.parent:  # on a disk of its own
             raise EnvironmentUnusable("not enough space")
 
+    monkeypatch.setattr(keycloak, "choose", lambda _: java.Java(tmp_path, "21.0.1"))
     monkeypatch.setattr(keycloak.diskspace, "require", require)
     monkeypatch.setattr(keycloak.Program, "path", lambda self: self.name)
     monkeypatch.setattr(keycloak.processes, "complete", lambda *_: pytest.fail("it was fetched"))
     with pytest.raises(EnvironmentUnusable, match="not enough space"):
+        made.prepare(lambda _: None)
+
+
+def test_a_java_that_is_not_installed_is_refused_before_the_fetch(
+    javas: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a_java(javas, "17.0.15")
+    os.environ["LOADSTONE_HOME"] = str(javas)
+    monkeypatch.setattr(Distribution, "_fetch", lambda *_: pytest.fail("it was fetched"))
+    made = Distribution(javas / "mine", javas / "data", "dev-file", 21)
+    with pytest.raises(EnvironmentUnusable, match="not installed: Java 21"):
         made.prepare(lambda _: None)

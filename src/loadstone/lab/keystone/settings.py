@@ -17,6 +17,7 @@ from loadstone.lab.parts.database import BUFFER_MB, CONNECTIONS, Flush, Isolatio
 from loadstone.lab.parts.haproxy import KeepAlive
 from loadstone.lab.ports import HOST
 from loadstone.lab.provider.credentials import USERS
+from loadstone.lab.provider.java import LEAST as LEAST_JAVA
 from loadstone.lab.provider.password_hash import Algorithm
 from loadstone.lab.state import DeploymentState
 
@@ -655,7 +656,7 @@ _READERS: dict[str, Callable[[str, str], object]] = {
     "service-tokens": _level(Switch),
     "service": _level(Service),
     "scrypt-n": _whole(0, 1 << 18),  # 256 MB and about a second for each password
-    "java": _whole(8, 99),
+    "java": _whole(LEAST_JAVA, 99),
     "heap-mb": _whole(128, 1_000_000),
     "java-options": _line,
     "db-pool": _whole(2, 10_000),  # Keycloak does not start with 1

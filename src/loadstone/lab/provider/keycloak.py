@@ -85,12 +85,13 @@ class Distribution(Part):
 
     def prepare(self, say: Say) -> None:
         """Fetch and build it, unless that is done; give the deployment a home that links to it."""
+        chosen = choose(self.java)  # refused before the download
         self.folder.parent.mkdir(parents=True, exist_ok=True)
         with locks.held(self.folder.parent / f".{self.folder.name}.lock"):
             if not self.folder.exists():
                 self._fetch(say)
             if not self.built.exists():
-                self._build(say)
+                self._build(chosen, say)
         home = self.deployment / FOLDER
         shutil.rmtree(home, ignore_errors=True)
         home.mkdir(mode=0o700)
@@ -122,7 +123,7 @@ class Distribution(Part):
         diskspace.move(unpacked, self.folder)
         half.rmdir()
 
-    def _build(self, say: Say) -> None:
+    def _build(self, chosen: Java, say: Say) -> None:
         say(f"building Keycloak {VERSION} for {self.database} (once)")
         half = scratch_folder(self.deployment) / "built"
         half.mkdir(parents=True)
@@ -139,7 +140,7 @@ class Distribution(Part):
                 shutil.copy(one, half / "lib")
         options = (f"--db={self.database}", "--health-enabled=true", "--metrics-enabled=true")
         words = (str(half / "bin" / "kc.sh"), "build", *options)
-        given = {"JAVA_HOME": str(choose(self.java).home)}
+        given = {"JAVA_HOME": str(chosen.home)}
         command = Command(words, self._log, self.deployment, given)
         processes.complete(command, f"Keycloak {VERSION} could not be built")
         diskspace.move(half, self.built)
