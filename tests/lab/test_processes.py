@@ -67,6 +67,15 @@ def test_a_pid_that_is_anothers_is_left_alone(tmp_path: Path) -> None:
     processes.stop(other)
 
 
+def test_an_unrecorded_process_without_its_mark_is_found_by_its_log(tmp_path: Path) -> None:
+    command = (sys.executable, "-c", SLEEPER)
+    log = tmp_path / "logs" / "nginx.log"
+    lost = processes.start(Command(command, log, tmp_path, {processes.MARK: "overwritten"}))
+    assert processes.marked(tmp_path) == (lost,)
+    assert processes.marked(tmp_path / "elsewhere") == ()
+    processes.stop(lost)
+
+
 def test_an_unrecorded_process_is_found_by_its_mark(tmp_path: Path) -> None:
     lost = started(tmp_path, SLEEPER)
     assert processes.marked(tmp_path) == (lost,)

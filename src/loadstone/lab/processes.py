@@ -144,12 +144,20 @@ def _family(leader: Process, living: Sequence[_Stat]) -> tuple[Process, ...]:
 
 
 def marked(folder: Path) -> tuple[Process, ...]:
-    """Return all living processes marked with the deployment's folder, recorded or not.
+    """Return all living processes of the deployment in this folder, recorded or not.
 
     Those in containers are left out: a lab there may have a folder of the same path.
     """
     own = _pid_namespace("self")
-    found = with_variable(MARK, str(folder))
+    # nginx writes its title over its environment; its output still goes to a log of the deployment.
+    logging = (
+        Process(stat.pid, stat.started_ticks)
+        for stat in _all()
+        if stat.state not in "ZX"
+        and stat.pid != os.getpid()
+        and _output(stat.pid).startswith(f"{folder}/logs")
+    )
+    found = dict.fromkeys((*with_variable(MARK, str(folder)), *logging))
     return tuple(process for process in found if _pid_namespace(str(process.pid)) == own)
 
 
@@ -176,6 +184,14 @@ def _pid_namespace(pid: str) -> str | None:
         return os.readlink(f"/proc/{pid}/ns/pid")
     except OSError:
         return None
+
+
+def _output(pid: int) -> str:
+    """Return the path of a process's standard output; empty if it cannot be known."""
+    try:
+        return os.readlink(f"/proc/{pid}/fd/1")
+    except OSError:
+        return ""
 
 
 def _environment(pid: int) -> bytes | None:
