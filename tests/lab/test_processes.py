@@ -53,7 +53,7 @@ def test_a_child_is_found_after_its_master_died(tmp_path: Path) -> None:
 def test_what_does_not_listen_is_killed(tmp_path: Path) -> None:
     deaf = started(tmp_path, DEAF)
     until(lambda: (tmp_path / "logs" / "it.log").read_text() == "deaf\n")
-    processes.stop(deaf, grace_s=0.2)
+    processes.end((deaf,), grace_s=0.2)
     assert not processes.alive(deaf)
 
 
@@ -62,7 +62,7 @@ def test_a_pid_that_is_anothers_is_left_alone(tmp_path: Path) -> None:
     stale = Process(other.pid, other.started_ticks - 1)
     assert not processes.alive(stale)
     assert processes.family(stale) == ()
-    processes.stop(stale, grace_s=0.2)
+    processes.stop(stale)
     assert processes.alive(other)
     processes.stop(other)
 

@@ -202,13 +202,11 @@ def _environment(pid: int) -> bytes | None:
         return None
 
 
-def stop(
-    leader: Process, *, stop_signal: signal.Signals = signal.SIGTERM, grace_s: float = GRACE_S
-) -> None:
+def stop(leader: Process, *, stop_signal: signal.Signals = signal.SIGTERM) -> None:
     """Stop the leader, then the remaining processes of its family; kill those that do not end."""
     members = family(leader)
-    end((leader,), stop_signal=stop_signal, grace_s=grace_s)
-    end({*members, *family(leader)}, grace_s=grace_s)
+    end((leader,), stop_signal=stop_signal)
+    end({*members, *family(leader)})
 
 
 def end(
