@@ -31,9 +31,13 @@ ROTATE = read("rotate fernet keys for 0.1 seconds")
 def lab(
     folder: Path, token: TokenProvider = TokenProvider.FERNET, conf: tuple[Option, ...] = ()
 ) -> LabInjector:
-    pairs = replace(LabSettings(), token=token, conf=conf).pairs()
-    boot = processes.boot_id()
-    state.write(folder, DeploymentState("c", "r", DeploymentPhase.RUNNING, boot, pairs))
+    chosen = replace(LabSettings(), token=token, conf=conf)
+    known = DeploymentState(
+        *("c", "r", DeploymentPhase.RUNNING, processes.boot_id()),
+        settings=chosen.pairs(),
+        release=chosen.source.pairs(),
+    )
+    state.write(folder, known)
     (folder / "keys" / "fernet").mkdir(parents=True)
     return LabInjector(folder, UndoJournal(folder / "journal.json", FaultTarget(folder)))
 
@@ -89,8 +93,13 @@ def test_a_fault_that_fails_with_the_disk_is_recorded_with_its_reason(tmp_path: 
 
 def running(folder: Path, pairs: Sequence[tuple[str, str]], *part_names: str) -> LabInjector:
     records = tuple(Record(name, Process(1, 1), 15, ()) for name in part_names)
-    boot, chosen = processes.boot_id(), settings.read(pairs).pairs()
-    known = DeploymentState("c", "r", DeploymentPhase.RUNNING, boot, chosen, records=records)
+    chosen = settings.read(pairs)
+    known = DeploymentState(
+        *("c", "r", DeploymentPhase.RUNNING, processes.boot_id()),
+        settings=chosen.pairs(),
+        release=chosen.source.pairs(),
+        records=records,
+    )
     state.write(folder, known)
     return LabInjector(folder, UndoJournal(folder / "journal.json", FaultTarget(folder)))
 

@@ -21,8 +21,12 @@ CONF = "defaults\n    timeout connect 5s\n    timeout client 60s\n"
 def test_only_a_lab_of_several_nodes_waits_in_haproxy(
     tmp_path: Path, nodes: str, expected: str | None
 ) -> None:
-    pairs = settings.read([("nodes", nodes)]).pairs()
-    known = DeploymentState("c", "r", DeploymentPhase.RUNNING, processes.boot_id(), pairs)
+    chosen = settings.read([("nodes", nodes)])
+    known = DeploymentState(
+        *("c", "r", DeploymentPhase.RUNNING, processes.boot_id()),
+        settings=chosen.pairs(),
+        release=chosen.source.pairs(),
+    )
     state.write(tmp_path, known)
     # With one node, it is of an earlier start with more.
     (tmp_path / "run").mkdir()

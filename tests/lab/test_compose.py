@@ -196,9 +196,11 @@ def test_faults_find_the_data_of_each_service(tmp_path: Path, words: tuple[str, 
     composition = composed(tmp_path, *words)
     chosen = settings.read([settings.split(word) for word in words])
     record = Record(chosen.database.value, None, 15, ())
-    boot = processes.boot_id()
     known = DeploymentState(
-        "it", "r", DeploymentPhase.RUNNING, boot, chosen.pairs(), records=(record,)
+        *("it", "r", DeploymentPhase.RUNNING, processes.boot_id()),
+        settings=chosen.pairs(),
+        release=chosen.source.pairs(),
+        records=(record,),
     )
     state.write(tmp_path, known)
     server = composition[chosen.database.value]

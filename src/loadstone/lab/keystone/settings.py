@@ -480,8 +480,8 @@ def started(known: DeploymentState, given: tuple[tuple[str, str], ...] = ()) -> 
     Settings that are `given` replace those of the deployment.
     """
     pairs = (*known.settings, *given)
-    # A provider has no release, and an older Loadstone did not keep what it had started.
-    if not known.release or "release" not in dict(known.settings) or "release" in dict(given):
+    # A provider has no setting for it.
+    if "release" not in dict(known.settings) or "release" in dict(given):
         return read(pairs)
     release = restored(known.release)
     others = ((key, value) for key, value in pairs if key != "release")
