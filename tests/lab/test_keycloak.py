@@ -66,6 +66,7 @@ def test_a_lab_that_is_kept_has_no_settings_of_others(key: str, value: str) -> N
         (("service=keycloak", "workers=4"), "workers is a setting of Keystone"),
         (("service=keycloak", "nodes=2"), "nodes is a setting of Keystone"),
         (("service=keycloak", "address=10.0.0.5"), "keycloak is on 127.0.0.1 alone, without add"),
+        (("service=keycloak", "java-options=-Xss1m -Xmx1g"), "choose with --with heap-mb="),
         (("service=keycloak", "java-options=-Xa\n-Xb"), "one line"),
         (("database=h2",), "database=h2 needs service=keycloak"),
     ],

@@ -612,6 +612,13 @@ def _line(key: str, value: str) -> str:
     return value
 
 
+def _java_options(key: str, value: str) -> str:
+    # They follow the lab's own options, and of two that set the heap the JVM takes the last one.
+    if re.search(r"(^|\s)-(Xmx|XX:MaxHeapSize)", value):
+        raise InvalidInput(f"{key}: the heap is the lab's own: choose with --with heap-mb=")
+    return _line(key, value)
+
+
 _READERS: dict[str, Callable[[str, str], object]] = {
     "release": _release,
     "implementation": _level(Implementation),
@@ -658,7 +665,7 @@ _READERS: dict[str, Callable[[str, str], object]] = {
     "scrypt-n": _whole(0, 1 << 18),  # 256 MB and about a second for each password
     "java": _whole(LEAST_JAVA, 99),
     "heap-mb": _whole(128, 1_000_000),
-    "java-options": _line,
+    "java-options": _java_options,
     "db-pool": _whole(2, 10_000),  # Keycloak does not start with 1
     "hash": _level(Algorithm),
     "hash-iterations": _whole(1, 10_000_000),
