@@ -255,3 +255,10 @@ def test_nginx_may_open_as_many_files_as_it_takes_connections(
     written = (tmp_path / "run" / "nginx.conf").read_text()
     assert f"worker_rlimit_nofile {opened};" in written
     assert "worker_connections 4096;" in written
+
+
+def test_options_of_keystone_are_checked_before_the_compute_cloud_is_installed(
+    tmp_path: Path,
+) -> None:
+    names = [*composed(tmp_path, "compute=nova", "database=mariadb")]
+    assert names.index("options") < names.index("compute-environment")

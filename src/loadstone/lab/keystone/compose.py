@@ -172,7 +172,7 @@ def parts(blueprint: Blueprint) -> tuple[Part, ...]:
     if beside is None:
         return (*sources, contents, options, *servers)
     # After Keystone, which the compute services need when they start.
-    return (*sources, contents, beside.environment, options, *servers, *beside.parts)
+    return (*sources, contents, options, beside.environment, *servers, *beside.parts)
 
 
 def _in_rust(blueprint: Blueprint, database: str) -> tuple[Part, ...]:
