@@ -1,6 +1,7 @@
 """State on disk after a failed or interrupted `lab up`, and after `lab down --purge`."""
 
 import shutil
+from io import BytesIO
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -34,6 +35,19 @@ def test_an_interrupt_before_anything_is_there_leaves_no_folder(
     with pytest.raises(KeyboardInterrupt):
         deployment.up("mine", settings.read([]), print)
     assert not [path for path in home.rglob("*") if path.name == "mine"]
+
+
+@pytest.mark.parametrize("kept", [(), ("logs",)])
+def test_a_start_that_is_killed_before_anything_is_there_leaves_no_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: tuple[str, ...]
+) -> None:
+    for name in kept:
+        (tmp_path / "mine" / name).mkdir(parents=True)
+    (tmp_path / "mine").mkdir(exist_ok=True)
+    monkeypatch.setattr("sys.argv", ["watcher", str(tmp_path / "mine"), "run-1"])
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=BytesIO()))
+    watcher._main()
+    assert (tmp_path / "mine").exists() == bool(kept)
 
 
 def test_what_was_there_before_stays(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -82,8 +82,8 @@ def _kept_if_begun(folder: Path) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        if folder.exists() and {path.name for path in folder.iterdir()} <= {watcher.LOCK}:
-            _purge(folder)
+        if folder.exists():
+            watcher.remove_unbegun(folder)
         raise
 
 

@@ -6,6 +6,7 @@ deployment that is to outlive its command is released once it serves.
 """
 
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -47,6 +48,12 @@ def watch(folder: Path, run: str) -> WatcherPipe:
     )
 
 
+def remove_unbegun(folder: Path) -> None:
+    """Remove the folder of a deployment if there is nothing in it but the lock."""
+    if {path.name for path in folder.iterdir()} <= {LOCK}:
+        shutil.rmtree(folder)
+
+
 def _main() -> None:
     folder, run = Path(sys.argv[1]), sys.argv[2]
     if sys.stdin.buffer.read() == RELEASED or not folder.exists():
@@ -56,6 +63,7 @@ def _main() -> None:
         # Another command has started the deployment again.
         if known is None or known.run == run:
             shut_down(folder)
+        remove_unbegun(folder)
 
 
 if __name__ == "__main__":
