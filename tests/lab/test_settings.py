@@ -66,6 +66,11 @@ def test_what_cannot_be_is_answered_with_what_can(word: str, mend: str) -> None:
         settings.read([settings.split(word)])
 
 
+def test_roles_of_no_users_are_refused() -> None:
+    with pytest.raises(InvalidInput, match=r"^roles-per-user=3 needs users=1 or more"):
+        settings.read(settings.read_population("projects=5,roles-per-user=3"))
+
+
 def test_a_lab_may_serve_at_a_private_address_only() -> None:
     chosen = settings.read([("address", "10.0.0.5")])
     assert chosen.host == "10.0.0.5"

@@ -368,6 +368,8 @@ class LabSettings:
         refuse_unless(token is TokenProvider.FERNET, why_not, "fernet_keys")
         why_not = "needs as many projects or more: each role of a user is in another project"
         refuse_unless(self.roles_per_user <= self.projects, why_not, "roles_per_user")
+        why_not = "needs users=1 or more: they are roles of the population's users"
+        refuse_unless(self.users > 0, why_not, "roles_per_user")
         passwords = self.unique_passwords
         why_not = f"needs users={passwords} or more: each user of the population has one password"
         refuse_unless(passwords <= self.users, why_not, "unique_passwords")
