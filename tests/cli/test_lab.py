@@ -88,3 +88,15 @@ def test_the_record_of_a_lab_on_another_host_that_cannot_be_read_is_told_in_one_
     listed = at_once("lab", "list")
     assert listed.returncode == 0
     assert listed.stderr == f"{path} cannot be read (Is a directory)\n"
+
+
+def test_options_of_down_that_would_have_no_effect_are_refused(
+    at_once, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOADSTONE_HOME", str(tmp_path))
+    gone = str(tmp_path / "gone.yaml")
+    remote_lab.keep(remote_lab.RemoteRecord("far", "10.0.0.9", gone, None, without_tls=False))
+    assert "--anyway needs --purge" in at_once("lab", "down", "far", "--anyway").stderr
+    refused = at_once("lab", "down", "far", "--forget", "--purge")
+    assert refused.returncode == 2
+    assert remote_lab.recorded("far") is not None

@@ -166,6 +166,10 @@ def down(name: str, purge: bool, forget: bool, anyway: bool) -> None:
     from loadstone.faults.pending import lab_target, require_undone
     from loadstone.lab import deployment, remote_lab
 
+    if anyway and not purge:
+        raise click.UsageError("--anyway needs --purge: nothing else waits for faults to be undone")
+    if forget and purge:
+        raise click.UsageError("--forget leaves the lab on its host as it is: without --purge")
     record = remote_lab.recorded(name)
     if record is None:
         if forget:
