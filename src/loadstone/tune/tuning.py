@@ -10,7 +10,7 @@ stated comes from pairs that the choice has not seen.
 """
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from math import ceil, hypot, inf
@@ -60,21 +60,6 @@ def tune(
 
 
 @dataclass(slots=True)
-class _Racer:
-    """A combination in the race, with all that is known of it so far."""
-
-    tried: TriedCombination
-
-    @property
-    def evidence(self) -> GainEvidence | None:
-        return self.tried.evidence
-
-    @property
-    def rounds(self) -> int:
-        return self.tried.rounds
-
-
-@dataclass(slots=True)
 class _Tuning:
     space: Space
     terms: Terms
@@ -82,7 +67,7 @@ class _Tuning:
     say: Say
     costs: ComparisonDurations = field(init=False)
     proposals: Proposals = field(init=False)
-    entered: int = field(default=0, init=False)  # combinations in the race
+    tried: dict[Pairs, TriedCombination] = field(default_factory=dict, init=False)
     cut_short: list[str] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
@@ -92,12 +77,9 @@ class _Tuning:
         check = self._check()
         ordered = deque(_found_first(suggested, check.findings))
         self.proposals = Proposals(self.space, self.terms.seed, ordered)
-        racers = self._race()
-        winner = _plainest(racers)
-        found = Tuned(
-            check, tuple(one.tried for one in racers), winner=winner.tried if winner else None
-        )
-        found = self._proven(found)
+        self._race()
+        trials = tuple(self.tried.values())
+        found = self._proven(Tuned(check, trials, _plainest(trials)))
         found = self._with_trades(found)
         found = self._with_capacities(found)
         return replace(found, spent_s=self.costs.spent_s, cut_short=tuple(self.cut_short))
@@ -126,54 +108,47 @@ class _Tuning:
             share -= budget.TRADE_SHARE / 2
         return share * self.terms.budget_s - self.costs.spent_s
 
-    def _race(self) -> list[_Racer]:
+    def _race(self) -> None:
         """Halve a first field of combinations, then let others challenge the best."""
         count = budget.combinations(self.costs, self._search_s)
-        racers = list(islice(iter(self._entered, None), count))
-        running = _kept([one for one in racers if one.evidence is not None])
+        running = _kept([one for one in islice(iter(self._entered, None), count) if one.evidence])
         while len(running) > 1 and running[0].rounds < budget.MOST_ROUNDS:
             if not self._has_time(running[0].rounds + 1):
                 break
-            running = _kept([one for one in running if self._has_gone_on(one)])
-        while len(racers) < budget.MOST_TRIED:
-            challenger = self._entered()
-            if challenger is None:
-                break
-            racers.append(challenger)
-            self._challenge(challenger, racers)
-        return racers
+            again = (self._measured_on(one) for one in running)
+            running = _kept([one for one in again if one is not None])
+        while len(self.tried) < budget.MOST_TRIED and (challenger := self._entered()):
+            self._challenge(challenger)
 
-    def _challenge(self, challenger: _Racer, racers: Sequence[_Racer]) -> None:
+    def _challenge(self, challenger: TriedCombination | None) -> None:
         """Measure a combination on, as long as it looks better than the best so far."""
-        while (best := _best(racers)) is not None and _seen(challenger) > 0:
-            if best is challenger or challenger.rounds >= best.rounds:
+        while challenger is not None and _seen(challenger) > 0:
+            best = _best(self.tried.values())
+            if best is None or best is challenger or challenger.rounds >= best.rounds:
                 return
-            if _seen(challenger) <= _seen(best) or not self._has_gone_on(challenger):
+            if _seen(challenger) <= _seen(best):
                 return
+            challenger = self._measured_on(challenger)
 
-    def _entered(self) -> _Racer | None:
+    def _entered(self) -> TriedCombination | None:
         """Measure the next combination for the first time; None without time or combination."""
-        is_needed = self.entered < budget.FEWEST_TRIED
+        is_needed = len(self.tried) < budget.FEWEST_TRIED
         proposal = self.proposals.next() if is_needed or self._has_time(1) else None
-        if proposal is None:
-            return None
-        self.entered += 1
-        racer = _Racer(proposal)
-        self._measure_again(racer)
-        return racer
+        return None if proposal is None else self._measured(proposal)
 
     def _has_time(self, number: int) -> bool:
         return self._search_s >= self.costs.of(self.costs.pairs_of_round(number))
 
-    def _has_gone_on(self, racer: _Racer) -> bool:
-        """Measure the next round of a combination, if there is time and it does not fail."""
-        if not self._has_time(racer.rounds + 1):
-            return False
-        self._measure_again(racer)
-        return racer.evidence is not None
+    def _measured_on(self, tried: TriedCombination) -> TriedCombination | None:
+        """Measure the next round of a combination; None if there is no time, or if it fails."""
+        if not self._has_time(tried.rounds + 1):
+            return None
+        again = self._measured(tried)
+        return again if again.evidence is not None else None
 
-    def _measure_again(self, racer: _Racer) -> None:
-        tried, number = racer.tried, racer.rounds + 1
+    def _measured(self, tried: TriedCombination) -> TriedCombination:
+        """Measure a round of a combination."""
+        number = tried.rounds + 1
         self.say(f"{words(tried.changes)} ({tried.origin}), round {number}")
         pairs = self.costs.pairs_of_round(number)
         outcome = self._compared(TuningPhase.SEARCH, (), tried.changes, pairs)
@@ -184,10 +159,12 @@ class _Tuning:
             known = [] if tried.evidence is None else [tried.evidence]
             evidence = pooled([*known, outcome.evidence])
         failed_runs = (*tried.failed_runs, *outcome.failed_runs)
-        racer.tried = TriedCombination(
+        again = TriedCombination(
             tried.changes, tried.origin, evidence, outcome.failure, number, failed_runs
         )
+        self.tried[tried.changes] = again
         self.proposals.add(tried.changes, evidence)
+        return again
 
     # The proofs
 
@@ -319,46 +296,46 @@ def _found_first(
     return sorted(suggested, key=rank)
 
 
-def _kept(racers: Sequence[_Racer]) -> list[_Racer]:
+def _kept(trials: Sequence[TriedCombination]) -> list[TriedCombination]:
     """Return the better half, without those that are not better than the default."""
-    better = [one for one in racers if one.evidence is not None and _may_win(one.evidence)]
-    return sorted(better, key=_seen, reverse=True)[: ceil(len(racers) * budget.KEPT)]
+    better = [one for one in trials if one.evidence is not None and _may_win(one.evidence)]
+    return sorted(better, key=_seen, reverse=True)[: ceil(len(trials) * budget.KEPT)]
 
 
 def _may_win(evidence: GainEvidence) -> bool:
     return evidence.mean > 0 and evidence.interval(DROP_ALPHA).high > 1
 
 
-def _seen(racer: _Racer) -> float:
-    return -inf if racer.evidence is None else racer.evidence.mean
+def _seen(tried: TriedCombination) -> float:
+    return -inf if tried.evidence is None else tried.evidence.mean
 
 
-def _best(racers: Sequence[_Racer]) -> _Racer | None:
+def _best(trials: Iterable[TriedCombination]) -> TriedCombination | None:
     """Return the best of those that went furthest, if it was better than the default.
 
     One with few pairs has a wide interval, so luck carries it less far here.
     """
-    known = [one for one in racers if _seen(one) > 0]
+    known = [one for one in trials if _seen(one) > 0]
     return max(known, key=lambda one: (one.rounds, _seen(one)), default=None)
 
 
-def _plainest(racers: Sequence[_Racer]) -> _Racer | None:
+def _plainest(trials: Sequence[TriedCombination]) -> TriedCombination | None:
     """Return the combination with the fewest changes that looks as good as the best.
 
     As good is within one standard error of the difference (after Breiman et al., "Classification
     and Regression Trees", 1984), and within NESTED of them for a part of the best: settings that
     are not shown to bring more are advice that nobody needs.
     """
-    best = _best(racers)
+    best = _best(trials)
     if best is None:
         return None
-    near = [one for one in racers if one is best or _is_near(one, best)]
-    return min(near, key=lambda one: (len(one.tried.changes), -_seen(one)))
+    near = [one for one in trials if one is best or _is_near(one, best)]
+    return min(near, key=lambda one: (len(one.changes), -_seen(one)))
 
 
-def _is_near(one: _Racer, best: _Racer) -> bool:
+def _is_near(one: TriedCombination, best: TriedCombination) -> bool:
     if one.evidence is None or best.evidence is None:
         return False
-    is_part = set(one.tried.changes) < set(best.tried.changes)
+    is_part = set(one.changes) < set(best.changes)
     error = (NESTED if is_part else 1.0) * hypot(one.evidence.error, best.evidence.error)
     return one.evidence.mean > 0 and best.evidence.mean - one.evidence.mean <= error
