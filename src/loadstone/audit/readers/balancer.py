@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from loadstone.audit.document import Document
-from loadstone.audit.facts import Facts, SettingOrigin, Value
+from loadstone.audit.facts import Facts, SettingOrigin, Value, merged
 from loadstone.audit.readers import processes, sections, service
 from loadstone.audit.readers.sections import File, number
 
@@ -80,8 +80,7 @@ def read(document: Document) -> Facts:
     files = [process.open_files for process in running if process.open_files]
     # A connection takes two files. haproxy before 2.0 took 2,000 where nothing is set.
     limits = _limits(blocks, min(files) // 2 if files else None)
-    parts = (limits, _general(blocks), _keystone(blocks), _database(blocks))
-    values = {name: value for part in parts for name, value in part.values.items()}
+    values: dict[str, Value] = {}
     if files:
         values["haproxy.open_files"] = min(files)
     counters = service.parts(document).get("haproxy")
@@ -95,9 +94,8 @@ def read(document: Document) -> Facts:
     }
     beginning = SettingOrigin(found[0].path, 1)
     origins = dict.fromkeys(("haproxy.global_maxconn", "haproxy.threads"), beginning)
-    for part in parts:
-        origins.update(part.origins)
-    return Facts(values, missing, origins, frozenset({"balancer"}))
+    own = Facts(values, missing, origins, frozenset({"balancer"}))
+    return merged((own, limits, _general(blocks), _keystone(blocks), _database(blocks)))
 
 
 def _blocks(files: tuple[File, ...]) -> Blocks:

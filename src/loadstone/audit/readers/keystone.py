@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import TypeVar
 
 from loadstone.audit.document import Document
-from loadstone.audit.facts import Facts, SettingOrigin, Value
+from loadstone.audit.facts import Facts, SettingOrigin, Value, merged
 from loadstone.audit.readers import schedule, sections, service
 
 # Defaults of Keystone 30 and of the oslo libraries that it uses (keystone/conf/*.py, oslo.cache
@@ -91,28 +91,23 @@ def read(document: Document) -> Facts:
         return Facts(missing={"conf.": reason, "keystone.": reason, "fernet.": reason})
     domains, problem = _domains(found, document)
     directories = _directories(found, domains)
-    parts = (
+    origins = _origins(found) | _ldap_origins(directories)
+    return merged((
         _settings(found),
         _ldap(directories, sections.problem(found) or problem),
         *(_release(document), _programs(document), _password(document)),
-    )
-    values: dict[str, Value] = {}
-    missing: dict[str, str] = {}
-    for own, reasons in (*parts, _keys(document, found)):
-        values |= own
-        missing |= reasons
-    origins = _origins(found) | _ldap_origins(directories)
-    return Facts(values, missing, origins, frozenset({"keystone"}))
+        _keys(document, found),
+        Facts(origins=origins, roles=frozenset({"keystone"})),
+    ))  # fmt: skip
 
 
-Part = tuple[dict[str, Value], dict[str, str]]
 T = TypeVar("T")
 
 
-def _settings(found: tuple[sections.File, ...]) -> Part:
+def _settings(found: tuple[sections.File, ...]) -> Facts:
     problem = sections.problem(found)
     if problem is not None:
-        return {}, {"conf.": problem}
+        return Facts(missing={"conf.": problem})
     known = _substituted(_newer_names(sections.settings(found, LISTS).values))
     values: dict[str, Value] = {}
     for name, default in DEFAULTS.items():
@@ -139,7 +134,7 @@ def _settings(found: tuple[sections.File, ...]) -> Part:
     values["conf.uses_memcached"] = bool(
         values["conf.cache.enabled"] and "memcache" in str(values["conf.cache.backend"])
     )
-    return values, {}
+    return Facts(values)
 
 
 def _newer_names(known: Mapping[tuple[str, str], T]) -> dict[tuple[str, str], T]:
@@ -199,17 +194,17 @@ def _directories(
     return tuple(one for one in each if any(section == "ldap" for section, _ in one.values))
 
 
-def _ldap(directories: tuple[sections.IniSettings, ...], problem: str | None) -> Part:
+def _ldap(directories: tuple[sections.IniSettings, ...], problem: str | None) -> Facts:
     """Return for each option of [ldap] the worst value of all directories."""
     if problem is not None:
-        return {}, dict.fromkeys(("conf.ldap.", *HAS_LDAP), problem)
+        return Facts(missing=dict.fromkeys(("conf.ldap.", *HAS_LDAP), problem))
     values: dict[str, Value] = dict.fromkeys(HAS_LDAP, False)
     values["conf.has_ldap"] = bool(directories)
     values["conf.has_active_directory"] = any(map(_is_active_directory, directories))
     for option, default in LDAP.items():
         worst = _worst(option, directories)
         values[f"conf.ldap.{option}"] = default if worst is None else _ldap_value(worst, option)
-    return values, {}
+    return Facts(values)
 
 
 def _is_active_directory(directory: sections.IniSettings) -> bool:
@@ -264,16 +259,16 @@ def _origins(found: tuple[sections.File, ...]) -> dict[str, SettingOrigin]:
     return origins
 
 
-def _release(document: Document) -> Part:
+def _release(document: Document) -> Facts:
     versions, reason = service.part(document, "versions")
     version = str(versions.get("keystone", ""))
     major = sections.number(version.partition(".")[0])
     if major is None:
-        return {}, {"keystone.": reason or "its Python has no package keystone"}
-    return {"keystone.version": version, "keystone.release": major}, {}
+        return Facts(missing={"keystone.": reason or "its Python has no package keystone"})
+    return Facts({"keystone.version": version, "keystone.release": major})
 
 
-def _programs(document: Document) -> Part:
+def _programs(document: Document) -> Facts:
     values: dict[str, Value] = {}
     missing = {}
     doctor, reason = service.part(document, "doctor")
@@ -297,26 +292,26 @@ def _programs(document: Document) -> Part:
         values["keystone.unknown_options"] = unknown
     else:
         missing["keystone.unknown_options"] = f"oslo-config-validator: {reason or _last(text)}"
-    return values, missing
+    return Facts(values, missing)
 
 
 def _last(text: str) -> str:
     return (text.strip().splitlines() or ["it printed nothing"])[-1][:200]
 
 
-def _password(document: Document) -> Part:
+def _password(document: Document) -> Facts:
     found, reason = service.part(document, "password")
     cost = found.get("verify_ms")
     if not isinstance(cost, int | float):
-        return {}, {"keystone.password_check_ms": reason or "not measured"}
-    return {"keystone.password_check_ms": float(cost)}, {}
+        return Facts(missing={"keystone.password_check_ms": reason or "not measured"})
+    return Facts({"keystone.password_check_ms": float(cost)})
 
 
-def _keys(document: Document, found: tuple[sections.File, ...]) -> Part:
+def _keys(document: Document, found: tuple[sections.File, ...]) -> Facts:
     lines = document.text("fernet").splitlines()
     if not lines or lines[0].startswith("!"):
         reason = lines[0][2:] if lines else "the folder of the Fernet keys was not found"
-        return {}, {"fernet.": reason}
+        return Facts(missing={"fernet.": reason})
     rows = [line.split() for line in lines[1:]]
     keys = [row for row in rows if len(row) == 5 and row[0].isdigit()]
     time_s = sections.number(document.pairs("meta").get("time")) or 0
@@ -349,7 +344,7 @@ def _keys(document: Document, found: tuple[sections.File, ...]) -> Part:
     # keystone-manage fernet_setup makes the keys 0 and 1, and each rotation a new highest number.
     values["fernet.is_rotated"] = bool(rotations) or any(int(row[0]) > 1 for row in keys)
     missing = {"fernet.rotation_s": "the times of the keys show no period"}
-    return values, missing
+    return Facts(values, missing)
 
 
 def _owners(rows: list[list[str]]) -> frozenset[str]:

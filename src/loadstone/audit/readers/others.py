@@ -4,7 +4,7 @@ brokers that Keystone sends notifications to."""
 import re
 
 from loadstone.audit.document import Document
-from loadstone.audit.facts import Facts, SettingOrigin, Value
+from loadstone.audit.facts import Facts, SettingOrigin, Value, merged
 from loadstone.audit.readers import sections, service
 from loadstone.audit.readers.sections import number
 
@@ -20,9 +20,8 @@ RATIOS = ("ram_allocation_ratio", "initial_ram_allocation_ratio")
 
 def read(document: Document) -> Facts:
     """Return their facts."""
-    consumers, nova, rabbit = _consumers(document), _nova(document), _rabbit(document)
-    values: dict[str, Value] = {**consumers.values, **nova.values, **rabbit.values}
-    missing = {**consumers.missing, **nova.missing, **rabbit.missing}
+    values: dict[str, Value] = {}
+    missing: dict[str, str] = {}
     cron = document.text("cron").strip()
     flushes = number(cron)
     if flushes is not None:
@@ -35,12 +34,8 @@ def read(document: Document) -> Facts:
         values["messaging.unreachable"] = tuple(
             f"{server.get('name')} ({server['error']})" for server in servers if "error" in server
         )
-    return Facts(
-        values,
-        missing,
-        {**consumers.origins, **nova.origins},
-        consumers.roles | nova.roles | rabbit.roles,
-    )
+    others = Facts(values, missing)
+    return merged((_consumers(document), _nova(document), _rabbit(document), others))
 
 
 def _consumers(document: Document) -> Facts:
