@@ -42,6 +42,8 @@ MOST_RUNS = 5  # the newest runs with the same settings and machines
 
 FLEET = "fleet"  # fact: the hosts that sent the load
 
+Seen = Sequence[tuple[str, Observation]]  # the run of each usable trial, and what was seen in it
+
 # Settings that do not affect the cost.
 _NOT_A_COST = IDENTITY | {BESIDE, "loadstone", "revocation.events", "fernet.keys"}
 
@@ -121,7 +123,8 @@ def demands(scenarios: Sequence[str], runs: Sequence[Run]) -> tuple[Demand, ...]
     EnvironmentUnusable if no run of a scenario is usable.
     """
     usable = {name: list(_usable(name, runs)) for name in scenarios}
-    first = max((run for found in usable.values() for run, _ in found), key=_age, default=None)
+    every = (run for found in usable.values() for run, _ in found)
+    first = max(every, key=lambda run: run.started_at, default=None)
     return tuple(_demand(name, usable[name], first) for name in scenarios)
 
 
@@ -196,20 +199,25 @@ def _demand(name: str, found: list[tuple[Run, Measurement]], like: Run | None) -
     hosts = _keystone_hosts(usable_trials(measurement))
     same_hosts = (pair for pair in of_same if _keystone_hosts(usable_trials(pair[1])) == hosts)
     newest_runs = list(islice(same_hosts, MOST_RUNS))
-    trials = [(run.run_id, trial) for run, one in newest_runs for trial in usable_trials(one)]
+    seen = [
+        (run.run_id, trial.resources.observation)
+        for run, one in newest_runs
+        for trial in usable_trials(one)
+        if trial.resources is not None
+    ]
     light = [_fastest(one) for _, one in newest_runs]
     return Demand(
         scenario=name,
         title=measurement.title,
-        cpu_s=_cpu_s(trials, (*ROLES, Role.GENERATOR)),
-        machines=tuple(_machines(trials, dict(newest.environment.settings))),
+        cpu_s=_cpu_s(seen, (*ROLES, Role.GENERATOR)),
+        machines=tuple(_machines(seen, dict(newest.environment.settings))),
         service_s=DemandEstimate.of_logs([log(one.stats.service.mean_s) for one, _ in light]),
         is_light=all(is_light for _, is_light in light),
-        statements=_figure(trials, "statements_per_request"),
-        cache_gets=_figure(trials, "cache_gets_per_request"),
-        connection_s=_connection_s(trials),
-        trials=len(trials),
-        runs=tuple(dict.fromkeys(run_id for run_id, _ in trials)),
+        statements=_figure(seen, "statements_per_request"),
+        cache_gets=_figure(seen, "cache_gets_per_request"),
+        connection_s=_connection_s(seen),
+        trials=len(seen),
+        runs=tuple(dict.fromkeys(run_id for run_id, _ in seen)),
         environment=newest.environment,
     )
 
@@ -218,34 +226,20 @@ def _differ(a: Run, b: Run) -> bool:
     return bool(differences([_settings(one.environment) for one in (a, b)], _NOT_A_COST))
 
 
-def _age(run: Run) -> str:
-    return run.started_at
-
-
-def _machines(
-    trials: Sequence[tuple[str, Trial]], facts: Mapping[str, str]
-) -> Iterator[MachineDemand]:
+def _machines(seen: Seen, facts: Mapping[str, str]) -> Iterator[MachineDemand]:
     """Yield the machines on which the service used CPU."""
-    uses = [
-        use
-        for _, trial in trials
-        if trial.resources
-        for use in trial.resources.observation.uses
-        if use.kind is BottleneckKind.CPU
-    ]
+    uses = [use for _, one in seen for use in one.uses if use.kind is BottleneckKind.CPU]
     for host in sorted({host_of(use) for use in uses if use.role in ROLES and use.demand_s}):
         if host:
             machines = [one for one in uses if one.role == MACHINE and host_of(one) == host]
             counts = {int(one.capacity) for one in machines}
             cores = counts.pop() if len(counts) == 1 else None
-            yield MachineDemand(host, host, cores, None, _cpu_s(trials, ROLES, host))
+            yield MachineDemand(host, host, cores, None, _cpu_s(seen, ROLES, host))
         else:
-            yield _machine_of_facts(trials, facts)
+            yield _machine_of_facts(seen, facts)
 
 
-def _machine_of_facts(
-    trials: Sequence[tuple[str, Trial]], facts: Mapping[str, str]
-) -> MachineDemand:
+def _machine_of_facts(seen: Seen, facts: Mapping[str, str]) -> MachineDemand:
     """Return the machine that the facts of a run describe."""
     is_lab_host = f"{OF_LAB_HOST}cores" in facts
     of = OF_LAB_HOST if is_lab_host else ""
@@ -256,30 +250,22 @@ def _machine_of_facts(
         name="the lab host" if is_lab_host else "the machine that ran Loadstone",
         cores=int(cores) if cores.isdigit() else None,
         processor=facts.get(f"{of}processor"),
-        cpu_s=_cpu_s(trials, (*ROLES, Role.GENERATOR) if has_generator else ROLES, ""),
+        cpu_s=_cpu_s(seen, (*ROLES, Role.GENERATOR) if has_generator else ROLES, ""),
     )
 
 
 def _cpu_s(
-    trials: Sequence[tuple[str, Trial]], roles: Iterable[Role], host: str | None = None
+    seen: Seen, roles: Iterable[Role], host: str | None = None
 ) -> tuple[tuple[Role, DemandEstimate], ...]:
     """Return the CPU seconds of an iteration by role, on one machine or (None) on all."""
     return tuple(
-        (role, estimate)
-        for role in roles
-        if (estimate := _estimate(trials, role, host)) is not None
+        (role, estimate) for role in roles if (estimate := _estimate(seen, role, host)) is not None
     )
 
 
-def _estimate(
-    trials: Sequence[tuple[str, Trial]], role: Role, host: str | None
-) -> DemandEstimate | None:
+def _estimate(seen: Seen, role: Role, host: str | None) -> DemandEstimate | None:
     """Return the mean over trials, or over runs if there are enough."""
-    values = [
-        (run, cost)
-        for run, trial in trials
-        if trial.resources and (cost := _cpu(trial.resources.observation, role, host))
-    ]
+    values = [(run, cost) for run, one in seen if (cost := _cpu(one, role, host))]
     if not values:
         return None
     by_run = [
@@ -313,21 +299,12 @@ def _fastest(measurement: Measurement) -> tuple[Trial, bool]:
     return fastest, fastest.stats.throughput_rps <= LIGHT_SHARE * most
 
 
-def _figure(trials: Sequence[tuple[str, Trial]], name: str) -> float | None:
-    found = [
-        value
-        for _, trial in trials
-        if trial.resources and (value := trial.resources.observation.figure(name)) is not None
-    ]
+def _figure(seen: Seen, name: str) -> float | None:
+    found = [value for _, one in seen if (value := one.figure(name)) is not None]
     return fmean(found) if found else None
 
 
-def _connection_s(trials: Sequence[tuple[str, Trial]]) -> float | None:
-    found = [
-        use.demand_s
-        for _, trial in trials
-        if trial.resources
-        and (use := trial.resources.observation.use(BottleneckKind.CONNECTIONS, Role.KEYSTONE))
-        and use.demand_s is not None
-    ]
+def _connection_s(seen: Seen) -> float | None:
+    uses = (one.use(BottleneckKind.CONNECTIONS, Role.KEYSTONE) for _, one in seen)
+    found = [use.demand_s for use in uses if use is not None and use.demand_s is not None]
     return fmean(found) if found else None
