@@ -10,7 +10,7 @@ import yaml
 from pydantic import Field, ValidationError, model_validator
 
 from loadstone.audit import expression
-from loadstone.audit.facts import MissingFact, Value
+from loadstone.audit.facts import Facts, MissingFact
 from loadstone.diagnosis.finding import Confidence, Severity
 from loadstone.errors import InvalidInput
 from loadstone.system import yaml_file
@@ -58,13 +58,8 @@ class RuleProof(StrictModel):
 
     def fix_for(self, cpus: int) -> list[str]:
         """Return the settings that keep the rule on a machine with so many processors."""
-
-        def lookup(name: str) -> Value:
-            if name != "host.cpus":
-                raise MissingFact(name, "a proof knows the processors only")
-            return cpus
-
-        return [filled(word, lookup) for word in self.fix]
+        known = Facts({"host.cpus": cpus})
+        return [filled(word, known.get) for word in self.fix]
 
 
 class Rule(StrictModel):

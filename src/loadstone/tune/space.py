@@ -13,7 +13,7 @@ from typing import Annotated, Self
 
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
-from loadstone.audit.facts import MissingFact, Value
+from loadstone.audit.facts import Facts
 from loadstone.audit.rule import filled
 from loadstone.errors import InvalidInput
 from loadstone.lab.keystone import settings as lab_settings
@@ -297,13 +297,8 @@ class _SpaceReader:
         )
 
     def _filled(self, where: Place, level: _Scalar) -> str:
-        def lookup(name: str) -> Value:
-            if name != "host.cpus":
-                raise MissingFact(name, "a space knows the processors only")
-            return self.cpus
-
         try:
-            text = filled(_word(level), lookup)
+            text = filled(_word(level), Facts({"host.cpus": self.cpus}).get)
         except InvalidInput as wrong:
             raise self._fail(where, f"{level}: {wrong}") from None
         if "{" in _word(level) and "?" in text:
