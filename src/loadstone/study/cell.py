@@ -90,8 +90,7 @@ def groups_of(
             )
             searched = searched_of(measurement, cell)
             group = search_group((searched,), terms)
-            service = settings.read(cell.settings).service
-            if seconds := measurement.warm_up_of(service):
+            if seconds := measurement.warm_up_of(cell.service):
                 warm_up = _warm_up(searched, seconds)
                 group = replace(group, measurements=(warm_up, *group.measurements))
             return (group,)
@@ -102,11 +101,10 @@ def groups_of(
 
 def searched_of(measurement: SearchMeasurement, cell: Cell) -> Searchable:
     """Return what a search of a cell sends."""
-    service = settings.read(cell.settings).service
-    if service.is_provider:
+    if cell.service.is_provider:
         return of_scenario(named_of_provider(cell.scenario), "the lab's")
     # The plain service in Flask has one user.
-    users = 0 if service is Service.FLASK_REFERENCE else measurement.users
+    users = 0 if cell.service is Service.FLASK_REFERENCE else measurement.users
     return by_name(cell.scenario, users)
 
 

@@ -325,7 +325,7 @@ class _StudyReader:
     def _fits(self, cell: Cell, path: Path = ("factors",)) -> None:
         """Refuse a scenario of one kind of service on another."""
         is_of_provider = PROVIDER_SCENARIO in cell.scenario
-        service = lab.read(cell.settings).service
+        service = cell.service
         if service.is_provider and not is_of_provider:
             what = f'scenario "{cell.scenario}"' if cell.scenario else "this kind of measurement"
             self._wrong(

@@ -64,7 +64,7 @@ def cell_pairs(study: Study) -> tuple[CellPair, ...]:
 
 
 def _load(cell: Cell) -> tuple[str, str]:
-    return cell.scenario, settings.read(cell.settings).service
+    return cell.scenario, cell.service
 
 
 def comparison_of(
@@ -110,6 +110,5 @@ def search_of(study: Study) -> SearchMeasurement:
 
 def warm_up_s(measurement: SearchMeasurement, pair: CellPair) -> float:
     """Return the seconds of load before the trials that count."""
-    service = settings.read(pair.base.settings).service
     # Each side has half of it.
-    return max(LEAST_WARM_UP_S, 2 * measurement.warm_up_of(service))
+    return max(LEAST_WARM_UP_S, 2 * measurement.warm_up_of(pair.base.service))

@@ -8,7 +8,7 @@ from loadstone.compare.starts import most_starts
 from loadstone.keystone.scenarios import named
 from loadstone.keystone.scenarios.model import GROUPS, TREE_PROJECTS, Need
 from loadstone.lab.hashing import DEFAULT_ROUNDS
-from loadstone.lab.keystone.settings import Compute, MiddlewareCache, Service
+from loadstone.lab.keystone.settings import Compute, MiddlewareCache
 from loadstone.plan.load import BandLoad, ClosedLoad, OpenLoad, ReplayLoad, StagedLoad
 from loadstone.rally.runner import pacing
 from loadstone.rally.task.model import Workload
@@ -63,7 +63,7 @@ def pair_s(study: Study, pair: CellPair) -> float:
     made_s = sum(OVERHEAD_S + _users_s(measurement.users, cell) for cell in cells)
     trials_s = study.pairs_in_turns * (TRIAL_S + ALONE_S)
     warming_s = warm_up_s(measurement, pair)
-    if _service(pair.base).is_provider:  # is not started anew
+    if pair.base.service.is_provider:  # is not started anew
         return made_s + warming_s + trials_s
     first_s = max(warming_s, AFTER_START_S)
     slowest_s = max(_each_s(cell.scenario, cell) for cell in cells)
@@ -89,7 +89,7 @@ def about(seconds: float) -> str:
 def _load_s(measurement: Measurement, cell: Cell) -> float:
     match measurement:
         case SearchMeasurement(budget_s=budget_s, users=users):
-            warm_up_s = measurement.warm_up_of(_service(cell))
+            warm_up_s = measurement.warm_up_of(cell.service)
             return _users_s(users, cell) + budget_s + warm_up_s
         case StepsMeasurement(users=users, steps=steps):
             made = _users_s(users, cell) + _shared_s(steps, users, cell)
@@ -153,11 +153,7 @@ def _request_s(cell: Cell) -> float:
 def _check_s(cell: Cell) -> float:
     settings = dict(cell.settings)
     # A provider of the lab has its users already; slapd, too, with a cheap password hash.
-    if settings.get("identity") == "ldap" or _service(cell).is_provider:
+    if settings.get("identity") == "ldap" or cell.service.is_provider:
         return 0.0
     rounds = int(settings.get("hash-rounds", DEFAULT_ROUNDS))
     return CHECK_S * float(2.0 ** (rounds - DEFAULT_ROUNDS))
-
-
-def _service(cell: Cell) -> Service:
-    return Service(dict(cell.settings).get("service", Service.KEYSTONE))

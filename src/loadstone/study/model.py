@@ -42,6 +42,11 @@ class Cell:
     def __str__(self) -> str:
         return ", ".join(f"{factor} {level}" for factor, level in self.levels)
 
+    @property
+    def service(self) -> Service:
+        """What its deployment serves."""
+        return Service(dict(self.settings).get("service", Service.KEYSTONE))
+
     def level(self, factor: str) -> str:
         """Return its level of a factor."""
         return dict(self.levels)[factor]

@@ -16,7 +16,7 @@ from loadstone.engine.fleet.address import SchedulerAddress
 from loadstone.engine.fleet.member import LEASE_S
 from loadstone.errors import InvalidInput, LoadstoneError
 from loadstone.lab import remote_lab
-from loadstone.lab.keystone.settings import Compute, Service, Switch
+from loadstone.lab.keystone.settings import Compute, Switch
 from loadstone.lab.lab_host import LabHostFacts
 from loadstone.lab.remote_lab import LabPlace
 from loadstone.study.model import Cell, FaultMeasurement, Study
@@ -114,7 +114,7 @@ def _obstacle(cell: Cell) -> str:
         return "is the reference service, which lab hosts do not start"
     if chosen.get("compute", Compute.NONE) != Compute.NONE:
         return "has a compute cloud, which serves its own machine only"
-    if Service(chosen.get("service", Service.KEYSTONE)).is_provider:
+    if cell.service.is_provider:
         return "is an OpenID provider, which serves its own machine only"
     if chosen.get("tls") == Switch.ON:
         return "has tls=on: no other machine has its CA"
