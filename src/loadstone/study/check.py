@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
@@ -35,6 +35,7 @@ from loadstone.study.model import (
 )
 from loadstone.study.shape import QuickShape, StudyShape
 
+Given = TypeVar("Given")
 MOST_CELLS = 500
 PAIRS_IN_TURNS = 24  # of trials, at most, for each two cells that are compared: the default
 SCENARIO = "scenario"
@@ -176,7 +177,7 @@ class _StudyReader:
         pairs = self._pairs({k: v for k, v in value.items() if k not in apart}, path)
         scenario = dict(pairs).get(SCENARIO)
         if scenario is not None:
-            require_searchable(scenario, self.tree, path, self.problems)
+            self._try(path, require_searchable, scenario)
         return Level(
             name,
             tuple(p for p in pairs if p[0] != SCENARIO),
@@ -189,8 +190,8 @@ class _StudyReader:
         """Read a level's scenario for each service of the lab."""
         for service, scenario in scenarios.items():
             where = (*path, SCENARIO, service)
-            require_service(str(service), self.tree, where, self.problems)
-            require_searchable(str(scenario), self.tree, where, self.problems)
+            self._try(where, require_service, str(service))
+            self._try(where, require_searchable, str(scenario))
         return tuple((str(service), str(one)) for service, one in scenarios.items())
 
     def _pairs(self, settings: dict[Any, Any], path: Path) -> Pairs:
@@ -203,17 +204,12 @@ class _StudyReader:
                 continue
             pairs.append((str(key), str(value)))
             if key != SCENARIO:
-                self._lab(lab.values, [(str(key), str(value))], where)
+                self._try(where, lab.values, [(str(key), str(value))])
         return tuple(pairs)
 
-    def _lab(
-        self,
-        read: Callable[[list[tuple[str, str]]], object],
-        pairs: list[tuple[str, str]],
-        path: Path,
-    ) -> None:
+    def _try(self, path: Path, read: Callable[[Given], object], given: Given) -> None:
         try:
-            read(pairs)
+            read(given)
         except InvalidInput as wrong:
             self._wrong(path, str(wrong))
 
@@ -276,7 +272,7 @@ class _StudyReader:
         own = self._pairs(self.shape.reference.settings, ("reference", "settings"))
         cell = Cell(levels, own, scenario, is_reference=True)
         if own and not self.problems:
-            self._lab(lab.read, list(own), ("reference", "settings"))
+            self._try(("reference", "settings"), lab.read, own)
         if own and not self.problems:
             self._fits(cell, ("reference", "settings"))
         if self.shape.reference.value is not None and not scenario:
@@ -317,7 +313,7 @@ class _StudyReader:
         of_cell = (scenarios or [scenario])[0]
         cell = Cell(levels, tuple(settings.items()), of_cell, expected=expected)
         if not self.problems:  # the settings are valid one by one; check the combination
-            self._lab(lab.read, list(cell.settings), ("factors",))
+            self._try(("factors",), lab.read, cell.settings)
         if not self.problems:
             self._fits(cell)
         return cell

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
@@ -51,35 +52,29 @@ SHAPES: dict[str, type[SearchShape | StepsShape | StudyTaskShape | FaultsShape]]
 }
 
 
-def require_service(name: str, tree: Tree, path: Path, problems: list[Problem]) -> None:
-    """Add a problem if the lab has no such service."""
+def require_service(name: str) -> None:
+    """Raise InvalidInput if the lab has no such service."""
     services = [one.value for one in Service]
     if name not in services:
         known = messages.suggestion(name, services, "services")
-        problems.append(tree.problem(path, f'there is no service "{name}"; {known}'))
+        raise InvalidInput(f'there is no service "{name}"; {known}')
 
 
-def require_scenario(name: str, tree: Tree, path: Path, problems: list[Problem]) -> None:
-    """Add a problem if there is no such scenario or mix of scenarios."""
+def require_scenario(name: str) -> None:
+    """Raise InvalidInput if there is no such scenario or mix of scenarios."""
     if name.startswith(MIX):
-        try:
-            named(name)
-        except InvalidInput as wrong:
-            problems.append(tree.problem(path, str(wrong)))
+        named(name)
     elif name not in SCENARIOS:
         known = messages.suggestion(name, SCENARIOS, "scenarios")
-        problems.append(tree.problem(path, f'there is no scenario "{name}"; {known}'))
+        raise InvalidInput(f'there is no scenario "{name}"; {known}')
 
 
-def require_searchable(name: str, tree: Tree, path: Path, problems: list[Problem]) -> None:
-    """Add a problem if there is no such scenario, of Keystone or of OpenID Connect."""
-    if OIDC not in name:
-        require_scenario(name, tree, path, problems)
-        return
-    try:
+def require_searchable(name: str) -> None:
+    """Raise InvalidInput if there is no such scenario, of Keystone or of OpenID Connect."""
+    if OIDC in name:
         oidc_named(name)
-    except InvalidInput as wrong:
-        problems.append(tree.problem(path, str(wrong)))
+    else:
+        require_scenario(name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,12 +118,12 @@ class Reader:
         self.problems.append(self.tree.problem((*PATH, *path), message))
 
     def _search(self, shape: SearchShape, quick: QuickShape | None) -> SearchMeasurement:
-        require_searchable(shape.scenario, self.tree, (*PATH, "scenario"), self.problems)
+        self._try(("scenario",), lambda: require_searchable(shape.scenario))
         self._refuse(quick, "iterations", "a search has no iterations: budget_s makes it shorter")
-        wanted = self._try("objectives", lambda: goal(tuple(shape.objectives)))
+        wanted = self._try(("objectives",), lambda: goal(tuple(shape.objectives)))
         budget_s = (quick.budget_s if quick else None) or shape.budget_s
         settings = SearchSettings(budget_s, objectives=wanted.objectives if wanted else ())
-        self._try("method", lambda: strategy(shape.method, settings))
+        self._try(("method",), lambda: strategy(shape.method, settings))
         return SearchMeasurement(
             method=shape.method,
             budget_s=budget_s,
@@ -143,19 +138,18 @@ class Reader:
         if not isinstance(warm_up_s, dict):
             return tuple((service.value, warm_up_s) for service in Service)
         for service in warm_up_s:
-            where = (*PATH, "warm_up_s", service)
-            require_service(service, self.tree, where, self.problems)
+            self._try(("warm_up_s", service), partial(require_service, service))
         return tuple(warm_up_s.items())
 
     def _refuse(self, quick: QuickShape | None, key: str, message: str) -> None:
         if quick is not None and getattr(quick, key) is not None:
             self.problems.append(self.tree.problem(("quick", key), message))
 
-    def _try(self, name: str, build: Callable[[], Built]) -> Built | None:
+    def _try(self, path: Path, build: Callable[[], Built]) -> Built | None:
         try:
             return build()
         except InvalidInput as wrong:
-            self.wrong((name,), str(wrong))
+            self.wrong(path, str(wrong))
             return None
 
     def _steps(self, shape: StepsShape, quick: QuickShape | None) -> StepsMeasurement:
@@ -171,7 +165,7 @@ class Reader:
     def _faults(self, shape: FaultsShape, quick: QuickShape | None) -> FaultMeasurement:
         for key in ("budget_s", "iterations"):
             self._refuse(quick, key, f"faults have no {key} in their quick form: times has")
-        require_scenario(shape.scenario, self.tree, (*PATH, "scenario"), self.problems)
+        self._try(("scenario",), lambda: require_scenario(shape.scenario))
         terms = FaultTerms(
             sentences=tuple(" ".join(one.split()) for one in shape.do),
             rate_rps=shape.rate_rps,
@@ -183,7 +177,7 @@ class Reader:
             search_s=shape.budget_s,
             measures_left=shape.capacity_left,
         )
-        self._try("do", lambda: fault_groups(by_name("issue", shape.users), terms))
+        self._try(("do",), lambda: fault_groups(by_name("issue", shape.users), terms))
         known = {name: f"{words}, {unit}".removesuffix(", ") for name, words, unit in ROWS}
         for name in shape.figures:
             if name not in known:
@@ -229,8 +223,7 @@ class Reader:
 
     def _each(self, shape: StepsShape, most: int | None) -> Iterator[ClosedLoopStep]:
         for i, step in enumerate(shape.steps):
-            where = (*PATH, "steps", i, "scenario")
-            require_scenario(step.scenario, self.tree, where, self.problems)
+            self._try(("steps", i, "scenario"), partial(require_scenario, step.scenario))
             yield ClosedLoopStep(
                 name=step.name or f"{step.scenario} at {step.concurrency}",
                 scenario=step.scenario,
