@@ -171,9 +171,7 @@ def run(ctx: click.Context, **options: Unpack[StudyRunOptions]) -> None:
     an internal error.
     """
     from loadstone.study import needs, read
-    from loadstone.study.outcomes import outcomes, ratios
     from loadstone.study.run import StudyOptions, run_study
-    from loadstone.study.section import report_of
 
     if (options["name"] is None) == (options["resume"] is None):
         raise click.UsageError("give NAME|FILE, or --resume ID")
@@ -190,7 +188,7 @@ def run(ctx: click.Context, **options: Unpack[StudyRunOptions]) -> None:
     with open_store(options["location"]) as store:
         journal = _journal(options)
         try:
-            of_study = partial(_reports_so_far, journal, store)
+            of_study = partial(_reports, journal, store)
             with watching(backend_of(ctx), store, of_study) as display:
                 display.say(f"study {journal.study_id}")
                 tags = options["tags"] or journal.begun.tags
@@ -198,17 +196,14 @@ def run(ctx: click.Context, **options: Unpack[StudyRunOptions]) -> None:
                 started, backend = journal.with_secrets(), backend_of(ctx)
                 run_study(started, store, display, command_line(), chosen, backend)
         finally:
-            ended = tuple(outcomes(journal, store))
-            report = report_of(journal, ended, tuple(ratios(journal, store)))
+            [report] = _reports(journal, store, is_over=True)
             if write_formats(report, options["to"]):
                 print_report(report)
         ctx.exit(report.exit_code)
 
 
-def _reports_so_far(
-    journal: "StudyJournal", store: "Store", *, is_over: bool
-) -> "Sequence[Report]":
-    """Return the study with the cells that are measured."""
+def _reports(journal: "StudyJournal", store: "Store", *, is_over: bool) -> "Sequence[Report]":
+    """Return the study with the cells that are measured so far."""
     from loadstone.study.outcomes import outcomes, ratios
     from loadstone.study.section import report_of
 
