@@ -173,16 +173,11 @@ def _compared(shown: _Shown) -> Iterator[Table]:
     if not found:
         return
     has_report = any(one.run_ids for one in found)
-    heads_ = (TableColumn("compared"), TableColumn("where"), TableColumn("ratio", is_number=True))
-    more = (
-        TableColumn("interval", is_number=True),
-        TableColumn("of", is_number=True),
-        TableColumn("answer"),
-    )
-    last = (TableColumn("report"),) if has_report else ()
+    figured = columns("compared", "where", numbers=("ratio", "interval", "of"))
+    last = columns("answer", *(["report"] if has_report else []))
     yield Table(
         "Compared",
-        (*heads_, *more, *last),
+        (*figured, *last),
         tuple(
             Row(
                 (
@@ -282,7 +277,7 @@ def _runs(shown: _Shown, cell: Cell) -> Table:
         texts = tuple(figures.n(as_capacity(one)) if one else figures.MISSING for one in values)
         note = "; ".join(outcome.failures(study, study.steps))
         found.append(Row((str(outcome.turn.repeat), *texts, command), note))
-    numbers = (TableColumn(name, is_number=True) for name in ("repeat", *steps))
+    numbers = columns(numbers=("repeat", *steps))
     return Table("Runs", (*numbers, TableColumn("report")), tuple(found))
 
 
