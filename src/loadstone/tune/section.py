@@ -227,9 +227,7 @@ def _facts(shown: Shown) -> Iterator[Fact]:
         yield Fact("N", _capacities(tuned.capacities), rank=2)
     if tuned.proof_again is not None and tuned.proof is not None:
         yield Fact("before the reduction", f"{words(tuned.proof.changes)}: {_proved(tuned.proof)}")
-    yield from (Fact("not done", one, rank=3) for one in _cut_short(tuned))
-    yield from (Fact("not full", one, rank=3) for one in _not_full(tuned))
-    yield from (Fact("disturbed", one, rank=3) for one in _disturbed(tuned))
+    yield from (Fact(label, text, rank=3) for label, text in _doubts(tuned))
     yield Fact("tried", f"{_count(tuned)} in {figures.seconds(tuned.spent_s)}", rank=3)
     check = tuned.check.evidence
     if check is not None:
@@ -242,20 +240,15 @@ def _facts(shown: Shown) -> Iterator[Fact]:
     yield Fact("repeat", shown.journal.begun.command, rank=5)
 
 
-def _cut_short(tuned: Tuned) -> Iterator[str]:
+def _doubts(tuned: Tuned) -> Iterator[tuple[str, str]]:
+    """Yield what was left out, and what an interval does not show of the stated proof."""
     if tuned.cut_short:
-        yield f"The budget left no time for {', '.join(tuned.cut_short)}."
-
-
-def _not_full(tuned: Tuned) -> Iterator[str]:
-    """Yield which side of the stated proof may have been able to complete more."""
-    if tuned.stated is not None and tuned.stated.outcome.not_full:
-        yield tuned.stated.outcome.not_full
-
-
-def _disturbed(tuned: Tuned) -> Iterator[str]:
-    """Yield what disturbed the stated proof, which its interval does not show."""
-    yield from tuned.stated.outcome.notes if tuned.stated is not None else ()
+        yield "not done", f"The budget left no time for {', '.join(tuned.cut_short)}."
+    if tuned.stated is not None:
+        outcome = tuned.stated.outcome
+        if outcome.not_full:  # a side may have been able to complete more
+            yield "not full", outcome.not_full
+        yield from (("disturbed", note) for note in outcome.notes)
 
 
 def _values(shown: Shown, proof: Proof) -> str:
@@ -333,8 +326,7 @@ def _statements(shown: Shown) -> Iterator[Statement]:
     for one in tuned.trials:
         if one.failure:
             yield Statement(f"{words(one.changes)}: {one.failure}", Severity.WARNING)
-    for line in (*_cut_short(tuned), *_not_full(tuned), *_disturbed(tuned)):
-        yield Statement(line, Severity.WARNING)
+    yield from (Statement(text, Severity.WARNING) for _, text in _doubts(tuned))
     if tuned.trades:
         yield Statement(
             "Trades lower security or correctness. What they bring is not a gain, and is not in "
