@@ -3,6 +3,7 @@
 from dataclasses import asdict
 
 from loadstone.audit.evaluate import Audit, RuleResult, RuleState
+from loadstone.audit.facts import HostFacts
 from loadstone.audit.gain import Gain
 from loadstone.diagnosis.finding import Severity
 
@@ -15,7 +16,7 @@ def as_tree(audit: Audit, fail_on: Severity, exit_code: int) -> dict[str, object
     return {
         "results": [_result(result) for result in audit.results],
         "findings": [_finding(result) for result in audit.findings()],
-        "hosts": [_host(audit, index) for index in range(len(audit.hosts))],
+        "hosts": [_host(host) for host in audit.hosts],
         "summary": counts,
         "fail_on": fail_on.value,
         "exit_code": exit_code,
@@ -53,8 +54,7 @@ def _finding(result: RuleResult) -> dict[str, object]:
     return {"host": result.host, **asdict(result.finding())}
 
 
-def _host(audit: Audit, index: int) -> dict[str, object]:
-    host = audit.hosts[index]
+def _host(host: HostFacts) -> dict[str, object]:
     return {
         "name": host.host,
         "failure": host.failure,

@@ -1,13 +1,14 @@
 """Applies rules to the facts of hosts."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from loadstone.audit import expression
 from loadstone.audit.facts import HostFacts, MissingFact, SettingOrigin, Value
 from loadstone.audit.gain import Gain
-from loadstone.audit.rule import Rule, filled, find, format_value
+from loadstone.audit.rule import Rule, SettingChange, filled, find, format_value
 from loadstone.diagnosis.finding import Evidence, Finding, Severity
 
 ACROSS = "hosts."  # hosts.NAME: the fact's values on all hosts that have it
@@ -38,9 +39,7 @@ class RuleResult:
     message: str  # of a finding, else the reason for the state
     found: Mapping[str, Value] = field(default_factory=dict)
     origin: SettingOrigin | None = None
-    settings: tuple[
-        tuple[str, str, str, str], ...
-    ] = ()  # of the fix: where, section, option, value
+    settings: tuple[SettingChange, ...] = ()  # of the fix, with their values on the host
     gain: Gain | None = None  # measured gain of the fix, if any
 
     @property
@@ -176,19 +175,16 @@ def _judged(result: RuleResult, scope: _Scope, holds: bool) -> RuleResult:
         message=filled(rule.message, scope.get),
         origin=next((origins[name] for name in rule.needs if name in origins), None),
         settings=tuple(
-            (setting.where, setting.section, setting.option, filled(setting.value, scope.get))
-            for setting in rule.fix.settings
+            one.model_copy(update={"value": filled(one.value, scope.get)})
+            for one in rule.fix.settings
         ),
     )
 
 
 def _severity(rule: Rule, scope: _Scope) -> Severity:
-    if rule.critical_if is not None:
-        try:
-            if expression.parse(rule.critical_if).value(scope.get):
-                return Severity.CRITICAL
-        except MissingFact:
-            return rule.severity
+    with suppress(MissingFact):
+        if rule.critical_if and expression.parse(rule.critical_if).value(scope.get):
+            return Severity.CRITICAL
     return rule.severity
 
 

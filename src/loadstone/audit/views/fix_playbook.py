@@ -1,7 +1,6 @@
 """The fixes as an Ansible playbook, for a human to review: with check mode and a way back."""
 
 import re
-from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any, Literal
 
@@ -10,6 +9,7 @@ import yaml
 from loadstone.audit.evaluate import Audit, RuleResult
 from loadstone.audit.facts import Facts
 from loadstone.audit.readers.web import uwsgi_fact
+from loadstone.audit.rule import SettingChange
 
 HEADER = """\
 # Fixes that `loadstone audit` proposes. Review every task before you run this.
@@ -35,19 +35,20 @@ def render(audit: Audit) -> str:
     return HEADER + yaml.safe_dump(plays, sort_keys=False, width=100, allow_unicode=True)
 
 
-def _path(facts: Facts, where: str, section: str, option: str) -> str | None:
+def _path(facts: Facts, setting: SettingChange) -> str | None:
     """Return the file that decides on a setting: the one that sets it, else the first.
 
     None for a setting of uWSGI's arguments or of Keystone's environment, which change with the
     service only, for a file in a container, which lasts no longer than that, and for a name with
     braces, which Ansible would evaluate on the machine that runs the playbook.
     """
+    where, option = setting.where, setting.option
     if where not in FILES:
         return None
     first = facts.values.get(FILES[where])
     if not first:
         return None
-    fact = f"conf.{section}.{option}" if where == "keystone" else uwsgi_fact(option)
+    fact = f"conf.{setting.section}.{option}" if where == "keystone" else uwsgi_fact(option)
     origin = facts.origins.get(fact)
     if origin is None and where == "uwsgi":
         return None
@@ -59,16 +60,16 @@ def _play(name: str, results: tuple[RuleResult, ...], facts: Facts) -> dict[str,
     host = name.replace("{", "?")  # as in `_path`: a host may name itself
     changed: dict[str, None] = {}  # files, in order
     fixes: list[dict[str, Any]] = []
-    counts: defaultdict[tuple[str, str, str], int] = defaultdict(int)
+    seen: set[tuple[str, str, str]] = set()
     for result in results:
         tasks = []
-        for where, section, option, value in result.settings:
-            key = (where, section, option)
-            counts[key] += 1
-            path = _path(facts, where, section, option)
-            if counts[key] > 1 or (where in FILES and path is None):
+        for setting in result.settings:
+            key = (setting.where, setting.section, setting.option)
+            path, is_first = _path(facts, setting), key not in seen
+            seen.add(key)
+            if not is_first or (setting.where in FILES and path is None):
                 continue
-            tasks.append(_setting(result, (where, section, option, value), path))
+            tasks.append(_setting(result, setting, path))
             if path is not None:
                 changed[path] = None
         fixes += tasks or [_by_hand(result)]
@@ -93,12 +94,10 @@ def _play(name: str, results: tuple[RuleResult, ...], facts: Facts) -> dict[str,
     }
 
 
-def _setting(
-    result: RuleResult, setting: tuple[str, str, str, str], path: str | None
-) -> dict[str, Any]:
-    where, section, option, value = setting
+def _setting(result: RuleResult, setting: SettingChange, path: str | None) -> dict[str, Any]:
+    option, value = setting.option, setting.value
     task: dict[str, Any] = {"name": f"{result.rule.id}: {option} = {value}"}
-    if where == "sysctl":
+    if setting.where == "sysctl":
         task["ansible.posix.sysctl"] = {
             "name": option,
             "value": value,
@@ -108,7 +107,7 @@ def _setting(
     else:
         task["community.general.ini_file"] = {
             "path": path,
-            "section": section,
+            "section": setting.section,
             "option": option,
             "value": value,
         }
