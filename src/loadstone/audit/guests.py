@@ -13,13 +13,8 @@ from loadstone.audit.facts import HostFacts, MissingFact
 from loadstone.cloud.access import Access, not_json, unusable
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 
-RESERVED_MB = 512.0  # Nova's default of reserved_host_memory_mb
 # Facts of a compute node, in the order of Node's fields; the ratio may be unset.
-OF_NODES = (
-    "host.memory_mb",
-    "host.available_mb",
-    "nova.reserved_host_memory_mb",
-)
+OF_NODES = ("host.memory_mb", "host.available_mb", "nova.reserved_host_memory_mb")
 RATIO = "nova.ram_allocation_ratio"
 # The last microversion in which Nova reports memory; from 2.88 on Placement does.
 NOVA_VERSION = "2.53"
@@ -32,8 +27,8 @@ class Node:
     name: str
     total_mb: float
     free_mb: float | None  # None: not known
-    reserved_mb: float = RESERVED_MB
-    overcommit: float = 1.0
+    reserved_mb: float
+    overcommit: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ MEGABYTES = re.compile(r"([^=]+)=(\d+(?:\.\d+)?)(?::(-?\d+(?:\.\d+)?))?")
 @click.option(
     "--reserved-mb",
     type=Number(min=0),
-    default=512.0,
+    default=512.0,  # as Nova's own of reserved_host_memory_mb
     help="Memory that a node reserves for itself. FACTS contain their own value.",
 )
 @click.option(
