@@ -80,7 +80,8 @@ def test_points_that_do_not_carry_a_fit_are_refused(
 
 def row(workers: int, cache: str, *values: float | None) -> TableRow:
     cell = Cell(levels=(("workers", str(workers)), ("cache", cache)), settings=(), scenario="issue")
-    return TableRow(cell, None, None, values, len(values), True, None, (), (), figures=values)
+    found = sum(value is not None for value in values)
+    return TableRow(cell, None, None, found, len(values), True, None, (), (), figures=values)
 
 
 def test_a_study_over_workers_states_the_law_for_each_other_level() -> None:
@@ -96,7 +97,7 @@ def test_a_study_over_workers_states_the_law_for_each_other_level() -> None:
 def test_a_lower_bound_is_no_point_of_the_law() -> None:
     """Four and eight workers reached the highest rate that was allowed."""
     rows = [row(n, "off", min(capacity(n), 50.0)) for n in (1, 2, 3, 4, 8)]
-    rows = [replace(one, figures=(None,)) if one.values == (50.0,) else one for one in rows]
+    rows = [replace(one, figures=(None,)) if one.figures == (50.0,) else one for one in rows]
     assert list(sentences(rows)) == []
 
 

@@ -106,7 +106,7 @@ def test_a_row_is_the_mean_over_repeats():
     assert shown.estimate.value == pytest.approx(20.0)
     assert shown.estimate.low == pytest.approx(20.0 * exp(-4.302653 * log(2) / 3**0.5))
     assert shown.estimate.confidence == 0.95
-    assert shown.values == (10.0, 20.0, 40.0)
+    assert shown.figures == (10.0, 20.0, 40.0)
     assert shown.published.value == 42
 
 
@@ -120,7 +120,7 @@ def test_of_one_repeat_the_search_speaks_itself():
 
 def test_a_cell_that_never_worked_has_its_reason_and_no_figure():
     shown = row(measured({}), "nginx", "1")
-    assert (shown.estimate, shown.values, shown.is_valid) == (None, (), None)
+    assert (shown.estimate, shown.figures, shown.is_valid) == (None, (), None)
     assert shown.failures == ("apache is not installed",)
 
 

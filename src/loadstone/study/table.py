@@ -93,7 +93,7 @@ class TableRow:
     cell: Cell
     step: str | None  # None: of a search
     estimate: Estimate | None  # over the repeats; with one repeat, its own
-    values: tuple[float | None, ...]  # of each measured repeat
+    found: int  # repeats with a figure
     repeats: int  # requested
     is_valid: bool | None  # the generator was valid in every repeat; None: nothing was measured
     published: Published | None
@@ -104,11 +104,6 @@ class TableRow:
     is_left_out: bool = False  # its turns ended before this step
     costs: Costs | None = None  # means over the repeats; None: not requested
     figures: tuple[float | None, ...] = ()  # of each repeat; None also of a range and of a bound
-
-    @property
-    def found(self) -> int:
-        """Number of repeats with a figure."""
-        return sum(value is not None for value in self.values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +187,7 @@ def _row(study: Study, cell: Cell, step: str | None, outcomes: list[TurnOutcome]
         cell=cell,
         step=step,
         estimate=_over_repeats([one for one in estimates if one is not None]),
-        values=tuple(one.value if one else None for one in estimates),
+        found=sum(one is not None and one.value is not None for one in estimates),
         figures=tuple(figure_of(one) if one else None for one in estimates),
         repeats=study.repeats,
         is_valid=all(valid) if valid else None,

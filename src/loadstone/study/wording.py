@@ -194,8 +194,7 @@ def _within(lines: Sequence[TableRow], factor: str) -> float | None:
     """
     groups: dict[tuple[tuple[str, str], ...], list[TableRow]] = {}
     for row in lines:
-        others = tuple(pair for pair in row.cell.levels if pair[0] != factor)
-        groups.setdefault(others, []).append(row)
+        groups.setdefault(row.cell.others(factor), []).append(row)
     shares = [_share(group) for group in groups.values() if len(group) > 1]
     known = [share for share in shares if share is not None]
     return max(known) if known and len(known) == len(shares) else None
