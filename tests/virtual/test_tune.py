@@ -328,6 +328,14 @@ def test_a_default_that_could_not_be_measured_is_measured_again_by_resume(
             'the space has no "settings[0].kinds"; did you mean "kind"?',
         ),
         ("settings: [{name: threads, range: {low: 4, high: 2, step: 1}}]", "low must be below"),
+        (
+            "settings: [{name: threads, range: {low: 1, high: 101, step: 1}}]",
+            '"settings[0].range" has more than 100 levels',
+        ),
+        (
+            f"settings: [{{name: threads, range: {{low: 1, high: {2**100}, times: 2}}}}]",
+            '"settings[0].range" has more than 100 levels',
+        ),
         ("settings: [{name: maxconn, levels: [1, 2]}]", "maxconn=1 needs nodes=2"),
         (
             "settings: [{name: threads, levels: [1, 2]}, {name: threads, levels: [1, 4]}]",

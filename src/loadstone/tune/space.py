@@ -5,9 +5,10 @@ They are settings of the lab, or variables of a command that changes a cloud.
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Self
 
@@ -155,18 +156,16 @@ class _Range(StrictModel):
             raise ValueError(f"low must be below high, not {self.low} and {self.high}")
         if self.times and self.low < 1:
             raise ValueError("low must be 1 or more with times")
-        if self.step and (self.high - self.low) // self.step > MOST_LEVELS:
-            raise ValueError(f"at most {MOST_LEVELS} levels")
+        if len(list(islice(self.levels(), MOST_LEVELS + 1))) > MOST_LEVELS:
+            raise ValueError(f"has more than {MOST_LEVELS} levels")
         return self
 
-    def levels(self) -> list[str]:
-        """Return the levels from low to high."""
-        if self.step:
-            return [str(one) for one in range(self.low, self.high + 1, self.step)]
-        found = [self.low]
-        while found[-1] * (self.times or 2) <= self.high:
-            found.append(found[-1] * (self.times or 2))
-        return [str(one) for one in found]
+    def levels(self) -> Iterator[str]:
+        """Yield the levels from low to high."""
+        level = self.low
+        while level <= self.high:
+            yield str(level)
+            level = level * (self.times or 1) + (self.step or 0)
 
 
 def _require_scalar(level: object) -> object:
@@ -277,8 +276,7 @@ class _SpaceReader:
         if read.name.startswith("conf.") and is_secret_option(read.name):
             raise self._fail(where, f"{read.name} is a secret")
         written = [self._filled((*where, "levels"), one) for one in read.levels]
-        if read.range:
-            written = read.range.levels()
+        written += read.range.levels() if read.range else ()
         levels = [self._normal(where, read.name, one) for one in written]
         if any(masked(one) != one for one in levels):
             raise self._fail(where, f"a level of {read.name} has a secret in it")
