@@ -107,14 +107,10 @@ def _host(choice: TargetChoice, endpoint: Endpoint) -> "Host | None":
     match choice:
         case NamedTarget(lab=str(name)) | OwnLab(name=name):
             from loadstone.audit.lab import has_rules, host
-            from loadstone.audit.transport import Host
             from loadstone.lab.deployment import find
 
             deployment = find(name)
-            if not has_rules(deployment):
-                return None
-            of_lab = host(deployment)
-            return Host(of_lab.name, of_lab.command, {**of_lab.settings, **QUICK})
+            return host(deployment, **QUICK) if has_rules(deployment) else None
         case NamedTarget() if _is_keystone_here(endpoint):
             from loadstone.audit.transport import local
 

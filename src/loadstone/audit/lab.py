@@ -13,8 +13,11 @@ def has_rules(deployment: Deployment) -> bool:
     return has_some and not deployment.is_in_rust
 
 
-def host(deployment: Deployment) -> Host:
-    """Return this machine, limited to the deployment's processes and files."""
+def host(deployment: Deployment, **more: str) -> Host:
+    """Return this machine, limited to the deployment's processes and files.
+
+    `more` are further settings of the collector.
+    """
     if not has_rules(deployment):
         what = "Keystone in Rust" if deployment.is_in_rust else f"an {deployment.service}"
         raise InvalidInput(
@@ -35,4 +38,4 @@ def host(deployment: Deployment) -> Host:
             "AUDIT_PYTHON": str(deployment.python),
             "AUDIT_KEYSTONE_CONF": "\n".join(str(path) for path in files),
         }
-    return local(variables, deployment.name)
+    return local(variables | more, deployment.name)

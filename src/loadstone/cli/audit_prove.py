@@ -71,13 +71,12 @@ def _state(chosen: "Rule", name: str) -> "RuleState | None":
     from loadstone.audit.extract import extract
     from loadstone.audit.kept import QUICK
     from loadstone.audit.lab import host
-    from loadstone.audit.transport import Host, collect
+    from loadstone.audit.transport import collect
     from loadstone.errors import EnvironmentUnusable
     from loadstone.lab.deployment import find
 
     try:
-        of_lab = host(find(name))
-        [found] = collect([Host(of_lab.name, of_lab.command, {**of_lab.settings, **QUICK})])
+        [found] = collect([host(find(name), **QUICK)])
     except EnvironmentUnusable:
         return None
     if found.document is None:
