@@ -162,7 +162,10 @@ def _judge(rule: Rule, scope: _Scope) -> RuleResult:
 
 def _judged(result: RuleResult, scope: _Scope, holds: bool) -> RuleResult:
     rule = result.rule
-    found = {name: scope.get(name) for name in rule.needs if _knows(scope, name)}
+    found: dict[str, Value] = {}
+    for name in rule.needs:
+        with suppress(MissingFact):
+            found[name] = scope.get(name)
     result = replace(result, found=found, message=rule.title, severity=rule.severity)
     if holds:
         return replace(result, state=RuleState.PASS)
@@ -186,14 +189,6 @@ def _severity(rule: Rule, scope: _Scope) -> Severity:
         if rule.critical_if and expression.parse(rule.critical_if).value(scope.get):
             return Severity.CRITICAL
     return rule.severity
-
-
-def _knows(scope: _Scope, name: str) -> bool:
-    try:
-        scope.get(name)
-    except MissingFact:
-        return False
-    return True
 
 
 def _not_applicable(rule: Rule, scope: _Scope) -> str | None:
