@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Container, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from loadstone.audit.facts import SettingOrigin, Value
@@ -119,14 +120,10 @@ def typed(text: str, like: Value) -> Value:
 
 def number(text: str | None) -> int | float | None:
     """Return the number in a text, or None."""
-    try:
-        return int(text or "")
-    except ValueError:
-        pass
-    try:
-        return float(text or "")
-    except ValueError:
-        return None
+    for kind in (int, float):
+        with suppress(ValueError):
+            return kind(text or "")
+    return None
 
 
 def fields(file: File) -> Iterator[tuple[int, list[str]]]:
