@@ -67,13 +67,18 @@ def test_a_pid_that_is_anothers_is_left_alone(tmp_path: Path) -> None:
     processes.stop(other)
 
 
-def test_an_unrecorded_process_without_its_mark_is_found_by_its_log(tmp_path: Path) -> None:
-    command = (sys.executable, "-c", SLEEPER)
-    log = tmp_path / "logs" / "nginx.log"
-    lost = processes.start(Command(command, log, tmp_path, {processes.MARK: "overwritten"}))
-    assert processes.marked(tmp_path) == (lost,)
+def test_an_unrecorded_nginx_without_its_mark_is_found_by_its_log(tmp_path: Path) -> None:
+    overwritten = {processes.MARK: "overwritten"}
+    logs = tmp_path / "logs"
+    title = ("bash", "-c", "exec -a 'nginx: master process' sleep 600")
+    lost = processes.start(Command(title, logs / "nginx.log", tmp_path, overwritten))
+    # A user's program may write there, too.
+    other = (sys.executable, "-c", SLEEPER)
+    users = processes.start(Command(other, logs / "mine.log", tmp_path, overwritten))
+    until(lambda: processes.marked(tmp_path) == (lost,))
     assert processes.marked(tmp_path / "elsewhere") == ()
     processes.stop(lost)
+    processes.stop(users)
 
 
 def test_an_unrecorded_process_is_found_by_its_mark(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from loadstone.errors import EnvironmentUnusable
 from loadstone.lab import logs
 
 MARK = "LOADSTONE_LAB"  # environment variable of all processes of a deployment; holds its folder
+NGINX = b"nginx: "  # begins the title that it writes over its command line
 POLL_S = 0.05
 _KERNELS = 2  # parent of kernel threads, which have no environment
 GRACE_S = 10.0  # uwsgi kills busy workers only after a second signal
@@ -154,7 +155,7 @@ def marked(folder: Path) -> tuple[Process, ...]:
         Process(stat.pid, stat.started_ticks)
         for stat in _all()
         if stat.state not in "ZX"
-        and stat.pid != os.getpid()
+        and _command_line(stat.pid).startswith(NGINX)
         and _output(stat.pid).startswith(f"{folder}/logs")
     )
     found = dict.fromkeys((*with_variable(MARK, str(folder)), *logging))
@@ -184,6 +185,14 @@ def _pid_namespace(pid: str) -> str | None:
         return os.readlink(f"/proc/{pid}/ns/pid")
     except OSError:
         return None
+
+
+def _command_line(pid: int) -> bytes:
+    """Return the command line of a process; empty if it has ended."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
 
 
 def _output(pid: int) -> str:
