@@ -176,9 +176,17 @@ def fault(ctx: click.Context, **options: Unpack[Options]) -> None:
     loadstone fault --lab NAME --do "upgrade keystone to 30.0.0" --repeats 1
     loadstone fault --undo
 
-    Exit code 0 if the service recovered each time, 1 if it did not, 4 if there are no figures. With
-    --undo: 0 if no fault is left in force, 3 if one is; it prints how to undo it by hand. 70 after
-    an internal error.
+    \b
+    Exit codes:
+      0  the service recovered each time
+      1  the service did not recover each time
+      2  wrong usage, or a fault that the target cannot have
+      3  a fault could not be carried out or undone, or an earlier one is in force
+      4  the requests do not show whether it recovered, or figures are missing
+      70 internal error of Loadstone
+    With --undo:
+      0  no fault is left in force
+      3  one is; it prints how to undo it by hand
     """
     if options["undoes"] == bool(options["sentences"]):
         raise click.UsageError("give --do SENTENCE (a fault to inject) or --undo")
