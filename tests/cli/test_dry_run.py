@@ -69,6 +69,13 @@ def test_a_search_says_where_how_much_and_what_is_created(tmp_path: Path) -> Non
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_prediction_loads_for_two_minutes_at_most() -> None:
+    [run] = as_data("capacity", "--predict")
+    assert run["seconds_at_most"] == 124.0  # 4 s of one after the other, 120 s of low load
+    [run] = as_data("capacity", "--predict", "first", "--budget", "90s")
+    assert run["seconds_at_most"] == 90.0 + 124.0
+
+
 def test_with_the_targets_own_user_nothing_is_created() -> None:
     [run] = as_data("capacity", "--users", "0")
     assert run["creates"] == []

@@ -173,7 +173,7 @@ def _policy(one: MeasurementConfig, max_rate_rps: float) -> tuple[str, float, fl
             method = dict(one.record.parameters).get("method", "meter")
             return f"a search for N ({method})", one.budget_s, max_rate_rps
         case LowLoad():
-            return "a low load, from which N is predicted", 2 * LOAD_S, max_rate_rps
+            return "a low load, from which N is predicted", LOAD_S, max_rate_rps
         case Steps(requests=requests):
             rates = [_rate(request.load, max_rate_rps) for request in requests()]
             words = f"a load that rises in {_count(len(rates), 'step')} at most"
