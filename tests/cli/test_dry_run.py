@@ -76,6 +76,34 @@ def test_a_prediction_loads_for_two_minutes_at_most() -> None:
     assert run["seconds_at_most"] == 90.0 + 124.0
 
 
+def test_a_tuning_says_that_its_load_is_that_of_one_comparison() -> None:
+    done = dry("tune", "--with", "cache=memcached")
+    assert done.exception is None, done.exception
+    lines = done.stdout.splitlines()
+    assert lines.count("target     a lab that is started on this machine") == 2
+    [at] = [n for n, line in enumerate(lines) if line.strip().startswith("8 at once, for 3 s")]
+    assert lines[at + 1].strip().startswith("of the first comparison, the default with itself")
+
+
+def test_a_tuning_of_a_cloud_names_the_cloud_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OS_CLIENT_CONFIG_FILE", str(tmp_path / "clouds.yaml"))
+    (tmp_path / "space.yaml").write_text("settings: [{name: WORKERS, levels: [4, 8]}]\n")
+    auth = {
+        "auth_url": "http://127.0.0.1:9/v3",
+        "username": "admin",
+        "password": "pw-of-a-cloud",
+        "project_name": "admin",
+        "user_domain_id": "default",
+        "project_domain_id": "default",
+    }
+    (tmp_path / "clouds.yaml").write_text(json.dumps({"clouds": {"mine": {"auth": auth}}}))
+    commands = ("--apply", "./apply.sh", "--revert", "./revert.sh", "--yes-change-this-target")
+    [run] = as_data("tune", "--cloud", "mine", "--space", "space.yaml", *commands)
+    assert [one["url"] for one in run["targets"]] == ["http://127.0.0.1:9/v3"]
+
+
 def test_with_the_targets_own_user_nothing_is_created() -> None:
     [run] = as_data("capacity", "--users", "0")
     assert run["creates"] == []

@@ -383,9 +383,12 @@ def _show_dry_run(begun: "BegunTuning", to: Path | None) -> None:
 
     config = config_of(begun, "dry-run", DEFAULT_BESIDE_ITSELF)
     run = run_config(config, 0, lambda _measure: None)
-    show_dry_run((preview(run, (config.sides[1].target,)),), to)
+    # Both sides are the same cloud, changed in between, or a lab each.
+    others = () if begun.commands is not None else (config.sides[1].target,)
+    show_dry_run((preview(run, others),), to)
     if not is_stdout_free(to):
         return
+    click.echo("           of the first comparison, the default with itself; others follow\n")
     costs, space = ComparisonDurations(begun.terms), begun.space
     for one in (*space.settings, *(space.trades if begun.with_trades else ())):
         choices = space.choices(one, space.values(()))
