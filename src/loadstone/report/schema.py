@@ -481,7 +481,7 @@ class _Document(_Part):
 
 
 class RunDocument(_Document):
-    """A run: a search, a task, a fault, a turn of a study."""
+    """A search, a task, a fault, or a turn of a study."""
 
     document: Literal["run"]
     run_id: str
