@@ -3,14 +3,15 @@
 What iterations create is in the run's own domain or belongs to its users, and is removed with them.
 """
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from loadstone.keystone.resources import ResourceKind
 from loadstone.keystone.scenarios.authenticate import ask_for_token
 from loadstone.keystone.scenarios.draft import PROJECT_ID, USER_ID, Draft, under
-from loadstone.keystone.scenarios.model import ADMIN_TOKEN, TREE_PROJECTS, Need, Scenario
+from loadstone.keystone.scenarios.model import TREE_PROJECTS, Need, Scenario
 from loadstone.keystone.scenarios.tokens import about_itself, issue
-from loadstone.plan.script import Captured, Column, JsonCapture, Step, Text, text
+from loadstone.plan.script import Captured, Column, JsonCapture, Text, text
 
 if TYPE_CHECKING:
     from loadstone.keystone.scenarios.body import Tree
@@ -55,20 +56,10 @@ TOKEN_CHAIN = Scenario(
 
 def _listed(plural: str) -> Scenario:
     """List everything of a kind, as the administrator, with an existing token."""
-    return Scenario(
-        name=f"Keystone.list_{plural}",
-        title=f"list of {plural}",
-        request=f"GET /v3/{plural} (as the administrator)",
-        steps=(
-            Step(
-                action=f"keystone_v3.list_{plural}",
-                method="GET",
-                path=text(f"/{plural}"),
-                headers=(("Accept", text("application/json")), ("X-Auth-Token", (ADMIN_TOKEN,))),
-                expect_status=(200,),
-            ),
-        ),
-    )
+    draft = Draft(f"Keystone.list_{plural}")
+    draft.get(f"list_{plural}", f"/{plural}")
+    request = f"GET /v3/{plural} (as the administrator)"
+    return replace(draft.scenario(f"list of {plural}"), request=request)
 
 
 def _application_credential() -> Scenario:
@@ -171,19 +162,12 @@ def _project_tags() -> Scenario:
 
 
 def _subtree() -> Scenario:
-    return Scenario(
-        name="Keystone.get_project_subtree",
-        title=f"tree of {TREE_PROJECTS:,} projects",
+    draft = Draft("Keystone.get_project_subtree")
+    tree = (*under("/projects", (Column("tree_root"),)), Text("?subtree_as_ids"))
+    draft.call("keystone_v3.get_project_subtree", "GET", tree)
+    return replace(
+        draft.scenario(f"tree of {TREE_PROJECTS:,} projects"),
         request="GET /v3/projects/{}?subtree_as_ids (as the administrator)",
-        steps=(
-            Step(
-                action="keystone_v3.get_project_subtree",
-                method="GET",
-                path=(*under("/projects", (Column("tree_root"),)), Text("?subtree_as_ids")),
-                headers=(("Accept", text("application/json")), ("X-Auth-Token", (ADMIN_TOKEN,))),
-                expect_status=(200,),
-            ),
-        ),
         needs=(Need.PROJECT_TREE,),
     )
 

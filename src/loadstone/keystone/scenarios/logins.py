@@ -11,10 +11,10 @@ from loadstone.keystone.scenarios.authenticate import (
     by_password,
     by_token,
 )
-from loadstone.keystone.scenarios.body import Tree, json_body
+from loadstone.keystone.scenarios.body import Tree
+from loadstone.keystone.scenarios.draft import Draft
 from loadstone.keystone.scenarios.model import (
     ACCESS_TOKEN,
-    ADMIN_TOKEN,
     EC2_REQUEST,
     GROUPS,
     JSON_HEADERS,
@@ -190,21 +190,12 @@ LOGIN_WITH_TOTP = Scenario(
 
 
 def _signed(kind: str, path: str, credentials: Tree) -> Scenario:
-    as_service = (*JSON_HEADERS, ("X-Auth-Token", (ADMIN_TOKEN,)))
-    return Scenario(
-        name=f"Keystone.check_{kind}_signature",
-        title=f"check of a signature ({kind.upper()})",
+    draft = Draft(f"Keystone.check_{kind}_signature")
+    body: Tree = {"credentials": credentials}
+    draft.call(f"keystone_v3.check_{kind}_signature", "POST", text(path), body, status=200)
+    return replace(
+        draft.scenario(f"check of a signature ({kind.upper()})"),
         request=f"POST /v3{path} (as a service that got a signed request)",
-        steps=(
-            Step(
-                action=f"keystone_v3.check_{kind}_signature",
-                method="POST",
-                path=text(path),
-                headers=as_service,
-                body=json_body({"credentials": credentials}),
-                expect_status=(200,),
-            ),
-        ),
         needs=(Need.EC2_CREDENTIAL,),
     )
 
