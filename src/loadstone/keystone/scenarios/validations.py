@@ -1,5 +1,6 @@
 """Validations of tokens other than a password's for a project."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from loadstone.keystone.scenarios.authenticate import VALIDATE_TOKEN, validation
@@ -50,6 +51,13 @@ VALIDATE_REVOKED = Scenario(
 )
 
 
+def _repeated(step: Step, count: int) -> Iterator[Step]:
+    """Yield a step and its repeats, whose actions have numbers from 2."""
+    yield step
+    for number in range(2, count + 1):
+        yield replace(step, action=f"{step.action}#{number}")
+
+
 def _revocation_delay() -> Scenario:
     """Return the scenario that tells how long a revoked token is accepted.
 
@@ -60,8 +68,7 @@ def _revocation_delay() -> Scenario:
     steps: list[Step | Pause] = [
         issue("keystone_v3.fetch_token"),
         # For the caches of several workers.
-        validate,
-        *(replace(validate, action=f"{validate.action}#{one}") for one in range(2, WORKERS + 1)),
+        *_repeated(validate, WORKERS),
         about_itself("keystone_v3.revoke_token", "DELETE", 204),
     ]
     passed_s = 0
@@ -99,16 +106,7 @@ def _polling(name: str, title: str, validations: int) -> Scenario:
         name=f"Keystone.{name}",
         title=title,
         request=f"POST /v3/auth/tokens, {validations} GET (as the service that is asked)",
-        steps=(
-            issue("keystone_v3.fetch_token"),
-            *(
-                replace(
-                    validate,
-                    action=f"{validate.action}#{number}" if number > 1 else validate.action,
-                )
-                for number in range(1, validations + 1)
-            ),
-        ),
+        steps=(issue("keystone_v3.fetch_token"), *_repeated(validate, validations)),
     )
 
 
