@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from itertools import cycle, islice
 from urllib.parse import parse_qs, quote, urlsplit
 
-from loadstone.errors import EnvironmentUnusable
+from loadstone.errors import EnvironmentUnusable, InvalidInput
+from loadstone.oidc.client import VARIABLE
 from loadstone.oidc.login import REDIRECTS, log_in
 from loadstone.oidc.page import read_page
 from loadstone.oidc.pkce import ProofKey
@@ -29,7 +30,8 @@ from loadstone.oidc.scenarios import (
     OidcScenario,
     ProviderWay,
 )
-from loadstone.oidc.users import OidcUser
+from loadstone.oidc.target import OidcIssuer
+from loadstone.oidc.users import OPTION, OidcUser
 from loadstone.plan.load import ClosedLoad, Load
 from loadstone.plan.model import Limits, Placement, Plan
 from loadstone.plan.script import Steps, WeightedScript, columns_of
@@ -88,12 +90,19 @@ class PreparedOidc:
         )
 
 
+def require_given(scenario: OidcScenario, given: OidcIssuer | Provider, who: str) -> None:
+    """Refuse a scenario whose users or secret are not given; `who` begins the message."""
+    if OidcNeed.USERS in scenario.needs and not given.users:
+        raise InvalidInput(f"{who}: needs users that can log in; give a file with {OPTION}")
+    if OidcNeed.SECRET in scenario.needs and given.client.secret is None:
+        raise InvalidInput(
+            f"{who}: needs the client's secret: --client-secret-file FILE, or {VARIABLE}"
+        )
+
+
 def try_once(scenario: OidcScenario, provider: Provider) -> ProviderWay:
     """Send what each operation of a scenario sends; an error says why it cannot be measured."""
-    if OidcNeed.SECRET in scenario.needs:
-        provider.require_secret(scenario.name)
-    if OidcNeed.USERS in scenario.needs:
-        provider.require_users(scenario.name)
+    require_given(scenario, provider, scenario.name)
     way = ProviderWay()
     for part in scenario.parts or (scenario,):
         tried = _TRIALS.get(part.name)
@@ -179,7 +188,6 @@ def _try_refresh(provider: Provider, way: ProviderWay) -> ProviderWay:
 
 
 def _try_introspect(provider: Provider, way: ProviderWay) -> ProviderWay:
-    provider.require_secret("oidc-introspect")
     [tokens, *_] = _access_tokens(provider, first_only=True)
     path = provider.require("introspection", "oidc-introspect")
     answer = provider.post(path, {"token": tokens.access})

@@ -12,7 +12,7 @@ from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.oidc.client import Client
 from loadstone.oidc.http import Http, HttpAnswer
 from loadstone.oidc.metadata import Metadata
-from loadstone.oidc.users import OPTION, OidcUser
+from loadstone.oidc.users import OidcUser
 from loadstone.plan.model import Tls
 
 SCOPE = "openid"
@@ -97,20 +97,6 @@ class Provider:
                 f"{scenario}: {self.url} publishes no {field_} endpoint, which this scenario needs"
             )
         return path
-
-    def require_users(self, scenario: str) -> tuple[OidcUser, ...]:
-        """Return the users; InvalidInput if none were given."""
-        if not self.users:
-            raise InvalidInput(f"{scenario}: needs users that can log in; give them with {OPTION}")
-        return self.users
-
-    def require_secret(self, scenario: str) -> None:
-        """Refuse a public client where the client itself must authenticate."""
-        if self.client.secret is None:
-            raise InvalidInput(
-                f"{scenario}: needs the client's secret; give --client-secret-file, or set "
-                "LOADSTONE_OIDC_CLIENT_SECRET"
-            )
 
     def post(self, path: str, form: Mapping[str, str]) -> HttpAnswer:
         """Post a form as the client.

@@ -7,12 +7,10 @@ from functools import partial
 
 from loadstone.errors import InvalidInput
 from loadstone.keystone.contexts.workload import Actors
-from loadstone.oidc.client import VARIABLE
-from loadstone.oidc.prepare import LEAST_SESSIONS, prepare
+from loadstone.oidc.prepare import LEAST_SESSIONS, prepare, require_given
 from loadstone.oidc.provider import Provider
 from loadstone.oidc.scenarios import OidcNeed, OidcScenario, named
 from loadstone.oidc.target import OidcIssuer
-from loadstone.oidc.users import OPTION
 from loadstone.plan.model import Limits, Placement
 from loadstone.search.model import TrialRequest
 from loadstone.search.settings import FIRST_CONNECTIONS
@@ -103,13 +101,3 @@ def of_scenario(scenario: OidcScenario, users: str) -> Searchable:
     return Searchable(
         scenario, partial(OidcRequests, scenario), users=users, first_connections=first
     )
-
-
-def require_given(scenario: OidcScenario, target: OidcIssuer, who: str) -> None:
-    """Refuse a scenario whose users or secret are not given; `who` begins the message."""
-    if OidcNeed.USERS in scenario.needs and not target.users:
-        raise InvalidInput(f"{who}: needs users that can log in; give a file with {OPTION}")
-    if OidcNeed.SECRET in scenario.needs and target.client.secret is None:
-        raise InvalidInput(
-            f"{who}: needs the client's secret: --client-secret-file FILE, or {VARIABLE}"
-        )

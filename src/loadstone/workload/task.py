@@ -10,6 +10,7 @@ from loadstone.engine.callables.model import MOST_WORKERS, require_room
 from loadstone.engine.limits import MOST_CONNECTIONS, most_connections
 from loadstone.errors import InvalidInput
 from loadstone.oidc import scenarios as oidc
+from loadstone.oidc.prepare import require_given
 from loadstone.oidc.target import OidcIssuer
 from loadstone.plan.hooks import has_faults
 from loadstone.plan.load import ClosedLoad, OpenLoop, peak_rps
@@ -25,7 +26,7 @@ from loadstone.result.model import Measurement
 from loadstone.search.model import TrialRequest
 from loadstone.workload.generator import LoadGenerator
 from loadstone.workload.model import MAX_RATE_RPS, MeasurementConfig, MeasurementGroup
-from loadstone.workload.oidc import OidcRequests, require_given
+from loadstone.workload.oidc import OidcRequests
 from loadstone.workload.policy import Fixed, LoadPolicy, Steps
 from loadstone.workload.requests import Requests
 from loadstone.workload.searchable import RequestOptions
