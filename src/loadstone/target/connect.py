@@ -143,14 +143,12 @@ def connected_lab(
     cloud = from_environment(lab.environment_variables(), f"--lab {lab.name}")
     entries = lab.directory_users()
     with connect(cloud, say, beyond_loopback=beyond_loopback) as access:
-        target = replace(
+        yield replace(
             of_lab(Target(access, federation=federation_of_lab(lab)), lab),
             # How long the hash takes is measured in Python.
             explain=of_logins(partial(explain, lab.python, "" if lab.is_in_rust else stored)),
+            users=partial(directory_users, access, entries),
             unserved=UNSERVED if lab.is_in_rust else (),
-        )
-        yield (
-            replace(target, users=partial(directory_users, access, entries)) if entries else target
         )
 
 

@@ -166,7 +166,6 @@ def remote_target(
 
     cloud = from_environment(deployment.variables, f"--lab {deployment.name}")
     require_permission(cloud, choice.beyond_loopback)
-    entries = deployment.directory_users
     watched = choice.watched if isinstance(choice, NamedTarget) else ()
     taken = set(deployment.sources)
     with (
@@ -177,7 +176,7 @@ def remote_target(
             say,
         ) as watch,
     ):
-        target = Target(
+        yield Target(
             access,
             facts=(
                 (LAB, deployment.name),
@@ -188,8 +187,6 @@ def remote_target(
             failure=host.failure,
             explain=of_logins(host.explain),
             watch=watch,
+            users=partial(directory_users, access, deployment.directory_users),
             unserved=UNSERVED if deployment.is_in_rust else (),
-        )
-        yield (
-            replace(target, users=partial(directory_users, access, entries)) if entries else target
         )

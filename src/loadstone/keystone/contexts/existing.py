@@ -38,6 +38,8 @@ def own_user(access: Access) -> User:
 
 def directory_users(access: Access, entries: Sequence[Mapping[str, str]]) -> tuple[User, ...]:
     """Return the users of a domain that is read-only in Keystone, from their OS_* variables."""
+    if not entries:
+        return ()
     identity = Identity(access)
     domain_id = entries[0]["OS_USER_DOMAIN_ID"]
     domain = identity.domain(domain_id)
