@@ -141,13 +141,10 @@ def _on_service(
             yield replace(target, members=members, watch=watch, reservation=reservation)
 
 
-@contextmanager
-def _connected_own(lab: "Deployment", say: Say) -> Iterator[Target]:
+def _connected_own(lab: "Deployment", say: Say) -> AbstractContextManager[Target]:
     """Connect to a lab that this process has started."""
     provider = issuer_of_lab(lab.name)
-    way = connected_lab(lab, say) if provider is None else _provider_lab(provider, lab, say)
-    with way as target:
-        yield target
+    return connected_lab(lab, say) if provider is None else _provider_lab(provider, lab, say)
 
 
 @contextmanager

@@ -1,6 +1,5 @@
 """Targets that are reserved, so that no other measurement falsifies one at the same time."""
 
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -10,19 +9,16 @@ from loadstone.system import paths
 from loadstone.target.local_service import lab_at
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from contextlib import AbstractContextManager
 
     from loadstone.lab.measurement import ActiveMeasurement
 
 
-@contextmanager
-def reserved(endpoint: Endpoint, *, anyway: bool) -> "Iterator[ActiveMeasurement]":
+def reserved(endpoint: Endpoint, *, anyway: bool) -> "AbstractContextManager[ActiveMeasurement]":
     """Reserve a target that was not chosen as a lab, by its host and port."""
     from loadstone.lab.measurement import measuring
 
-    folder = _reservations(endpoint)
-    with measuring(folder, endpoint.place, anyway=anyway, shares=True) as reservation:
-        yield reservation
+    return measuring(_reservations(endpoint), endpoint.place, anyway=anyway, shares=True)
 
 
 def measured_by(endpoint: Endpoint) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """Reads resources of a target and its machine while it is measured."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING
 
 from loadstone.cloud.cloud import Endpoint
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from loadstone.lab.deployment import Deployment
 
 
-@contextmanager
-def watching(lab: "Deployment", say: Say, more: tuple[str, ...] = ()) -> Iterator[Watch]:
+def watching(
+    lab: "Deployment", say: Say, more: tuple[str, ...] = ()
+) -> AbstractContextManager[Watch]:
     """Read resources of this machine and of a lab until the end; say what cannot be read."""
     from loadstone.lab import deployment
 
     name = lab.name  # read each time: parts may have been restarted
     sources = open_sources(lambda: deployment.load(name).members(), lab.statistics(), more)
-    with watching_sources(sources, lab.setup(), say) as watch:
-        yield watch
+    return watching_sources(sources, lab.setup(), say)
 
 
 @contextmanager
