@@ -38,34 +38,29 @@ class Networks:
 
     def find(self, kind: ResourceKind, **query: str) -> tuple[Resource, ...]:
         """List networks whose names begin with `name__startswith`."""
-        url = self._url()
-        if url is None:
-            raise self.identity.lacks_service("network")
         start = query["name__startswith"]
         what = "list the networks of all projects"
-        listed = self._listed(what, url, "networks", ("id", "name"))
+        listed = self._listed(what, "networks", ("id", "name"))
         every = (Resource(kind, str(one["name"]), str(one["id"])) for one in listed)
         return tuple(one for one in every if one.name.startswith(start))
 
     def default_groups(self) -> dict[str, tuple[str, ...]]:
         """Return the ids of the security groups `default` by the id of their project."""
-        url = self._url()
-        if url is None:
-            raise self.identity.lacks_service("network")
         # All of them: for a project in the query, Neutron would make a missing group.
         what = "list the security groups of all projects"
         found: dict[str, tuple[str, ...]] = {}
-        for one in self._listed(what, url, "security_groups", ("id", "project_id", "name")):
+        for one in self._listed(what, "security_groups", ("id", "project_id", "name")):
             if one["name"] != "default":
                 continue
             project = str(one["project_id"])
             found[project] = (*found.get(project, ()), str(one["id"]))
         return found
 
-    def _listed(
-        self, what: str, url: str, key: str, names: tuple[str, ...]
-    ) -> Iterator[dict[str, Any]]:
+    def _listed(self, what: str, key: str, names: tuple[str, ...]) -> Iterator[dict[str, Any]]:
         """Yield all of a kind; Neutron may give them in pages (`pagination_max_limit`)."""
+        url = self._url()
+        if url is None:
+            raise self.identity.lacks_service("network")
         query = "&".join(f"fields={name}" for name in names)
         path, marker = key.replace("_", "-"), ""
         while True:
