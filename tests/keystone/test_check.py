@@ -59,13 +59,13 @@ def doctor(*words):
 )
 def test_the_clock_is_compared_by_the_date_of_an_answer(off_s, is_sound, words):
     check = clock_of(lambda: formatdate(time.time() + off_s, usegmt=True))
-    assert check.is_sound is is_sound
+    assert check.is_there is is_sound
     assert words in check.found
 
 
 @pytest.mark.parametrize("date", ["", "yesterday"])
 def test_a_clock_without_a_date_is_not_compared(date):
-    assert clock_of(lambda: date).is_sound
+    assert clock_of(lambda: date).is_there
 
 
 def test_the_date_of_an_answer_from_a_cache_is_of_another_time():

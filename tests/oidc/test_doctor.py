@@ -90,4 +90,4 @@ def test_keys_that_are_missing_are_not_said_to_be_a_good_answer(status, keys, fo
 
     with serving(handled(serve)) as url:
         checks = {one.name: one for one in check_provider(OidcIssuer(url, Client("c")), str)}
-    assert (checks["keys"].is_sound, checks["keys"].found) == (False, found)
+    assert (checks["keys"].is_there, checks["keys"].found) == (False, found)

@@ -3,7 +3,7 @@
 import os
 import shutil
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
@@ -15,10 +15,10 @@ from loadstone.cli.oidc import OIDC, TargetOptions, oidc_options, provider_of
 from loadstone.cli.stored import JSON, write_json
 from loadstone.cli.version import PACKAGE
 from loadstone.errors import EnvironmentUnusable
+from loadstone.target.requirement import Requirement
 
 if TYPE_CHECKING:
     from loadstone.system.say import Say
-    from loadstone.target.check import TargetCheck
 
 # The environment of one Keystone release takes about 300 MB; the samples of a run a few MB.
 DISK_NEEDED_GIB = 1.0
@@ -43,17 +43,6 @@ SERVERS = (
     ("haproxy", "haproxy"),
     ("slapd", "slapd"),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Requirement:
-    """A requirement and whether it is met; `mend` is the hint if not."""
-
-    name: str
-    is_there: bool
-    is_needed: bool
-    found: str
-    mend: str = ""
 
 
 @click.command()
@@ -100,21 +89,19 @@ def of_target(ctx: click.Context, options: TargetOptions) -> Iterator[Requiremen
     provider = provider_of(ctx, {**options, "yes": False, "anyway": False})
     choice = provider or NamedTarget(lab, cloud)
     say = partial(click.echo, err=True)
-    checks = _of_keystone(lab, cloud, say) if provider is None else check_provider(provider, say)
-    for one in checks:
-        yield Requirement(one.name, one.is_sound, one.is_needed, one.found, one.mend)
+    yield from _of_keystone(lab, cloud, say) if provider is None else check_provider(provider, say)
     journals, problems = pending.journals(pending.chosen_target(choice))
     steps = [step.description for journal in journals for step in journal.steps()]
     if found := [*problems, *steps]:
         named = (("--lab", lab), ("--cloud", cloud), ("--oidc", options["oidc"]))
         option = next((f"{flag} {value}" for flag, value in named if value is not None), "")
         mend = f"{pending.UNDO} {option}"
-        yield Requirement("faults", False, True, f"in force; to undo: {', '.join(found)}", mend)
+        yield Requirement("faults", False, f"in force; to undo: {', '.join(found)}", mend)
     else:
-        yield Requirement("faults", True, True, "none in force")
+        yield Requirement("faults", True, "none in force")
 
 
-def _of_keystone(lab: str | None, cloud: str | None, say: "Say") -> "Iterator[TargetCheck]":
+def _of_keystone(lab: str | None, cloud: str | None, say: "Say") -> "Iterator[Requirement]":
     from loadstone.cloud import from_environment
     from loadstone.lab import deployment
     from loadstone.target.check import check_target
@@ -143,7 +130,9 @@ def build_programs(package: Path = PACKAGE) -> Iterator[Requirement]:
         return
     for name, use, hint in OF_CHECKOUT:
         path = shutil.which(os.environ.get("WRK2", name) if name == "wrk2" else name)
-        yield Requirement(name, path is not None, False, path or f"not on the PATH ({use})", hint)
+        yield Requirement(
+            name, path is not None, path or f"not on the PATH ({use})", hint, is_needed=False
+        )
 
 
 def servers() -> Iterator[Requirement]:
@@ -155,7 +144,9 @@ def servers() -> Iterator[Requirement]:
         found = Program(name, packages, FOLDERS).find()
         use = "labs and studies with it"
         hint = f"apt-get install {packages}"
-        yield Requirement(name, found is not None, False, found or f"not installed ({use})", hint)
+        yield Requirement(
+            name, found is not None, found or f"not installed ({use})", hint, is_needed=False
+        )
 
 
 def provider_programs() -> Iterator[Requirement]:
@@ -168,7 +159,7 @@ def provider_programs() -> Iterator[Requirement]:
     old = "" if fit or not found else f"; Keycloak needs {java.LEAST} or later"
     hint = f"apt-get install {java.PACKAGE}"
     absent = "not installed (labs with service=keycloak)"
-    yield Requirement("java", fit, False, f"{named or absent}{old}", hint)
+    yield Requirement("java", fit, f"{named or absent}{old}", hint, is_needed=False)
     for program, use in (
         (keycloak.MAVEN, "fetches Keycloak for the lab"),
         (node.NODE, "labs with service=oidc-provider"),
@@ -178,7 +169,7 @@ def provider_programs() -> Iterator[Requirement]:
         path = program.find()
         hint = f"apt-get install {program.package}"
         yield Requirement(
-            program.name, path is not None, False, path or f"not installed ({use})", hint
+            program.name, path is not None, path or f"not installed ({use})", hint, is_needed=False
         )
 
 
@@ -188,7 +179,7 @@ def installer() -> Requirement:
 
     path = find_uv()
     found = str(path or "not found; pip is used, which takes longer")
-    return Requirement("uv", path is not None, False, found, "python3 -m pip install uv")
+    return Requirement("uv", path is not None, found, "python3 -m pip install uv", is_needed=False)
 
 
 def engine() -> Requirement:
@@ -196,8 +187,8 @@ def engine() -> Requirement:
     try:
         from loadstone.engine.version import version
     except ImportError as missing:
-        return Requirement("engine", False, True, str(missing), "make install; or the wheel again")
-    return Requirement("engine", True, True, version())
+        return Requirement("engine", False, str(missing), "make install; or the wheel again")
+    return Requirement("engine", True, version())
 
 
 def disk() -> Requirement:
@@ -209,7 +200,7 @@ def disk() -> Requirement:
     free_gib = shutil.disk_usage(existing).free / 2**30
     found = f"{free_gib:.1f} GiB free in {folder}"
     hint = "free 1 GiB, or set LOADSTONE_HOME to a folder with room"
-    return Requirement("disk", free_gib >= DISK_NEEDED_GIB, True, found, hint)
+    return Requirement("disk", free_gib >= DISK_NEEDED_GIB, found, hint)
 
 
 def descriptors() -> Requirement:
@@ -218,6 +209,4 @@ def descriptors() -> Requirement:
 
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     enough = soft >= DESCRIPTORS_NEEDED or soft == resource.RLIM_INFINITY
-    return Requirement(
-        "open files", enough, True, f"{soft} allowed", f"ulimit -n {DESCRIPTORS_NEEDED}"
-    )
+    return Requirement("open files", enough, f"{soft} allowed", f"ulimit -n {DESCRIPTORS_NEEDED}")
