@@ -280,14 +280,10 @@ def _in_style(style: str) -> Iterator[None]:
     """Set the exit code of errors to that of this style."""
     try:
         yield
-    except LoadstoneError as stopped:
-        if style == "rally":
-            stopped.exit_code = RALLY_ERROR  # type: ignore[misc]  # on the instance only
-        raise
-    except click.ClickException as refused:
+    except (LoadstoneError, click.ClickException) as stopped:
         if style == "rally":
             # 2 means that an SLA failed
-            refused.exit_code = RALLY_ERROR  # type: ignore[misc]  # on the instance only
+            stopped.exit_code = RALLY_ERROR  # type: ignore[misc]  # on the instance only
         raise
     except (click.Abort, click.exceptions.Exit, ReaderGone):
         raise
