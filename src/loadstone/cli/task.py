@@ -72,24 +72,19 @@ def check(
 
     Exit code 0 if the task can run, 2 if it cannot, 70 after an internal error.
     """
-    from loadstone.errors import InvalidInput
     from loadstone.rally.task.problem import TaskInvalid
     from loadstone.rally.task.read import read
 
     try:
         checked = read(file, arguments_text(raw, file), args_file)
+        if problems := tuple(_of_requests(checked)):
+            raise TaskInvalid(problems)
     except TaskInvalid as invalid:
         if to is not None:
             write_json(_data(None, invalid.problems), to)
         else:
             click.echo(str(invalid))
         ctx.exit(invalid.exit_code)
-    if problems := tuple(_of_requests(checked)):
-        if to is not None:
-            write_json(_data(None, problems), to)
-        else:
-            click.echo(str(TaskInvalid(problems)))
-        ctx.exit(InvalidInput.exit_code)
     if to is not None:
         write_json(_data(checked, ()), to)
     else:
@@ -129,11 +124,10 @@ def _of_requests(checked: "Checked") -> "Iterator[Problem]":
 
 
 def _show(file: str, checked: "Checked") -> None:
-    for warning in checked.warnings:
-        click.echo(f"{warning.file}:{warning.line}: warning: {warning.message}")
-    subtasks = checked.task.subtasks
-    count = sum(len(subtask.workloads) for subtask in subtasks)
-    click.echo(f"{file}: good; subtasks: {len(subtasks)}, workloads: {count}")
+    for warning in checked.warning_lines:
+        click.echo(warning)
+    task = checked.task
+    click.echo(f"{file}: good; subtasks: {len(task.subtasks)}, workloads: {len(task.workloads)}")
 
 
 def _data(checked: "Checked | None", problems: "tuple[Problem, ...]") -> dict[str, Any]:
