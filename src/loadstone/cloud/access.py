@@ -330,29 +330,26 @@ def _timeout_message(cloud: Cloud, error: BaseException) -> str:
 
 def _tls_message(error: BaseException) -> str:
     for cause in _causes(error):
-        if (
-            isinstance(cause, ssl.SSLCertVerificationError)
-            and cause.verify_code == _CERTIFICATE_EXPIRED
-        ):
-            return "its TLS certificate has expired; renew it, or OS_INSECURE=true for a test cloud"
-        if (
-            isinstance(cause, ssl.SSLCertVerificationError)
-            and cause.verify_code in _CERTIFICATE_OF_ANOTHER
-        ):
-            return (
-                f"its TLS certificate is for another name ({cause.verify_message.rstrip('.')}); "
-                "write the URL with a name that it has, or OS_INSECURE=true for a test cloud"
-            )
         if isinstance(cause, ssl.SSLCertVerificationError):
-            return (
-                f"its TLS certificate is not trusted ({cause.verify_message}); "
-                "give its CA as OS_CACERT (clouds.yaml: cacert), "
-                "or OS_INSECURE=true for a test cloud"
-            )
+            return _certificate_message(cause)
         if isinstance(cause, ssl.SSLError) and cause.reason:
             reason = cause.reason.lower().replace("_", " ")
             return f"TLS failed ({reason}); is https served on this port, and a client cert asked?"
     return f"TLS failed ({_first_line(error)})"
+
+
+def _certificate_message(error: ssl.SSLCertVerificationError) -> str:
+    if error.verify_code == _CERTIFICATE_EXPIRED:
+        return "its TLS certificate has expired; renew it, or OS_INSECURE=true for a test cloud"
+    if error.verify_code in _CERTIFICATE_OF_ANOTHER:
+        return (
+            f"its TLS certificate is for another name ({error.verify_message.rstrip('.')}); "
+            "write the URL with a name that it has, or OS_INSECURE=true for a test cloud"
+        )
+    return (
+        f"its TLS certificate is not trusted ({error.verify_message}); "
+        "give its CA as OS_CACERT (clouds.yaml: cacert), or OS_INSECURE=true for a test cloud"
+    )
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
