@@ -37,8 +37,8 @@ from loadstone.cli.oidc import (
     SCENARIOS_HELP,
     TargetOptions,
     oidc_options,
+    searched_of,
     target_of,
-    wanted,
 )
 from loadstone.cli.output import command_line, run_and_show
 from loadstone.cli.stored import JSON, JUNIT, STORE
@@ -271,7 +271,6 @@ def _searched(
 ) -> "tuple[Searchable, ...]":
     """Return what to search N of: each --scenario, or workloads of --task."""
     from loadstone.workload.capacity import of_task, of_whole_task
-    from loadstone.workload.services import searchable
 
     file = options["task"]
     if file is None:
@@ -279,8 +278,7 @@ def _searched(
         if options["given"] and len(options["scenario"]) > 1:
             raise click.UsageError("--arg goes with one --scenario; use a command for each")
         return tuple(
-            searchable(target, wanted(ctx, {**options, "scenario": name}))
-            for name in options["scenario"]
+            searched_of(ctx, target, {**options, "scenario": name}) for name in options["scenario"]
         )
     refuse_given(ctx, _OF_SCENARIO, "does not go with --task, whose file chooses this")
     if options["is_whole"] and options["workload"] is not None:

@@ -35,7 +35,7 @@ from loadstone.cli.oidc import (
     of_lab,
     oidc_options,
     require_no_client,
-    wanted,
+    searched_of,
 )
 from loadstone.cli.output import command_line, print_report, write_formats
 from loadstone.cli.stored import JSON, JUNIT, MARKDOWN, STORE, open_store, open_to_read
@@ -478,7 +478,6 @@ def config_of(
     from loadstone.compare.measure import ComparisonConfig, Remedies
     from loadstone.compare.several import share_of
     from loadstone.plan.load import ClosedLoad, OpenLoad
-    from loadstone.workload.services import searchable
 
     rate = options["rate_rps"]
     if rate is not None:
@@ -496,7 +495,7 @@ def config_of(
     )
     return ComparisonConfig(
         sides=sides,
-        searched=searchable(sides[0].target, wanted(click.get_current_context(), options)),
+        searched=searched_of(click.get_current_context(), sides[0].target, options),
         load=load,
         criteria=share_of(criteria(options), comparisons),
         command=command_line(),

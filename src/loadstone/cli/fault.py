@@ -35,8 +35,8 @@ from loadstone.cli.oidc import (
     TargetOptions,
     oidc_options,
     provider_of,
+    searched_of,
     target_of,
-    wanted,
 )
 from loadstone.cli.output import command_line, run_and_show
 from loadstone.cli.stored import JSON, STORE, write_json
@@ -254,7 +254,6 @@ def _show_undone(undone: list[dict[str, str]]) -> None:
 def _config(ctx: click.Context, options: Options) -> "RunConfig":
     from loadstone.workload.fault import FaultTerms, fault_groups, most_load_s, most_rate_rps
     from loadstone.workload.model import RunConfig
-    from loadstone.workload.services import searchable
 
     terms = FaultTerms(
         sentences=options["sentences"],
@@ -268,7 +267,7 @@ def _config(ctx: click.Context, options: Options) -> "RunConfig":
         placement=placement_of(options),
     )
     target = target_of(ctx, options)
-    searched = searchable(target, wanted(ctx, options))
+    searched = searched_of(ctx, target, options)
     return RunConfig(
         kind="fault",
         target=target,

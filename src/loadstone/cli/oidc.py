@@ -12,8 +12,8 @@ from loadstone.cli.choose import once, option_table, refuse_given
 if TYPE_CHECKING:
     from loadstone.keystone.federation import Federation
     from loadstone.oidc.target import OidcIssuer
-    from loadstone.target.choice import NamedTarget
-    from loadstone.workload.services import Wanted
+    from loadstone.target.choice import NamedTarget, TargetChoice
+    from loadstone.workload.searchable import Searchable
 
 # Written here, because --help does not import the scenarios; a test compares them.
 SCENARIOS = (
@@ -141,12 +141,13 @@ def of_lab(name: str, options: Any) -> "OidcIssuer | None":
     )
 
 
-def wanted(ctx: click.Context, options: Any) -> "Wanted":
-    """Return what is wanted of the target."""
-    from loadstone.workload.services import Wanted
+def searched_of(ctx: click.Context, target: "TargetChoice", options: Any) -> "Searchable":
+    """Return the scenario of a target that the options choose."""
+    from loadstone.workload.services import searchable
 
     is_default = ctx.get_parameter_source("scenario") is ParameterSource.DEFAULT
-    return Wanted(options["scenario"], is_default, options["users"], options["given"])
+    chosen = (options["scenario"], options["users"], options["given"])
+    return searchable(target, *chosen, is_default=is_default)
 
 
 def require_only_oidc(ctx: click.Context, lab: str | None = None) -> None:

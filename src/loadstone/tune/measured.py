@@ -44,7 +44,7 @@ from loadstone.tune.model import Comparison, ComparisonOutcome, Found, TuningObj
 from loadstone.tune.space import Pairs, words
 from loadstone.workload.capacity import SearchTerms, search_group
 from loadstone.workload.model import RunConfig
-from loadstone.workload.services import Wanted, searchable
+from loadstone.workload.services import searchable
 
 LONGER = 3.0  # times the seconds of a trial, for a comparison that failed
 TUNING, PHASE = "tuning", "tuning phase"  # parameters of both runs of a comparison
@@ -224,10 +224,9 @@ def config_of(
     """Return a comparison to measure, with trials that are so many times as long."""
     load, criteria = begun.load, Criteria(comparison.pairs, comparison.pairs)
     sides = (_side(begun, "a", comparison.a), _side(begun, "b", comparison.b))
-    wanted = Wanted(load.scenario, False, load.users, load.arguments)
     return ComparisonConfig(
         sides=sides,
-        searched=searchable(sides[0].target, wanted),
+        searched=searchable(sides[0].target, load.scenario, load.users, load.arguments),
         load=ClosedLoad(load.concurrency, duration_s=longer * load.seconds),
         criteria=criteria,
         command=begun.command,
@@ -261,8 +260,8 @@ def _restart_s(found: MeasuredComparison) -> float:
 def _search_of(begun: BegunTuning, tuning_id: str, letter: str, changes: Pairs) -> RunConfig:
     """Return a search for N of one combination, on a deployment of its own or the cloud."""
     load, side = begun.load, _side(begun, letter, changes)
-    wanted = Wanted(load.scenario, False, load.users, load.arguments)
-    group = search_group((searchable(side.target, wanted),), SearchTerms(budget_s=N_S))
+    searched = searchable(side.target, load.scenario, load.users, load.arguments)
+    group = search_group((searched,), SearchTerms(budget_s=N_S))
     about = ((TUNING, tuning_id), (PHASE, TuningPhase.CAPACITY.value), ("changes", side.name))
     [search] = group.measurements
     record = replace(search.record, parameters=(*about, *search.record.parameters))

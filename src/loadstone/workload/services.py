@@ -6,8 +6,6 @@ connected to (`target/`), scenarios by name, a `Searchable` of one of them, and 
 only these.
 """
 
-from dataclasses import dataclass
-
 from loadstone.oidc.target import OidcIssuer
 from loadstone.target.choice import TargetChoice
 from loadstone.workload.capacity import by_name
@@ -15,18 +13,19 @@ from loadstone.workload.oidc import of_provider
 from loadstone.workload.searchable import Searchable
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """What is wanted of a target: --scenario, and what only Keystone's scenarios have."""
+def searchable(
+    target: TargetChoice,
+    scenario: str,
+    users: int,
+    arguments: tuple[str, ...],
+    *,
+    is_default: bool = False,
+) -> Searchable:
+    """Return a scenario of the target's service; InvalidInput says what is wrong.
 
-    scenario: str
-    is_default: bool  # nobody named it, so that another kind of service has its own default
-    users: int = 0
-    arguments: tuple[str, ...] = ()
-
-
-def searchable(target: TargetChoice, wanted: Wanted) -> Searchable:
-    """Return a scenario of the target's service; InvalidInput says what is wrong."""
+    Only Keystone's scenarios have `users` and `arguments`. `is_default`: nobody named the scenario,
+    so that another kind of service has its own default.
+    """
     if isinstance(target, OidcIssuer):
-        return of_provider(None if wanted.is_default else wanted.scenario, target)
-    return by_name(wanted.scenario, wanted.users, wanted.arguments)
+        return of_provider(None if is_default else scenario, target)
+    return by_name(scenario, users, arguments)
