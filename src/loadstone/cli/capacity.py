@@ -26,7 +26,7 @@ from loadstone.cli.duration import Duration, Number, RateRange
 from loadstone.cli.generator import (
     HIGHEST_RPS,
     TRACE_SHARE,
-    GeneratorOptions,
+    LoadingOptions,
     fleet_of,
     fleet_options,
     generator_options,
@@ -47,7 +47,6 @@ from loadstone.cli.watching import watching_options
 from loadstone.keystone.scenarios import SCENARIOS
 
 if TYPE_CHECKING:
-    from loadstone.store.location import StoreLocation
     from loadstone.target.choice import TargetChoice
     from loadstone.workload.capacity import SearchTerms
     from loadstone.workload.searchable import Searchable
@@ -60,12 +59,10 @@ _OF_SEARCH = ("budget_s", "method", "objective", "curve_s", "repeat", "least_rps
 _COMMA = re.compile(r",(?![\w.\-]+=)")
 
 
-class CapacityOptions(TargetOptions, GeneratorOptions):
+class CapacityOptions(TargetOptions, LoadingOptions):
     """The values of the options."""
 
     federation_file: Path | None
-    yes: bool
-    anyway: bool
     watched: tuple[str, ...]
     profiles: bool
     scenario: tuple[str, ...]
@@ -84,13 +81,8 @@ class CapacityOptions(TargetOptions, GeneratorOptions):
     curve_s: float
     repeat: int
     prediction: Literal["only", "first"] | None
-    trace_share: float
-    location: "StoreLocation"
     least_rps: float | None
-    to: Path | None
     junit: Path | None
-    is_dry: bool
-    tags: tuple[tuple[str, str], ...]
 
 
 # Of a search for N.

@@ -23,7 +23,7 @@ from loadstone.cli.duration import RateRange, ShareParam, Span
 from loadstone.cli.generator import (
     HIGHEST_RPS,
     TRACE_SHARE,
-    GeneratorOptions,
+    LoadingOptions,
     fleet_of,
     fleet_options,
     generator_options,
@@ -44,16 +44,13 @@ from loadstone.cli.watching import watching_options
 from loadstone.keystone.scenarios import SCENARIOS
 
 if TYPE_CHECKING:
-    from loadstone.store.location import StoreLocation
     from loadstone.workload.model import RunConfig
 
 
-class Options(TargetOptions, GeneratorOptions):
+class Options(TargetOptions, LoadingOptions):
     """The values of the options."""
 
     federation_file: Path | None
-    yes: bool
-    anyway: bool
     faults_file: Path | None
     may_break: bool
     undoes: bool
@@ -68,11 +65,6 @@ class Options(TargetOptions, GeneratorOptions):
     baseline_s: float
     observe_s: float | None
     timeout_s: float
-    trace_share: float
-    location: "StoreLocation"
-    to: Path | None
-    is_dry: bool
-    tags: tuple[tuple[str, str], ...]
 
 
 @click.command()

@@ -13,6 +13,7 @@ from loadstone.cli.duration import ShareParam
 if TYPE_CHECKING:
     from loadstone.engine.fleet.address import FleetAddress
     from loadstone.plan.model import Http, Placement
+    from loadstone.store.location import StoreLocation
 
 # The maximum rate of every run; the ports and descriptors of one machine allow less.
 HIGHEST_RPS = 100_000.0
@@ -33,6 +34,18 @@ class GeneratorOptions(FleetOptions):
     cores: tuple[int, ...]
     http: "Http"
     tls_resumption: bool | None
+
+
+class LoadingOptions(GeneratorOptions):
+    """The values of further options of every command that loads one target."""
+
+    yes: bool
+    anyway: bool
+    trace_share: float
+    location: "StoreLocation"
+    to: Path | None
+    is_dry: bool
+    tags: tuple[tuple[str, str], ...]
 
 
 class Cores(click.ParamType[tuple[int, ...]]):

@@ -11,7 +11,7 @@ from loadstone.cli.duration import RateRange, Span
 from loadstone.cli.generator import (
     HIGHEST_RPS,
     TRACE_SHARE,
-    GeneratorOptions,
+    LoadingOptions,
     fleet_of,
     fleet_options,
     generator_options,
@@ -23,14 +23,13 @@ from loadstone.cli.watching import watching_options
 
 if TYPE_CHECKING:
     from loadstone.plan.load import ClosedLoad, OpenLoad
-    from loadstone.store.location import StoreLocation
     from loadstone.workload.hit import HitTerms
     from loadstone.workload.model import RunConfig
 
 MOST_BODY = 16 << 20
 
 
-class HitOptions(GeneratorOptions):
+class HitOptions(LoadingOptions):
     """The values of the options."""
 
     url: str
@@ -45,14 +44,7 @@ class HitOptions(GeneratorOptions):
     insecure: bool
     max_connections: int
     objective: tuple[str, ...]
-    yes: bool
-    anyway: bool
     watched: tuple[str, ...]
-    trace_share: float
-    tags: tuple[tuple[str, str], ...]
-    is_dry: bool
-    location: "StoreLocation"
-    to: Path | None
 
 
 class HeaderParam(click.ParamType[tuple[str, str]]):

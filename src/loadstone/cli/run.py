@@ -26,7 +26,7 @@ from loadstone.cli.duration import Duration, RateRange, Span
 from loadstone.cli.generator import (
     HIGHEST_RPS,
     TRACE_SHARE,
-    GeneratorOptions,
+    LoadingOptions,
     fleet_of,
     fleet_options,
     generator_options,
@@ -55,7 +55,6 @@ if TYPE_CHECKING:
     from loadstone.report.section import Report
     from loadstone.result.model import Run
     from loadstone.run.backend import Backend
-    from loadstone.store.location import StoreLocation
     from loadstone.target.choice import NamedTarget
     from loadstone.workload.model import RunConfig
 
@@ -63,15 +62,13 @@ if TYPE_CHECKING:
 RALLY_SLA, RALLY_ERROR = 2, 1
 
 
-class RunOptions(TargetOptions, GeneratorOptions):
+class RunOptions(TargetOptions, LoadingOptions):
     """The values of the options."""
 
     file: str
     raw: str | None
     args_file: str | None
     federation_file: Path | None
-    yes: bool
-    anyway: bool
     watched: tuple[str, ...]
     profiles: bool
     aborts: bool
@@ -82,7 +79,6 @@ class RunOptions(TargetOptions, GeneratorOptions):
     most: tuple[str, ...]
     step: str | None
     until: str | None
-    trace_share: float
     max_rate_rps: float
     budget_s: float
     hook_timeout_s: float
@@ -91,10 +87,6 @@ class RunOptions(TargetOptions, GeneratorOptions):
     junit: Path | None
     rally_json: Path | None
     style: str
-    location: "StoreLocation"
-    to: Path | None
-    is_dry: bool
-    tags: tuple[tuple[str, str], ...]
 
 
 def limit_options(command: Command) -> Command:
