@@ -3,7 +3,6 @@
 import hashlib
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
 import click
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
     from loadstone.live.feed import Feed
     from loadstone.report.section import Report
     from loadstone.run.backend import Backend
-    from loadstone.store.location import StoreLocation
     from loadstone.store.store import Store
 
 FEWEST = 3  # versions
@@ -46,9 +44,6 @@ class BisectOptions(LoadOptions):
     base: tuple[str, ...]
     is_faster: bool
     is_resumed: bool
-    location: "StoreLocation"
-    to: Path | None
-    markdown: Path | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +113,7 @@ def bisect(ctx: click.Context, **options: Unpack[BisectOptions]) -> None:
         versions.reverse()  # the last of these is slower, and the first slow one follows the fix
     if options["is_dry"]:
         sides = _sides(versions[0], versions[-1])
-        show_dry_comparison(sides, options, options["to"])
+        show_dry_comparison(sides, options)
         # The ends, the steps between them, and the first slow version beside the one before it.
         count = 2 + (len(versions) - 2).bit_length()
         click.echo(f"about {count} such comparisons, of {len(versions)} versions", err=True)

@@ -62,7 +62,7 @@ MOST_TARGETS = 10
 
 
 class LoadOptions(GeneratorOptions):
-    """Options of the load and of the criteria."""
+    """Options of the load, of the criteria and of the output."""
 
     scenario: str
     given: tuple[str, ...]
@@ -77,6 +77,9 @@ class LoadOptions(GeneratorOptions):
     same_within: float
     is_dry: bool
     tags: tuple[tuple[str, str], ...]
+    location: "StoreLocation"
+    to: Path | None
+    markdown: Path | None
 
 
 class CompareOptions(LoadOptions, ClientOptions):
@@ -94,9 +97,6 @@ class CompareOptions(LoadOptions, ClientOptions):
     is_kept: bool
     yes: bool
     anyway: bool
-    location: "StoreLocation"
-    to: Path | None
-    markdown: Path | None
     junit: Path | None
 
 
@@ -296,7 +296,7 @@ def compare(ctx: click.Context, **options: Unpack[CompareOptions]) -> None:
             raise click.UsageError("--dry-run: stored runs are compared without load")
     if options["is_dry"]:
         restarts = not options["is_kept"]
-        show_dry_comparison(_sides(options), options, options["to"], restarts=restarts)
+        show_dry_comparison(_sides(options), options, restarts=restarts)
         return
     found = (_stored(pair, options),) if pair else _measured(options, backend_of(ctx))
     ctx.exit(write_comparison(found, options))
@@ -443,9 +443,9 @@ def measure(
 
 
 def show_dry_comparison(
-    sides: "Sequence[Side]", options: LoadOptions, to: Path | None, *, restarts: bool = True
+    sides: "Sequence[Side]", options: LoadOptions, *, restarts: bool = True
 ) -> None:
-    """Print what comparisons with the first side would send; write it as JSON to `to`."""
+    """Print what comparisons with the first side would send, or write it as JSON."""
     from loadstone.compare.measure import run_config
     from loadstone.workload.preview import preview
 
@@ -458,7 +458,7 @@ def show_dry_comparison(
             )
             for b in others
         ),
-        to,
+        options["to"],
     )
 
 

@@ -23,7 +23,6 @@ from loadstone.cli.stored import JSON, JUNIT, MARKDOWN, STORE, is_stdout_free
 if TYPE_CHECKING:
     from loadstone.compare.measure import Side
     from loadstone.run.backend import Backend
-    from loadstone.store.location import StoreLocation
 
 
 class ProofOptions(LoadOptions):
@@ -31,9 +30,6 @@ class ProofOptions(LoadOptions):
 
     lab: str
     anyway: bool
-    location: "StoreLocation"
-    to: Path | None
-    markdown: Path | None
     junit: Path | None
 
 
@@ -113,7 +109,7 @@ def state_gain(
     from loadstone.compare.proof import paragraph
 
     if options["is_dry"]:
-        show_dry_comparison(sides, options, options["to"])
+        show_dry_comparison(sides, options)
         return 0
     config = config_of(sides, options, parameters=parameters)
     measured = measure(config, options["location"], backend)
