@@ -13,6 +13,9 @@ from loadstone.monitor.sources.open import open_source
 class Silent:
     """A connection to a server that waits for a request in another protocol."""
 
+    def begin(self):
+        pass
+
     def sendall(self, _request):
         pass
 

@@ -48,6 +48,7 @@ class MemcachedSource(SocketSource):
     def _stats(self) -> str:
         if self._link is None:
             self._link = connect(self.address)
+        self._link.begin()
         answer = b""
         try:
             self._link.sendall(b"stats\r\n")
@@ -61,6 +62,8 @@ class MemcachedSource(SocketSource):
                     raise Unreadable(f"its answer is longer than {MOST_BYTES} bytes")
         except TimeoutError:
             self.close()
+            if answer:
+                raise
             raise Unreadable(
                 "no answer to `stats` in time; with SASL (-S) it speaks the binary protocol only, "
                 "which is not read"

@@ -60,6 +60,7 @@ class SlapdSource(SocketSource):
             self._link.sendall(_message(1, _tlv(BIND, login)))
             if _result(*_operation(self._link)) != 0:
                 raise Unreadable("it refuses the bind")
+        self._link.begin()
         self._link.sendall(_message(2, _search()))
         while True:
             tag, content = _operation(self._link)

@@ -2,28 +2,72 @@
 
 import http.client
 import socket
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from loadstone.monitor.source import Unreadable
 from loadstone.monitor.sources.address import TIMEOUT_S, MonitorAddress
 from loadstone.monitor.sources.service_source import ServiceSource
 
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer, WriteableBuffer
+
 MOST_BYTES = 16 * 2**20  # of one answer
 
 
-def connect(address: MonitorAddress) -> socket.socket:
-    """Connect to the Unix socket or to the port."""
+class Link(socket.socket):
+    """A connection that raises TimeoutError if a whole answer takes longer than TIMEOUT_S.
+
+    A socket's own time-out is for each read: a server that sends a byte a second would hold the
+    monitor as long as it likes.
+    """
+
+    _until_s = 0.0
+
+    def begin(self) -> None:
+        """Allow TIMEOUT_S for the next request and its whole answer."""
+        self._until_s = time.monotonic() + TIMEOUT_S
+
+    def sendall(self, data: "ReadableBuffer", flags: int = 0, /) -> None:
+        """Send all within the time that is left."""
+        self._limit()
+        super().sendall(data, flags)
+
+    def recv(self, count: int, flags: int = 0, /) -> bytes:
+        """Receive some bytes within the time that is left."""
+        self._limit()
+        return super().recv(count, flags)
+
+    def recv_into(self, buffer: "WriteableBuffer", nbytes: int = 0, flags: int = 0) -> int:
+        """Receive some bytes within the time that is left, as http.client does."""
+        self._limit()
+        return super().recv_into(buffer, nbytes, flags)
+
+    def _limit(self) -> None:
+        left_s = self._until_s - time.monotonic()
+        if left_s <= 0:  # which settimeout() takes for: do not wait
+            raise TimeoutError("timed out")
+        self.settimeout(left_s)
+
+
+def connect(address: MonitorAddress) -> Link:
+    """Connect to the Unix socket or to the port, and allow TIMEOUT_S for the first answer."""
     try:
         if address.host:
-            return socket.create_connection((address.host, address.port), timeout=TIMEOUT_S)
-        link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        link.settimeout(TIMEOUT_S)
-        link.connect(address.path)
+            end = (address.host, address.port)
+            opened = socket.create_connection(end, timeout=TIMEOUT_S)
+            link = Link(fileno=opened.detach())
+        else:
+            link = Link(socket.AF_UNIX, socket.SOCK_STREAM)
+            link.settimeout(TIMEOUT_S)
+            link.connect(address.path)
     except OSError as problem:
         where = f"{address.host}:{address.port}" if address.host else address.path
         raise Unreadable(f"{where}: {problem.strerror or problem}") from None
+    link.begin()
     return link
 
 
@@ -44,7 +88,7 @@ def exchange(address: MonitorAddress, request: bytes) -> bytes:
 class SocketSource(ServiceSource):
     """A service that is read on a kept connection."""
 
-    _link: socket.socket | None = field(default=None, init=False)
+    _link: Link | None = field(default=None, init=False)
 
     def close(self) -> None:
         """Close the connection."""
@@ -54,16 +98,23 @@ class SocketSource(ServiceSource):
         self._link = None
 
 
-class _UnixHttp(http.client.HTTPConnection):
-    """HTTP over a Unix socket."""
+class _Http(http.client.HTTPConnection):
+    """HTTP over a link."""
+
+    sock: Link | None
 
     def __init__(self, address: MonitorAddress) -> None:
-        super().__init__("localhost", timeout=TIMEOUT_S)
+        super().__init__(address.host or "localhost", address.port or None)
         self._address = address
 
     def connect(self) -> None:
-        """Connect to the Unix socket."""
+        """Connect to the Unix socket or to the port."""
         self.sock = connect(self._address)
+
+    def begin(self) -> None:
+        """Allow TIMEOUT_S for the next answer; a connection that is opened for it begins anew."""
+        if self.sock is not None:
+            self.sock.begin()
 
 
 @dataclass(slots=True)
@@ -72,7 +123,7 @@ class StatusPage:
 
     address: MonitorAddress
     path: str
-    _link: http.client.HTTPConnection | None = field(default=None, init=False)
+    _link: _Http | None = field(default=None, init=False)
 
     def text(self) -> str:
         """Return the page; Unreadable if the answer is not 200."""
@@ -84,12 +135,8 @@ class StatusPage:
 
     def _text(self) -> str:
         if self._link is None:
-            address = self.address
-            self._link = (
-                http.client.HTTPConnection(address.host, address.port, timeout=TIMEOUT_S)
-                if address.host
-                else _UnixHttp(address)
-            )
+            self._link = _Http(self.address)
+        self._link.begin()
         self._link.request("GET", self.path)
         answer = self._link.getresponse()
         text = answer.read(MOST_BYTES).decode("utf-8", "replace")
