@@ -75,3 +75,13 @@ def test_a_link_of_this_user_stays_and_its_file_is_replaced(tmp_path: Path) -> N
     files.write(link, "new")
     assert link.is_symlink()
     assert path.read_text() == "new"
+
+
+def test_links_that_lead_to_each_other_are_said_in_one_line(tmp_path: Path) -> None:
+    one, other = tmp_path / "one", tmp_path / "other"
+    one.symlink_to(other)
+    other.symlink_to(one)
+    assert not files.is_writable(one)
+    with pytest.raises(EnvironmentUnusable, match=r"cannot write .*one: Too many levels"):
+        files.write(one, "text")
+    assert sorted(tmp_path.iterdir()) == [one, other]

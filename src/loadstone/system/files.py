@@ -1,5 +1,6 @@
 """Atomic writes, and lines that are on disk once they are written."""
 
+import errno
 import os
 import secrets
 from collections.abc import Iterator
@@ -31,7 +32,10 @@ def replaced(path: Path, mode: int | None = None) -> Iterator[Path]:
     link, the file is replaced that it leads to. Without a mode, a file keeps the one that it has.
     """
     is_file = _is_replaced(path)
-    path = _followed(path) if is_file else path
+    try:
+        path = _followed(path) if is_file else path
+    except OSError as problem:
+        raise EnvironmentUnusable(f"cannot write {path}: {problem.strerror}") from problem
     # A name that others cannot predict: in a folder like /tmp they could make a link of that name.
     suffix = f"{os.getpid()}.{secrets.token_hex(8)}.part"
     temporary = path.with_name(f".{path.name}.{suffix}") if is_file else path
@@ -58,7 +62,10 @@ def is_writable(path: Path) -> bool:
     """Return whether `write` can probably write a path: beside a file, too, to replace it."""
     if not _is_replaced(path):
         return os.access(path, os.W_OK)
-    whole = _followed(path)
+    try:
+        whole = _followed(path)
+    except OSError:
+        return False
     return os.access(whole.parent, os.W_OK) and (
         not os.path.exists(whole) or os.access(whole, os.W_OK)
     )
@@ -70,9 +77,16 @@ def _is_replaced(path: Path) -> bool:
 
 
 def _followed(path: Path) -> Path:
-    """Return the file that a link leads to; somebody else's may lead to a file of this user's."""
-    is_own = os.path.islink(path) and path.lstat().st_uid == os.getuid()
-    return path.resolve() if is_own else path
+    """Return the file that a link leads to; somebody else's may lead to a file of this user's.
+
+    Raises OSError if links lead to each other.
+    """
+    if not os.path.islink(path) or path.lstat().st_uid != os.getuid():
+        return path
+    whole = Path(os.path.realpath(path))
+    if whole.is_symlink():
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+    return whole
 
 
 def _is_stream(path: Path) -> bool:
