@@ -50,6 +50,34 @@ def test_a_source_that_cannot_be_read_is_named_once_and_the_others_go_on():
     assert monitor.metrics().of("good", "value")[1].tolist()[-2:] == [3, 3]
 
 
+@dataclass
+class Endless(Script):
+    """A source whose first read has no end until the test says so."""
+
+    may_end: threading.Event = field(default_factory=threading.Event)
+
+    def read(self):
+        self.has_read.set()
+        self.may_end.wait()
+        yield Reading(self.name, "value", 1)
+
+
+def test_a_source_whose_first_read_does_not_end_is_named(monkeypatch):
+    endless = Endless("endless", [], is_remote=True)
+    monkeypatch.setattr(sampler, "PATIENCE_S", 1e6)
+    with Monitor([endless], every_s=1000) as monitor:
+        try:
+            endless.has_read.wait()
+            assert monitor.missing == ()
+            monkeypatch.setattr(sampler, "PATIENCE_S", 0.0)
+            [missing] = monitor.missing
+            assert str(missing) == "endless is not watched: no complete answer within 0 s"
+        finally:
+            monkeypatch.setattr(sampler, "PATIENCE_S", 1e6)
+            endless.may_end.set()
+    assert monitor.missing == ()
+
+
 def test_one_failure_among_answers_is_forgiven_and_three_in_a_row_are_not():
     late = Script("late", [1, TimeoutError("timed out"), 2])
     gone = Script("gone", [1, OSError("broken"), OSError("broken"), OSError("broken"), 2])

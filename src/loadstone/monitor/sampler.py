@@ -13,7 +13,7 @@ from loadstone.monitor.source import Source, Unreadable
 
 EVERY_S = 1.0
 MOST_FAILURES = 3  # in a row; a service under overload may miss one time-out
-PATIENCE_S = 5.0  # for a read that is under way when the monitor ends
+PATIENCE_S = 5.0  # for a first read, and for one that is under way when the monitor ends
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,7 @@ class _Watched:
     source: Source
     has_answered: bool = False
     failures: int = 0  # in a row
+    began_s: float | None = None  # of the read that is under way
 
 
 @dataclass(slots=True)
@@ -82,8 +83,20 @@ class Monitor:
 
     @property
     def missing(self) -> tuple[Missing, ...]:
-        """The sources that could not be read, in the order of their failures."""
-        return tuple(self._missing)
+        """The sources that could not be read, in the order of their failures.
+
+        Also those whose first read has no end yet: a server may send a byte now and then.
+        """
+        now_s = time.monotonic()
+        unanswered = (
+            Missing(one.source.name, f"no complete answer within {PATIENCE_S:g} s")
+            for group in self._groups
+            for one in tuple(group.watched)
+            if not one.has_answered
+            and (began_s := one.began_s) is not None
+            and now_s - began_s >= PATIENCE_S
+        )
+        return (*self._missing, *unanswered)
 
     @contextmanager
     def reading(self, sources: Sequence[Source]) -> Iterator[None]:
@@ -156,6 +169,7 @@ class Monitor:
                 self._recorder.add(now_s, readings)
 
     def _read_one(self, group: _SourceGroup, watched: _Watched) -> list[Reading]:
+        watched.began_s = time.monotonic()
         try:
             readings = list(watched.source.read())
         except Exception as problem:  # a monitor never ends a run
@@ -165,6 +179,8 @@ class Monitor:
                 self._missing.append(Missing.of(watched.source, problem))
                 _close(watched.source)
             return []
+        finally:
+            watched.began_s = None
         if readings:  # a Prometheus gives none between two queries
             watched.has_answered, watched.failures = True, 0
         return readings
