@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from loadstone.monitor.metrics import Reading
-from loadstone.monitor.sources.service_source import ServiceSource
 from loadstone.monitor.sources.sockets import StatusPage, number
 
 VALUES = (
@@ -18,21 +18,23 @@ OWN = 1  # the thread that serves this status page
 
 
 @dataclass(slots=True)
-class ApacheSource(ServiceSource):
+class ApacheSource(StatusPage):
     """One server; its threads are slots, except the one that serves the status page."""
 
-    _page: StatusPage = field(init=False)
+    default_path: ClassVar[str] = "/server-status"
     _limit: int | None = field(default=None, init=False)  # threads; None: not read yet
 
-    def __post_init__(self) -> None:
-        self._page = StatusPage(self.address, f"{self.address.path or '/server-status'}?auto")
+    @property
+    def path(self) -> str:
+        """The page, in the form for programs."""
+        return f"{self.address.path or self.default_path}?auto"
 
     def read(self) -> Iterator[Reading]:
         """Read busy and idle threads, connections, requests."""
         try:
-            lines = self._page.text().splitlines()
+            lines = self.text().splitlines()
         except TimeoutError:
-            self._page.close()
+            self.close()
             if self._limit is None:
                 raise
             # The status page needs only a free thread, and none became free before the time-out.
@@ -50,7 +52,3 @@ class ApacheSource(ServiceSource):
         if board:
             self._limit = len(board) - OWN
             yield Reading(self.name, "slots_limit", self._limit)
-
-    def close(self) -> None:
-        """Close the connection."""
-        self._page.close()

@@ -6,10 +6,8 @@ from typing import ClassVar
 
 from loadstone.monitor.metrics import Reading
 from loadstone.monitor.source import Unreadable
-from loadstone.monitor.sources.service_source import ServiceSource
 from loadstone.monitor.sources.sockets import StatusPage
 
-PATH = "/metrics"
 HEAP = ("area", "heap")
 
 
@@ -46,23 +44,20 @@ _PUBLISHED = tuple(one.published for one in VALUES)
 
 
 @dataclass(slots=True)
-class JvmSource(ServiceSource):
+class JvmSource(StatusPage):
     """One virtual machine."""
 
     # A machine in a long collection of garbage answers late.
     is_remote: ClassVar[bool] = True
-    _page: StatusPage = field(init=False)
+    default_path: ClassVar[str] = "/metrics"
     _has_answered: bool = field(default=False, init=False)
-
-    def __post_init__(self) -> None:
-        self._page = StatusPage(self.address, self.address.path or PATH)
 
     def read(self) -> Iterator[Reading]:
         """Read heap, garbage collection, threads, CPU, and the pool of database connections."""
         try:
-            found = tuple(readings(self.name, self._page.text()))
+            found = tuple(readings(self.name, self.text()))
         except TimeoutError:
-            self._page.close()
+            self.close()
             if not self._has_answered:
                 raise
             return  # it stands still; later readings tell for how long
@@ -70,10 +65,6 @@ class JvmSource(ServiceSource):
             raise Unreadable("it publishes no metrics of a Java virtual machine")
         self._has_answered = True
         yield from found
-
-    def close(self) -> None:
-        """Close the connection."""
-        self._page.close()
 
 
 def readings(source: str, text: str) -> Iterator[Reading]:

@@ -1,14 +1,13 @@
 """MariaDB and MySQL, by their status variables."""
 
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from loadstone.monitor.metrics import Reading
 from loadstone.monitor.source import Unreadable
 from loadstone.monitor.sources.address import TIMEOUT_S
-from loadstone.monitor.sources.service_source import ServiceSource
+from loadstone.monitor.sources.service_source import KeptSource
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection
@@ -64,10 +63,9 @@ LIMIT_SQL = "SELECT @@max_connections"
 
 
 @dataclass(slots=True)
-class MariaDbSource(ServiceSource):
+class MariaDbSource(KeptSource["Connection"]):
     """One server, on a kept connection."""
 
-    _link: "Connection | None" = field(default=None, init=False)
     _limit: float = field(default=0.0, init=False)
     _sees_sessions: bool = field(default=True, init=False)
     _own: dict[str, int] = field(default_factory=dict, init=False)  # statements of this connection
@@ -92,13 +90,6 @@ class MariaDbSource(ServiceSource):
         yield Reading(self.name, "connections_limit", self._limit)
         if self._sees_sessions:
             yield from self._sessions(link)
-
-    def close(self) -> None:
-        """Close the connection."""
-        if self._link is not None:
-            with suppress(Exception):
-                self._link.close()
-        self._link = None
 
     def _sessions(self, link: "Connection") -> Iterator[Reading]:
         import pymysql

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from loadstone.monitor.metrics import Reading
 from loadstone.monitor.source import Unreadable
-from loadstone.monitor.sources.sockets import MOST_BYTES, SocketSource, connect, number
+from loadstone.monitor.sources.service_source import KeptSource
+from loadstone.monitor.sources.sockets import MOST_BYTES, Link, connect, number
 
 # Its name, ours, unit.
 VALUES = (
@@ -30,7 +31,7 @@ MOST_SHOWN = 100  # characters of an answer
 
 
 @dataclass(slots=True)
-class MemcachedSource(SocketSource):
+class MemcachedSource(KeptSource[Link]):
     """One server, on a kept connection."""
 
     def read(self) -> Iterator[Reading]:

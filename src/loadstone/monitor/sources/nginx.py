@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import ClassVar
 
 from loadstone.monitor.metrics import Reading, with_source
 from loadstone.monitor.source import Unreadable
-from loadstone.monitor.sources.service_source import ServiceSource
 from loadstone.monitor.sources.sockets import StatusPage
 
 PAGE = re.compile(
@@ -16,19 +16,19 @@ PAGE = re.compile(
 
 
 @dataclass(slots=True)
-class NginxSource(ServiceSource):
+class NginxSource(StatusPage):
     """One server."""
 
-    _page: StatusPage = field(init=False)
+    default_path: ClassVar[str] = "/stub_status"
 
-    def __post_init__(self) -> None:
-        # Over a Unix socket the path names the socket.
-        path = self.address.path if self.address.host and self.address.path else "/stub_status"
-        self._page = StatusPage(self.address, path)
+    @property
+    def path(self) -> str:
+        """The page; over a Unix socket the path of the address names the socket."""
+        return self.address.path if self.address.host and self.address.path else self.default_path
 
     def read(self) -> Iterator[Reading]:
         """Read connections, requests, and connections dropped because no slot was free."""
-        found = PAGE.search(self._page.text())
+        found = PAGE.search(self.text())
         if found is None:
             raise Unreadable("its page is not stub_status")
         active, accepted, handled, requests, reading, writing, waiting = map(int, found.groups())
@@ -42,7 +42,3 @@ class NginxSource(ServiceSource):
             ("waiting", waiting, "1"),
         )
         yield from with_source(self.name, rows)
-
-    def close(self) -> None:
-        """Close the connection."""
-        self._page.close()

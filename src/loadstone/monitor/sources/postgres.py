@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from loadstone.monitor.metrics import Reading
 from loadstone.monitor.source import Unreadable
 from loadstone.monitor.sources.address import TIMEOUT_S, MonitorAddress
-from loadstone.monitor.sources.service_source import ServiceSource
+from loadstone.monitor.sources.service_source import KeptSource
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -73,10 +73,9 @@ LIMIT_SQL = (  # noqa: S608  # constants
 
 
 @dataclass(slots=True)
-class PostgresSource(ServiceSource):
+class PostgresSource(KeptSource["Connection[Any]"]):
     """One server, on a kept connection."""
 
-    _link: "Connection[Any] | None" = field(default=None, init=False)
     _has_wal: bool = field(default=True, init=False)
     # By counter and database, at the last read.
     _counters: dict[tuple[str, Any], float] = field(default_factory=dict, init=False)
@@ -120,13 +119,6 @@ class PostgresSource(ServiceSource):
             self._counters[key] = value
         return self._sums.get(counter, 0.0)
 
-    def close(self) -> None:
-        """Close the connection."""
-        if self._link is not None:
-            with suppress(Exception):
-                self._link.close()
-        self._link = None
-
     def _sessions(self, link: "Connection[Any]") -> Iterator[Reading]:
         (hidden,) = link.execute(HIDDEN_SQL).fetchone() or (0,)
         if hidden:
@@ -149,9 +141,8 @@ class PostgresSource(ServiceSource):
             yield Reading(self.name, metric, float(value or 0) * factor, unit)
 
     def _connected(self) -> "Connection[Any]":
-        if self._link is not None:
-            return self._link
-        self._link = connect(self.address)
+        if self._link is None:
+            self._link = connect(self.address)
         return self._link
 
 

@@ -1,7 +1,8 @@
 """Base class of the sources that are one service at an address."""
 
-from dataclasses import dataclass
-from typing import ClassVar
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import ClassVar, Generic, Protocol, TypeVar
 
 from loadstone.monitor.sources.address import MonitorAddress
 
@@ -20,3 +21,24 @@ class ServiceSource:
 
     def close(self) -> None:
         """Close what is open; by default nothing is."""
+
+
+class _Closeable(Protocol):
+    def close(self) -> object: ...
+
+
+Link = TypeVar("Link", bound=_Closeable)
+
+
+@dataclass(slots=True)
+class KeptSource(ServiceSource, Generic[Link]):
+    """A service that is read on a kept connection."""
+
+    _link: Link | None = field(default=None, init=False)
+
+    def close(self) -> None:
+        """Close the connection; the next read opens another."""
+        if self._link is not None:
+            with suppress(Exception):
+                self._link.close()
+        self._link = None

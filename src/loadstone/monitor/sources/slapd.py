@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from loadstone.monitor.metrics import Reading
 from loadstone.monitor.source import Unreadable
-from loadstone.monitor.sources.sockets import MOST_BYTES, SocketSource, connect
+from loadstone.monitor.sources.service_source import KeptSource
+from loadstone.monitor.sources.sockets import MOST_BYTES, Link, connect
 
 BASE = "cn=Monitor"
 ATTRIBUTES = ("monitorCounter", "monitorOpCompleted", "monitoredInfo")
@@ -33,7 +34,7 @@ SIMPLE, PRESENT = 0x80, 0x87
 
 
 @dataclass(slots=True)
-class SlapdSource(SocketSource):
+class SlapdSource(KeptSource[Link]):
     """One server, on a kept connection."""
 
     def read(self) -> Iterator[Reading]:

@@ -4,13 +4,12 @@ import http.client
 import socket
 import time
 from collections.abc import Mapping
-from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
 from loadstone.monitor.source import Unreadable
 from loadstone.monitor.sources.address import TIMEOUT_S, MonitorAddress
-from loadstone.monitor.sources.service_source import ServiceSource
+from loadstone.monitor.sources.service_source import KeptSource
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer, WriteableBuffer
@@ -84,20 +83,6 @@ def exchange(address: MonitorAddress, request: bytes) -> bytes:
         return bytes(answer)
 
 
-@dataclass(slots=True)
-class SocketSource(ServiceSource):
-    """A service that is read on a kept connection."""
-
-    _link: Link | None = field(default=None, init=False)
-
-    def close(self) -> None:
-        """Close the connection."""
-        if self._link is not None:
-            with suppress(OSError):
-                self._link.close()
-        self._link = None
-
-
 class _Http(http.client.HTTPConnection):
     """HTTP over a link."""
 
@@ -118,12 +103,15 @@ class _Http(http.client.HTTPConnection):
 
 
 @dataclass(slots=True)
-class StatusPage:
-    """A page of a web server, read on a kept connection."""
+class StatusPage(KeptSource[_Http]):
+    """A service that is read by a page of its web server."""
 
-    address: MonitorAddress
-    path: str
-    _link: _Http | None = field(default=None, init=False)
+    default_path: ClassVar[str]  # of an address without a path
+
+    @property
+    def path(self) -> str:
+        """The page, with its query."""
+        return self.address.path or self.default_path
 
     def text(self) -> str:
         """Return the page; Unreadable if the answer is not 200."""
@@ -146,13 +134,6 @@ class StatusPage:
         if answer.status != 200:
             raise Unreadable(f"GET {self.path} answered {answer.status}")
         return text
-
-    def close(self) -> None:
-        """Close the connection."""
-        if self._link is not None:
-            with suppress(OSError):
-                self._link.close()
-        self._link = None
 
 
 def number(values: Mapping[str, str], name: str) -> float | None:
