@@ -13,7 +13,7 @@ from uuid import uuid4
 
 from loadstone.errors import EnvironmentUnusable
 from loadstone.live.metrics import families
-from loadstone.live.push import Destination, ReceiverSession, receiver_url
+from loadstone.live.push import Destination, Receiver, receiver_url
 from loadstone.live.state import LiveState
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def require_opentelemetry() -> None:
         ) from None
 
 
-class Collector:
+class Collector(Receiver):
     """An OpenTelemetry collector."""
 
     option = OPTION
@@ -65,15 +65,9 @@ class Collector:
         # Its messages would disturb the terminal; MetricsPush says the one that matters.
         logging.getLogger(_LOGGER).addHandler(logging.NullHandler())
         logging.getLogger(_LOGGER).propagate = False
-        self.url = to.url
-        self._session = ReceiverSession()
+        super().__init__(to.url)
         self._exporter = OTLPMetricExporter(to.url, headers=dict(to.headers), session=self._session)
         self._resource = _resource()
-
-    @property
-    def problem(self) -> str:
-        """What became of the last request; empty if it was taken."""
-        return self._session.problem
 
     def send(self, state: LiveState, began_ns: int, now_ns: int) -> bool:
         """Send the metrics of a state, and return whether they were taken."""

@@ -8,12 +8,13 @@ sending again: the next push has all that a failed one had.
 import os
 import re
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
 from threading import Event, Thread
-from typing import Any, Protocol, Self
+from typing import Any, ClassVar, Self
 from urllib.parse import urlsplit
 
 import requests
@@ -38,28 +39,6 @@ class Destination:
 
     url: str
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)  # may hold secrets
-
-
-class Receiver(Protocol):
-    """What takes the metrics, in its own protocol."""
-
-    @property
-    def option(self) -> str:
-        """The option that chooses it."""
-
-    @property
-    def url(self) -> str:
-        """Its URL."""
-
-    @property
-    def problem(self) -> str:
-        """What became of the last request; empty if it was taken."""
-
-    def send(self, state: LiveState, began_ns: int, now_ns: int) -> bool:
-        """Send the metrics of a state, and return whether they were taken."""
-
-    def end(self) -> None:
-        """Send nothing again."""
 
 
 def receiver_url(text: str, option: str, path: str, example: str) -> str:
@@ -113,7 +92,7 @@ class MetricsPush(Viewer):
 
     needs_latencies = True
 
-    def __init__(self, receiver: Receiver, say: Say) -> None:
+    def __init__(self, receiver: "Receiver", say: Say) -> None:
         self._receiver = receiver
         self._say = say
         self._state = LiveState(0.0, 0.0)  # counters exist from the start, at 0
@@ -194,6 +173,29 @@ class ReceiverSession(requests.Session):
         if 300 <= response.status_code < 400:  # exporters take it for a success
             raise requests.TooManyRedirects(self.problem)
         return response
+
+
+class Receiver(ABC):
+    """What takes the metrics, in its own protocol."""
+
+    option: ClassVar[str]  # that chooses it
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self._session = ReceiverSession()
+
+    @property
+    def problem(self) -> str:
+        """What became of the last request; empty if it was taken."""
+        return self._session.problem
+
+    @abstractmethod
+    def send(self, state: LiveState, began_ns: int, now_ns: int) -> bool:
+        """Send the metrics of a state, and return whether they were taken."""
+
+    def end(self) -> None:
+        """End the wait between attempts, of a receiver that repeats them."""
+        return
 
 
 def _interval_s() -> float:

@@ -12,7 +12,7 @@ import requests
 
 from loadstone.errors import EnvironmentUnusable
 from loadstone.live.metrics import families
-from loadstone.live.push import Destination, ReceiverSession, receiver_url
+from loadstone.live.push import Destination, Receiver, receiver_url
 from loadstone.live.state import LiveState
 
 OPTION = "--remote-write"
@@ -48,24 +48,18 @@ def require_messages() -> None:
         ) from None
 
 
-class RemoteWrite:
+class RemoteWrite(Receiver):
     """A receiver of Prometheus' remote write."""
 
     option = OPTION
 
     def __init__(self, to: Destination) -> None:
         require_messages()
-        self.url = to.url
-        self._session = ReceiverSession()
+        super().__init__(to.url)
         self._session.headers.update({**HEADERS, **to.headers})
         # Two commands at a time are two series each.
         self._own = {"job": "loadstone", "instance": str(uuid4())}
         self._written: set[Labels] = set()  # series that the receiver may have, and not ended
-
-    @property
-    def problem(self) -> str:
-        """What became of the last request; empty if it was taken."""
-        return self._session.problem
 
     def send(self, state: LiveState, began_ns: int, now_ns: int) -> bool:  # noqa: ARG002
         """Send the metrics of a state, and return whether they were taken."""
@@ -90,9 +84,6 @@ class RemoteWrite:
             for family in families(state)
             for one in family.samples
         }
-
-    def end(self) -> None:
-        """Nothing is sent again."""
 
 
 def _message(values: Mapping[Labels, float], now_ns: int) -> bytes:
