@@ -25,8 +25,8 @@ class Pacer(Protocol):
     def next_due_ns(self) -> int | None:
         """Return when the next iteration is due; None: not before another one ends, or never."""
 
-    def take(self, now_ns: int) -> Arrival | None:
-        """Return the next iteration if it is due."""
+    def take(self) -> Arrival:
+        """Return the next iteration, which is due."""
 
     def ended(self, now_ns: int) -> None:
         """Record that an iteration ended."""
@@ -70,11 +70,9 @@ class Limited:
     def take(self, now_ns: int) -> Arrival | None:
         """Return the next iteration if it is due and may start."""
         due_ns = self.schedule.next_due_ns()
-        if due_ns is None or self._begins_ns(due_ns) > now_ns or self.is_out_of_time(now_ns):
+        if due_ns is None or self._begins_ns(due_ns) > now_ns or self.is_over(now_ns):
             return None
-        arrival = self.schedule.take(now_ns)
-        if arrival is None:
-            return None
+        arrival = self.schedule.take()
         permitted_ns = self._permits_ns(due_ns)
         self.throttled += permitted_ns > due_ns
         self.throttled_ns += permitted_ns - due_ns
@@ -143,11 +141,8 @@ class _Open:
     def next_due_ns(self) -> int | None:
         return None if math.isinf(self._due_s) else round(self._due_s * SECOND_NS)
 
-    def take(self, now_ns: int) -> Arrival | None:
-        due_ns = self.next_due_ns()
-        if due_ns is None or due_ns > now_ns:
-            return None
-        arrival = Arrival(self._next, due_ns)
+    def take(self) -> Arrival:
+        arrival = Arrival(self._next, round(self._due_s * SECOND_NS))
         self._next += 1
         self._due_s = next(self._times_s, math.inf)
         return arrival
@@ -173,9 +168,7 @@ class _Closed:
     def next_due_ns(self) -> int | None:
         return self._ready[0] if self._ready else None
 
-    def take(self, now_ns: int) -> Arrival | None:
-        if not self._ready or self._ready[0] > now_ns or self.is_over(now_ns):
-            return None
+    def take(self) -> Arrival:
         arrival = Arrival(self._next, heapq.heappop(self._ready))
         self._next += 1
         return arrival

@@ -124,8 +124,7 @@ class SampleRecorder:
         """Return the samples in order of completion."""
         arrays = {name: np.array(column) for name, column in self.columns.items()}
         arrays["action"][arrays["action"] == _LAST] = len(self.names)
-        order = np.argsort(arrays["done_ns"], kind="stable")
-        return Samples(**{name: column[order] for name, column in arrays.items()})
+        return Samples(**arrays).by_completion()
 
     def ended_since(self, start: int, begun: list[int]) -> tuple[Samples, list[int]]:
         """Return the new rows of completed iterations: from `start` on, and those in `begun`.
