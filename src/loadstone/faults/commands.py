@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from random import Random
-from threading import Event
 from typing import Any
 
 from loadstone.errors import InvalidInput, LoadstoneError
@@ -21,7 +20,6 @@ from loadstone.faults.parts import FAULT
 from loadstone.faults.sentence import Fault, Verb
 from loadstone.faults.undo import end_marked, undo_steps
 from loadstone.system import yaml_file
-from loadstone.system.clock import SYSTEM, Clock
 from loadstone.system.redaction import is_secret_option, masked
 from loadstone.system.yaml_file import Place
 
@@ -106,9 +104,6 @@ class CommandInjector(Injector):
     commands: FaultCommands
     owner: Owner = field(default_factory=Owner.this)
     random: Random = field(default_factory=Random)
-    over: Event = field(default_factory=Event)
-    begun: Event = field(default_factory=Event)
-    clock: Clock = SYSTEM
 
     def check(self, fault: Fault) -> None:
         """Raise InvalidInput for a fault without commands in the file, or with a secret."""

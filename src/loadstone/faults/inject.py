@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from random import Random
-from threading import Event, Thread
+from threading import Thread
 
 from loadstone.analysis.fault import FaultEffect, FaultPhase
 from loadstone.diagnosis.finding import Finding
@@ -32,7 +32,6 @@ from loadstone.lab.keystone.settings import TokenProvider
 from loadstone.lab.ports import HOST, choose, is_free
 from loadstone.lab.processes import Command
 from loadstone.lab.state import Record
-from loadstone.system.clock import SYSTEM, Clock
 from loadstone.system.say import Say
 
 ANSWER_S = 5.0  # of memcached
@@ -65,10 +64,7 @@ _TAKES_DOWN = (
 class LoadInjector(Injector):
     """Injects overloads: the engine raises the rate itself, so nothing is broken or undone."""
 
-    over: Event = field(default_factory=Event)  # the load has ended
-    begun: Event = field(default_factory=Event)
     folder: Path | None = None  # of the lab, where it is one
-    clock: Clock = SYSTEM
 
     def logged_failures(self) -> int | None:
         """Return the number of failed requests in haproxy's logs; None without haproxy."""
@@ -96,9 +92,6 @@ class LabInjector(Injector):
     journal: UndoJournal
     owner: Owner = field(default_factory=Owner.this)
     random: Random = field(default_factory=Random)
-    over: Event = field(default_factory=Event)  # nothing is held any longer
-    begun: Event = field(default_factory=Event)  # a fault is in force
-    clock: Clock = SYSTEM
 
     def check(self, fault: Fault) -> None:
         """Raise InvalidInput for a fault that this deployment cannot have."""

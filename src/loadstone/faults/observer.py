@@ -1,5 +1,6 @@
 """Injects the faults of a trial at their times, and computes their effects."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -35,16 +36,19 @@ class FaultListener(Protocol):
         """Take the fault as a sentence."""
 
 
-class Injector(Protocol):
+@dataclass(slots=True, kw_only=True)
+class Injector(ABC):
     """Carries faults out on a target. The defaults are those of one of which nothing is known."""
 
-    over: Event  # set: end all holds
-    begun: Event  # it sets this once a fault is in force
+    over: Event = field(default_factory=Event)  # set: end all holds
+    begun: Event = field(default_factory=Event)  # it sets this once a fault is in force
+    clock: Clock = SYSTEM
 
     def check(self, fault: Fault) -> None:  # noqa: ARG002
         """Raise InvalidInput for a fault that the target cannot have."""
         return
 
+    @abstractmethod
     def inject(self, fault: Fault) -> FaultRecord:
         """Inject a fault, hold it, undo it; errors are in `failure` of the result."""
 
