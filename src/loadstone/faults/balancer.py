@@ -142,12 +142,7 @@ def await_all(folder: Path) -> None:
     """Wait until haproxy, if there is one, sends requests to every node."""
     if not has_balancer(folder):
         return
-    nodes = {
-        parts.node_of(record.part)
-        for record in parts.read_state(folder).records
-        if parts.kind_of(record.part) in parts.OF_A_NODE
-    }
-    for node in sorted(nodes):
+    for node in parts.nodes_of(parts.of_nodes(parts.read_state(folder).records)):
         await_up(folder, server_of(node))
 
 
@@ -176,9 +171,7 @@ def _has_failed(line: bytes) -> bool:
 def reload(folder: Path) -> Process:
     """Start a haproxy that takes over the sockets of the running one, as a reload does."""
     balancer = parts.part(folder, "haproxy")
-    record = next(
-        candidate for candidate in parts.read_state(folder).records if candidate.part == "haproxy"
-    )
+    record = next(one for one in parts.read_state(folder).records if one.part == "haproxy")
     if record.process is None or not isinstance(balancer, Haproxy):
         raise AssertionError("a running deployment's haproxy has a process")
     return balancer.take_over(record.process)

@@ -266,7 +266,7 @@ class _ActiveFault:
     def _kill(self, records: Sequence[Record]) -> None:
         for record in records:
             self._note(Undo.START, parts.undo_target(record))
-        members = [one for record in records for one in _family(record)]
+        members = parts.members(records)
         self._act(f"killed {', '.join(self.targets)}", lambda: processes.kill(members))
 
     def _stop(self, records: Sequence[Record]) -> None:
@@ -290,16 +290,16 @@ class _ActiveFault:
     def _freeze(self, records: Sequence[Record]) -> None:
         for record in records:
             self._note(Undo.CONTINUE, record.part)
-        members = [one for record in records for one in _family(record)]
+        members = parts.members(records)
         freeze = partial(processes.send, signal.SIGSTOP, members)
         self._act(f"froze {', '.join(self.targets)}", freeze)
 
     def _unfreeze(self, records: Sequence[Record]) -> None:
-        members = [one for record in records for one in _family(record)]
+        members = parts.members(records)
         self._act("continued", lambda: processes.send(signal.SIGCONT, members))
 
     def _take_out(self, records: Sequence[Record]) -> None:
-        for node in sorted({parts.node_of(record.part) for record in records}):
+        for node in parts.nodes_of(records):
             server = balancer.server_of(node)
             self._note(Undo.READY, server)
             take_out = partial(balancer.set_state, self.folder, server, "maint")
@@ -316,7 +316,7 @@ class _ActiveFault:
     def _reroute(self, records: Sequence[Record]) -> None:
         """Put a proxy that delays, drops or never answers between haproxy and the node."""
         fault, folder = self.fault, self.folder
-        for node in sorted({parts.node_of(record.part) for record in records}):
+        for node in parts.nodes_of(records):
             server = balancer.server_of(node)
             target = parts.read_state(folder).port(server)
             if target is None:
@@ -345,7 +345,7 @@ class _ActiveFault:
 
     def _roll(self, records: Sequence[Record]) -> None:
         before = len(self.to_undo)
-        for node in sorted({parts.node_of(record.part) for record in records}):
+        for node in parts.nodes_of(records):
             own = [record for record in records if parts.node_of(record.part) == node]
             server = balancer.server_of(node)
             with self._phase(f"node {node} was out"):
@@ -377,7 +377,7 @@ class _ActiveFault:
             with self._phase(f"the {change}"):
                 self._act(f"db_sync --{how}", partial(rolling.sync, folder, release, how))
         rolling.switch(folder, release)
-        for node in sorted({parts.node_of(record.part) for record in records}):
+        for node in parts.nodes_of(records):
             with self._phase(f"node {node} was out"):
                 self._drain(node)
                 self._act(f"restarted node {node}", partial(rolling.restart, folder, node))
@@ -446,11 +446,8 @@ class _ActiveFault:
     def _watch_balancer(self, records: Sequence[Record]) -> None:
         if self.fault.verb not in _TAKES_DOWN or not balancer.has_balancer(self.folder):
             return
-        nodes = {
-            parts.node_of(one.part) for one in records if parts.kind_of(one.part) in parts.OF_A_NODE
-        }
-        if nodes:
-            Thread(target=self._detect, args=(sorted(nodes),), daemon=True).start()
+        if nodes := parts.nodes_of(parts.of_nodes(records)):
+            Thread(target=self._detect, args=(nodes,), daemon=True).start()
 
     def _detect(self, nodes: Sequence[int]) -> None:
         """Set `detected_s` when haproxy has stopped sending requests to the nodes."""
@@ -476,10 +473,6 @@ def proxy_command(fault: Fault, port: int, target: int) -> tuple[str, ...]:
     how = {Verb.DISCONNECT: CUT, Verb.LOSE: f"{LOSS}{fault.share}"}.get(fault.verb)
     least_s = fault.hold_s + SPARE_S
     return (*PROXY, str(port), str(target), how or str(fault.delay_s), str(least_s))
-
-
-def _family(record: Record) -> tuple[processes.Process, ...]:
-    return () if record.process is None else processes.family(record.process)
 
 
 def _memcached(folder: Path) -> dict[str, int]:

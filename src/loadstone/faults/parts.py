@@ -1,7 +1,7 @@
 """The parts of a running deployment: choosing those that a fault hits, and restarting them."""
 
 import signal
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -60,6 +60,22 @@ def node_of(part: str) -> int:
     return int(number) if number.isdigit() else 1
 
 
+def nodes_of(records: Iterable[Record]) -> list[int]:
+    """Return the numbers of the nodes of some parts, in rising order."""
+    return sorted({node_of(record.part) for record in records})
+
+
+def of_nodes(records: Iterable[Record]) -> list[Record]:
+    """Return the parts that are of a node."""
+    return [record for record in records if kind_of(record.part) in OF_A_NODE]
+
+
+def members(records: Iterable[Record]) -> tuple[processes.Process, ...]:
+    """Return all living processes of some parts."""
+    leaders = [record.process for record in records if record.process is not None]
+    return tuple(one for family in processes.families(leaders) for one in family)
+
+
 def read_state(folder: Path) -> DeploymentState:
     """Return the state of a running deployment."""
     deployment = state.read(folder)
@@ -80,8 +96,7 @@ def hit(fault: Fault, deployment: DeploymentState, random: Random) -> tuple[Reco
             f"fault {fault.sentence!r}: lab {deployment.name} has no {service}; its parts are "
             f"{there}"
         )
-    nodes = sorted({node_of(record.part) for record in own})
-    hit_nodes = _nodes(fault, nodes, random)
+    hit_nodes = _nodes(fault, nodes_of(own), random)
     return tuple(record for record in own if node_of(record.part) in hit_nodes)
 
 
@@ -175,8 +190,7 @@ def _unknown(folder: Path, deployment: DeploymentState) -> tuple[processes.Proce
 
     Those of a fault that is in force are left to it: several faults may overlap.
     """
-    leaders = [record.process for record in deployment.records if record.process is not None]
-    own = {process for family in processes.families(leaders) for process in family}
+    own = set(members(deployment.records))
     others = (process for process in processes.marked(folder) if process not in own)
     return tuple(process for process in others if not _is_of_a_fault(process))
 

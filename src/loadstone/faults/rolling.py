@@ -176,7 +176,7 @@ def _conf(folder: Path) -> tuple[Path, Path]:
 
 
 def _each(folder: Path, change: Callable[[int], None]) -> None:
-    for node in sorted({parts.node_of(record.part) for record in _servers(folder)}):
+    for node in parts.nodes_of(_servers(folder)):
         take_out(folder, node)
         change(node)
         put_back(folder, node)

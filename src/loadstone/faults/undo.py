@@ -112,10 +112,8 @@ def _is_shared(process: processes.Process) -> bool:
 
 def continue_(folder: Path, name: str) -> None:
     """Resume the processes of a part (SIGCONT)."""
-    deployment = parts.read_state(folder)
-    for record in deployment.records:
-        if record.part == name and record.process is not None:
-            processes.send(signal.SIGCONT, processes.family(record.process))
+    own = [record for record in parts.read_state(folder).records if record.part == name]
+    processes.send(signal.SIGCONT, parts.members(own))
 
 
 def _attempt(journal: UndoJournal, step: UndoStep) -> UndoStep:
