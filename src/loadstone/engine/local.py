@@ -92,7 +92,7 @@ class PreparedRun(Generic[T]):
 
         `on_progress` and Ctrl-C stop the run as they stop `run`.
         """
-        counting = _progress_callback(on_progress, self._run)
+        counting = None if on_progress is None else _progress_callback(on_progress, self._run)
         with map_engine_errors():
             seeing = counting if self._sink is None else _rows_then_counts(counting, self._sink)
             return self._measured(*self._run.finish(seeing, TICK_S))
@@ -185,8 +185,7 @@ def run_pair(
         first, second = map(_progress_callback, on_progress, (one, other))
 
         def watch(counts: dict[str, int]) -> bool:
-            goes_on = [first is None or first(counts), second is None or second(other.counts())]
-            return all(goes_on)
+            return all([first(counts), second(other.counts())])  # both are told
 
         with map_engine_errors():
             one.start_with(other)
@@ -261,11 +260,9 @@ def _own_load(plan: Plan) -> Load:
 
 
 def _progress_callback(
-    on_progress: OnProgress | None, run: "_Prepared"
-) -> Callable[[dict[str, int]], bool] | None:
+    on_progress: OnProgress, run: "_Prepared"
+) -> Callable[[dict[str, int]], bool]:
     """Return a callback that converts the engine's counts to `Progress`."""
-    if on_progress is None:
-        return None
     ended_before = latency_before_ns = 0
 
     def callback(counts: dict[str, int]) -> bool:

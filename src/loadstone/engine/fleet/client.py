@@ -105,8 +105,7 @@ def located(address: SchedulerAddress | SshFleet) -> Iterator[SchedulerAddress]:
 def _await_workers(client: "Client", hosts: Sequence[ssh.StartedHost], scheduler: str) -> None:
     until_s = time.monotonic() + ssh.START_S
     while True:
-        infos = client.scheduler_info(n_workers=-1)["workers"].values()
-        names = {info["name"] for info in infos}
+        names = {one.name for one in workers(client)}
         missing = [host for host in hosts if not names.issuperset(host.workers)]
         if not missing:
             return

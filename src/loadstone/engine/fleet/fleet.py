@@ -60,10 +60,10 @@ class FleetHost:
     name: str
     lost: str = ""
 
-    def call(self, method: str, *arguments: object, **named: object) -> RemoteAnswer:
+    def call(self, method: str, *arguments: object) -> RemoteAnswer:
         """Call a method of the member; errors are raised by the answer's `result`."""
         try:
-            answer: RemoteAnswer = getattr(self.member, method)(*arguments, **named)
+            answer: RemoteAnswer = getattr(self.member, method)(*arguments)
             return answer
         except RuntimeError as error:  # Dask's, of an actor whose worker is gone
             return _NoAnswer(error)
