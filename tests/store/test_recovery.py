@@ -1,14 +1,17 @@
 """Results that a locked database cannot take, ids that lead elsewhere, permissions."""
 
+import os
 import socket
 import sqlite3
 import stat
+import subprocess
 from dataclasses import replace
 
 import pytest
 from realistic import keystone
 
 from loadstone.errors import EnvironmentUnusable
+from loadstone.lab import processes
 from loadstone.store import codec, owner
 from loadstone.store.store import RunDamaged, Store
 
@@ -161,6 +164,20 @@ def test_a_run_whose_owner_is_damaged_is_deleted_as_the_list_says(tmp_path):
         assert notice.endswith(f"loadstone results delete {RESULT.run_id} --store {tmp_path}")
         assert store.delete(RESULT.run_id) == RESULT.run_id
         assert store.every() == []
+
+
+@pytest.mark.processes
+def test_a_process_that_nobody_has_waited_for_is_not_at_work(tmp_path, monkeypatch):
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as ended, Store.open(tmp_path) as store:
+        ticks = processes.identify(ended.pid).started_ticks
+        name = f"{socket.gethostname()}:{ended.pid}:{ticks}"
+        monkeypatch.setattr(owner, "this_process", lambda: name)
+        store.begin(replace(RESULT, status="running", ended_at=None, measurements=()))
+        assert store.get(RESULT.run_id).status == "running"
+        ended.stdin.close()
+        os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
+        assert store.get(RESULT.run_id).status == "interrupted"
+        assert store.delete(RESULT.run_id) == RESULT.run_id
 
 
 def test_an_open_store_is_closed_at_the_next_start(tmp_path):

@@ -34,5 +34,8 @@ def _started(pid: int) -> str | None:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
     except OSError:
         return None
-    # Ticks since boot, field 22 of man 5 proc; the name before may hold spaces and brackets.
-    return stat.rpartition(")")[2].split()[19]
+    # The state and the ticks since boot, fields 3 and 22 of man 5 proc; the name before may hold
+    # spaces and brackets.
+    fields = stat.rpartition(")")[2].split()
+    has_ended = fields[0] in "ZX"  # its parent has not waited for it, and may never do so
+    return None if has_ended else fields[19]
