@@ -1,4 +1,4 @@
-"""One trial: when watching begins."""
+"""One trial: when watching begins, and what helps if its time is used up."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -6,8 +6,10 @@ from types import SimpleNamespace
 import pytest
 
 from loadstone.engine.gate import Allowance
+from loadstone.errors import MeasurementInvalid
 from loadstone.plan.load import OpenLoad
 from loadstone.result.observer import TrialObserver
+from loadstone.run import trials
 from loadstone.run.trial import Conditions, run_trial
 from loadstone.search.model import TrialRequest
 from loadstone.system.clock import SYSTEM
@@ -42,3 +44,32 @@ def test_what_a_load_prepares_is_not_watched():
     with pytest.raises(KeyboardInterrupt):
         run_trial(TrialRequest(OpenLoad(1.0, 1.0), "a trial"), load, conditions)
     assert order == ["prepared", "watched", "sent"]
+
+
+@pytest.mark.parametrize(
+    ("is_valid", "advice"),
+    [(True, "raise --max-connections or lower --rate"), (False, "use a quieter machine")],
+)
+def test_the_advice_for_requests_that_are_sent_late_names_what_made_them_late(
+    monkeypatch, is_valid, advice
+):
+    trial = SimpleNamespace(spent_s=6.0, is_valid=is_valid)
+    monkeypatch.setattr(trials, "run_trial", lambda *_: (trial, True))
+    monkeypatch.setattr(trials, "require_alive", lambda _: None)
+    monkeypatch.setattr(trials.Trials, "_observers", lambda _: [])
+    monkeypatch.setattr(trials.Trials, "_conditions", lambda *_: None)
+    of_run = trials.Trials(
+        run=SimpleNamespace(kind="hit", budget_s=6.0, measurements=(None,)),
+        config=SimpleNamespace(budget_s=60.0, policy=None),
+        target=None,
+        store=None,
+        display=None,
+        engine=SimpleNamespace(clock=SYSTEM),
+        load=None,
+        fault_runner=None,
+        index=0,
+        measurement=SimpleNamespace(trials=()),
+        left_s=6.0,
+    )
+    with pytest.raises(MeasurementInvalid, match=f"the load was ended after 6 s.*{advice}"):
+        of_run.measure(TrialRequest(OpenLoad(1.0, 1.0), "a trial"))

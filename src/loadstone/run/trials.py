@@ -71,7 +71,7 @@ class Trials:
         if is_cut_short and is_last:
             raise MeasurementInvalid(
                 f"the load was ended after {self.run.budget_s:.0f} s, in workload "
-                f"{self.index + 1} of {len(self.run.measurements)}; {_advice(self.run)}"
+                f"{self.index + 1} of {len(self.run.measurements)}; {_advice(self.run, trial)}"
             )
         return trial
 
@@ -131,9 +131,11 @@ class Trials:
         return kept
 
 
-def _advice(run: RunConfig) -> str:
-    """Return what helps a run whose load time was used up."""
+def _advice(run: RunConfig, trial: Trial) -> str:
+    """Return what helps a run whose load time was used up in a trial."""
     if run.kind == "hit":  # its load time is longer than the load, unless requests wait
+        if not trial.is_valid:
+            return "the load generator could not keep up: lower --rate, or use a quieter machine"
         return "to send all that is due, raise --max-connections or lower --rate"
     if run.budget_s >= LONGEST_BUDGET_S:
         return "--budget takes no more, so ask for less"
