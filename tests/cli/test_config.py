@@ -129,7 +129,7 @@ def test_a_target_that_is_named_nearer_replaces_the_other_kind(own, of_folder, m
         ("[limits]\nusers = 2026-01-01", 2, "is not a text, a number"),
         ("limits = {anyway = true}", None, "on the command line only"),
         ("[limits", None, "not TOML"),
-        ("\udc80", None, "not TOML"),
+        ("\udc80", None, "not UTF-8"),
     ],
 )  # fmt: skip
 def test_a_mistake_names_the_file_the_line_and_the_key(own, text, line, words) -> None:

@@ -100,3 +100,21 @@ def test_options_of_down_that_would_have_no_effect_are_refused(
     refused = at_once("lab", "down", "far", "--forget", "--purge")
     assert refused.returncode == 2
     assert remote_lab.recorded("far") is not None
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--workers=2", "--with=workers=3"),
+        ("--with=cache=local", "--with=cache=memcached"),
+        ("--population=users=10", "--with=users=5"),
+    ],
+)
+def test_a_setting_that_is_given_twice_is_refused(
+    at_once, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, str]
+) -> None:
+    monkeypatch.setenv("LOADSTONE_HOME", str(tmp_path))
+    refused = at_once("lab", "up", "it", *words)
+    assert refused.returncode == 2
+    assert "is given twice, and a lab has one value of each" in refused.stderr
+    assert not list(tmp_path.iterdir())

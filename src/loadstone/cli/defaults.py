@@ -136,7 +136,8 @@ def _read(path: Path, *, is_of_folder: bool, is_named: bool = False) -> Iterator
         text = content.decode("utf-8-sig")
         tree = tomllib.loads(text)
     except (ValueError, RecursionError) as wrong:
-        raise InvalidInput(f"{path}: not TOML: {wrong}") from None
+        why = "not UTF-8" if isinstance(wrong, UnicodeDecodeError) else f"not TOML: {wrong}"
+        raise InvalidInput(f"{path}: {why}") from None
     lines = _lines(text)
     for table, keys in tree.items():
         if not isinstance(keys, dict):

@@ -81,8 +81,11 @@ def up(name: str, **options: Unpack[UpOptions]) -> None:
     from_options = [(key, value) for key, value in short if value is not None]
     population = options["population"]
     crowd = settings.read_population(population) if population is not None else ()
-    from_with = (settings.split(pair) for pair in options["pairs"])
-    pairs = (*from_file, *from_with, *crowd, *from_options)
+    given = (*map(settings.split, options["pairs"]), *crowd, *from_options)
+    keys = [key for key, _ in given]
+    if twice := next((key for key in keys if keys.count(key) > 1), None):
+        raise InvalidInput(f"setting {twice} is given twice, and a lab has one value of each")
+    pairs = (*from_file, *given)
     if options["host"] is not None:
         settings.require_possible(pairs)  # before the host is asked
         click.echo(_up_there(name, options["host"], pairs, options))
