@@ -67,7 +67,8 @@ def test_the_sql_statements_of_both_are_told_side_by_side() -> None:
         (token, 1.0, 1.0),
     ]
     assert statement_sentence(found) == (
-        "A request sends 7.0 SQL statements in A and 19.0 in B: +12.0 of +12.0 are " + roles + "."
+        "Without those of the driver (COMMIT, ROLLBACK, SET), a request sends 7.0 SQL statements "
+        "in A and 19.0 in B: +12.0 of +12.0 are " + roles + "."
     )
 
 

@@ -160,7 +160,10 @@ def _walk(frame: Frame, above: frozenset[str]) -> Iterator[tuple[str, int]]:
 def statement_sentence(found: Where) -> str:
     """Say how many SQL statements both send, and which shape differs most."""
     a, b = (sum(side) for side in zip(*((one.a, one.b) for one in found.statements), strict=True))
-    counts = f"A request sends {a:.1f} SQL statements in A and {b:.1f} in B"
+    counts = (
+        "Without those of the driver (COMMIT, ROLLBACK, SET), a request sends "
+        f"{a:.1f} SQL statements in A and {b:.1f} in B"
+    )
     first = found.statements[0]
     if abs(first.difference) < LEAST_STATEMENTS:
         return f"{counts}, of the same shapes."
