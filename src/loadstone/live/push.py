@@ -176,9 +176,9 @@ class ReceiverSession(requests.Session):
 
 
 class Receiver(ABC):
-    """What takes the metrics, in its own protocol."""
+    """A server that metrics are pushed to; each kind has its own protocol."""
 
-    option: ClassVar[str]  # that chooses it
+    option: ClassVar[str]  # of the command line, which selects it
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -186,12 +186,12 @@ class Receiver(ABC):
 
     @property
     def problem(self) -> str:
-        """What became of the last request; empty if it was taken."""
+        """Why the last request failed; empty if it succeeded."""
         return self._session.problem
 
     @abstractmethod
     def send(self, state: LiveState, began_ns: int, now_ns: int) -> bool:
-        """Send the metrics of a state, and return whether they were taken."""
+        """Send the metrics of a state, and return whether the server accepted them."""
 
     def end(self) -> None:
         """End the wait between attempts, of a receiver that repeats them."""

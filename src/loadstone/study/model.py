@@ -44,7 +44,7 @@ class Cell:
 
     @property
     def service(self) -> Service:
-        """What its deployment serves."""
+        """The identity service that the cell deploys."""
         return Service(dict(self.settings).get("service", Service.KEYSTONE))
 
     def level(self, factor: str) -> str:

@@ -1,14 +1,14 @@
-"""What `loadstone doctor` says of one thing, of this machine or of a target."""
+"""A requirement that `loadstone doctor` checks, of this machine or of a target."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """A requirement and whether it is met; `mend` is the hint if not."""
+    """A requirement and whether it is met; `mend` says what to do if it is not."""
 
     name: str
     is_there: bool
     found: str
     mend: str = ""
-    is_needed: bool = True  # nothing works, or no measurement, without it
+    is_needed: bool = True  # without it, nothing can be measured
