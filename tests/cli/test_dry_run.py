@@ -82,7 +82,9 @@ def test_a_tuning_says_that_its_load_is_that_of_one_comparison() -> None:
     lines = done.stdout.splitlines()
     assert lines.count("target     a lab that is started on this machine") == 2
     [at] = [n for n, line in enumerate(lines) if line.strip().startswith("8 at once, for 3 s")]
-    assert lines[at + 1].strip().startswith("of the first comparison, the default with itself")
+    assert lines[at + 1].strip().startswith("is the first comparison, of the default with itself")
+    [run] = as_data("tune", "--with", "cache=memcached", "--budget", "40m")
+    assert run["seconds_at_most"] == 40 * 60.0
 
 
 def test_a_tuning_of_a_cloud_names_the_cloud_once(
@@ -159,17 +161,27 @@ def test_a_rising_load_does_not_exceed_what_is_given_as_the_most(tmp_path: Path,
     assert run["in_flight_at_most"] == 8
 
 
-def test_what_happens_once_is_said_so(tmp_path: Path) -> None:
-    [run] = as_data("fault", "--do", "kill keystone service", "--repeats", "1", "--rate", "50")
+@pytest.fixture
+def commands(tmp_path: Path) -> tuple[str, ...]:
+    """The options with which a target that is not a lab can have faults."""
+    (tmp_path / "faults.yaml").write_text("keystone: {hosts: [here], kill: 'true'}\n")
+    return "--faults", "faults.yaml", "--yes-break-this-target"
+
+
+def test_what_happens_once_is_said_so(tmp_path: Path, commands: tuple[str, ...]) -> None:
+    fault = ("fault", "--do", "kill keystone service", *commands)
+    [run] = as_data(*fault, "--repeats", "1", "--rate", "50")
     assert [one["load"] for one in run["loads"]] == ["50/s at most for 30 s, once"]
     (tmp_path / "task.yaml").write_text("Authenticate.keystone: [{runner: {type: serial}}]\n")
     [run] = as_data("run", "task.yaml")
     assert [one["load"] for one in run["loads"]] == ["1 at once, for 1 iteration"]
 
 
-def test_a_fault_is_named_and_a_load_after_a_search_is_a_share_of_n() -> None:
+def test_a_fault_is_named_and_a_load_after_a_search_is_a_share_of_n(
+    commands: tuple[str, ...],
+) -> None:
     sentence = "kill keystone service"
-    [run] = as_data("fault", "--do", sentence, "--repeats", "2")
+    [run] = as_data("fault", "--do", sentence, "--repeats", "2", *commands)
     search, fault = run["loads"]
     assert search["load"] == "a search for N (meter)"
     assert fault["faults"] == [sentence]
@@ -180,15 +192,29 @@ def test_a_fault_is_named_and_a_load_after_a_search_is_a_share_of_n() -> None:
     assert fault["in_flight_at_most"] == most_connections(45_000)
 
 
-def test_a_fault_of_a_hook_is_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((), "is carried out on a lab, chosen with --lab NAME, or by the commands of a file"),
+        (("--do", "freeze keystone service"), "keystone has no freeze; choose from kill"),
+    ],
+)
+def test_a_fault_that_the_target_cannot_have_is_refused_as_it_would_be_without_it(
+    commands: tuple[str, ...], words: tuple[str, ...], message: str
+) -> None:
+    done = dry("fault", "--do", "kill keystone service", *words, *(commands if words else ()))
+    assert message in str(done.exception)
+
+
+def test_a_fault_of_a_hook_is_named(tmp_path: Path, commands: tuple[str, ...]) -> None:
     sentence = "kill keystone service"
     trigger = "{name: event, args: {unit: time, at: [1]}}"
     hook = f"{{name: fault_injection, args: {sentence}, trigger: {trigger}}}"
     task = f"Authenticate.keystone: [{{runner: {{type: serial}}, hooks: [{hook}]}}]\n"
     (tmp_path / "task.yaml").write_text(task)
-    [run] = as_data("run", "task.yaml")
+    [run] = as_data("run", "task.yaml", *commands)
     assert [(one["faults"], one["hooks"]) for one in run["loads"]] == [([sentence], 1)]
-    assert f"breaks the target: {sentence}" in dry("run", "task.yaml").stdout
+    assert f"breaks the target: {sentence}" in dry("run", "task.yaml", *commands).stdout
 
 
 def test_another_machine_is_named_as_such_and_is_not_an_error(monkeypatch) -> None:

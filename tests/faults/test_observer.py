@@ -3,19 +3,18 @@
 import time
 from dataclasses import dataclass, field, replace
 from threading import Event, Thread
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from made_runs import runs
 
-from loadstone.cloud.cloud import Endpoint
 from loadstone.engine.callables.model import PAUSE
 from loadstone.engine.outcome import Outcome
 from loadstone.engine.progress import Progress
 from loadstone.engine.samples import Samples
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.faults.carried import FaultRunner
+from loadstone.faults.journal import FaultTarget
 from loadstone.faults.model import Action, FaultCommands, FaultRecord, Planned, ServiceCommands
 from loadstone.faults.observer import Faults
 from loadstone.faults.sentence import read
@@ -243,23 +242,21 @@ def test_faults_that_overlap_have_one_effect():
 def test_what_a_hook_cannot_do_is_refused_before_the_load(sentence, words):
     hook = Hook(FaultInjection(sentence), At("time", (1,)))
     with pytest.raises(InvalidInput, match=words):
-        FaultRunner(None, None, "run").require_possible((), (hook,), None)
+        FaultRunner(FaultTarget(), None, "run").require_possible((), (hook,), None)
 
 
 def test_a_lab_on_another_host_is_named_and_the_way_to_break_it():
-    there = (("lab", "far"), ("lab host", "host-2"))
-    runner = FaultRunner(SimpleNamespace(lab=None, facts=there), None, "run")
+    runner = FaultRunner(FaultTarget(), None, "run", "host-2")
     planned = (Planned(read("kill keystone service"), 1.0),)
-    with pytest.raises(InvalidInput, match=r"of this machine, .* far is on host-2; .*--faults"):
+    with pytest.raises(InvalidInput, match=r"of this machine, .* is on host-2; .*--faults"):
         runner.require_possible(planned, (), None)
 
 
 def of_commands(actions, clock=SYSTEM):
     """Return an injector that runs these commands."""
-    place = Endpoint.parse("http://127.0.0.1:9")
-    access = SimpleNamespace(cloud=SimpleNamespace(endpoint=place), endpoint=place)
     commands = FaultCommands("faults.yaml", {"keystone": ServiceCommands(("here",), actions)})
-    return FaultRunner(SimpleNamespace(lab=None, access=access), commands, "run", clock)
+    target = FaultTarget(endpoints=("127.0.0.1:9",))
+    return FaultRunner(target, commands, "run", clock=clock)
 
 
 def test_an_upgrade_by_commands_of_the_user_needs_no_preparation():

@@ -385,10 +385,11 @@ def _show_dry_run(begun: "BegunTuning", to: Path | None) -> None:
     run = run_config(config, 0, lambda _measure: None)
     # Both sides are the same cloud, changed in between, or a lab each.
     others = () if begun.commands is not None else (config.sides[1].target,)
-    show_dry_run((preview(run, others),), to)
+    # The budget bounds all comparisons; the load is that of the first.
+    show_dry_run((replace(preview(run, others), seconds_at_most=begun.budget_s),), to)
     if not is_stdout_free(to):
         return
-    click.echo("           of the first comparison, the default with itself; others follow\n")
+    click.echo("     is the first comparison, of the default with itself; others follow\n")
     costs, space = ComparisonDurations(begun.terms), begun.space
     for one in (*space.settings, *(space.trades if begun.with_trades else ())):
         choices = space.choices(one, space.values(()))

@@ -12,15 +12,13 @@ from pathlib import Path
 
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.faults import pending
-from loadstone.faults.journal import Owner, UndoJournal
+from loadstone.faults.journal import FaultTarget, Owner, UndoJournal
 from loadstone.faults.model import FaultCommands, FaultRecord, Planned
 from loadstone.faults.observer import FaultListener, Faults, Injector
 from loadstone.faults.sentence import Fault, Verb, read
 from loadstone.plan.hooks import FaultInjection, Hook
-from loadstone.result.model import LAB, LAB_HOST
 from loadstone.system.clock import SYSTEM, Clock
 from loadstone.system.say import Say
-from loadstone.target.target import Target
 
 HELD_S = 3600.0  # longer than any measurement
 POLL_S = 0.1  # between two looks whether a fault is in force
@@ -31,9 +29,10 @@ NOTICED_S = 12.0  # three failed checks of the lab's haproxy, 2 s apart, with a 
 class FaultRunner:
     """Carries out the faults of a run."""
 
-    target: Target
+    target: FaultTarget
     commands: FaultCommands | None  # None: on a lab
     run_id: str
+    lab_host: str | None = None  # of a lab on another machine
     clock: Clock = SYSTEM
 
     def require_possible(
@@ -59,10 +58,10 @@ class FaultRunner:
             )
 
     @contextmanager
-    def undoing(self, say: Say) -> Iterator[Target]:
-        """Yield a target that tolerates dead parts; undo all faults at the end."""
+    def undoing(self, say: Say) -> Iterator[None]:
+        """Undo all faults at the end of the block."""
         with undoing(self._journal, Owner.this(self.run_id), say):
-            yield replace(self.target, failure=lambda: None)
+            yield
 
     def observer(self, planned: Sequence[Planned], say: Say, mark: FaultListener) -> Faults:
         """Return the observer that injects the faults of one trial."""
@@ -96,7 +95,7 @@ class FaultRunner:
 
     @property
     def _journal(self) -> UndoJournal:
-        return UndoJournal.of(pending.fault_target(self.target))
+        return UndoJournal.of(self.target)
 
     def _injector(self, fault: Fault | None) -> Injector:
         from loadstone.faults.commands import CommandInjector
@@ -112,11 +111,10 @@ class FaultRunner:
     def _lab(self, fault: Fault | None) -> Path:
         if self.target.lab is None:
             what = "" if fault is None else f" {fault.sentence!r}"
-            facts = dict(self.target.facts)
-            if LAB_HOST in facts:
+            if self.lab_host is not None:
                 raise InvalidInput(
-                    f"fault{what}: is carried out on labs of this machine, and lab {facts[LAB]} is "
-                    f"on {facts[LAB_HOST]}; give the commands of a file: --faults FILE"
+                    f"fault{what}: is carried out on labs of this machine, and this one is on "
+                    f"{self.lab_host}; give the commands of a file: --faults FILE"
                 )
             raise InvalidInput(
                 f"fault{what}: is carried out on a lab, chosen with --lab NAME, or by the commands "

@@ -19,7 +19,7 @@ from loadstone.errors import (
     MeasurementInvalid,
 )
 from loadstone.faults.carried import FaultRunner
-from loadstone.faults.pending import undone_target
+from loadstone.faults.pending import fault_target, undone_target
 from loadstone.keystone.contexts.existing import own_user
 from loadstone.keystone.contexts.users import RunJournal
 from loadstone.keystone.contexts.workload import Actors, contexts
@@ -31,7 +31,7 @@ from loadstone.observers.profile import require_profiler
 from loadstone.oidc.target import OidcIssuer
 from loadstone.report import figures
 from loadstone.report.so_far import capacity_so_far
-from loadstone.result.model import BESIDE, TAG, Environment, Measurement, Run
+from loadstone.result.model import BESIDE, LAB_HOST, TAG, Environment, Measurement, Run
 from loadstone.result.observer import Display
 from loadstone.run import resume
 from loadstone.run.backend import REAL, Backend
@@ -143,7 +143,8 @@ class _Flow:
         if not self.config.has_faults:
             yield
             return
-        with self._fault_runner.undoing(self.display.say) as self.target:
+        with self._fault_runner.undoing(self.display.say):
+            self.target = replace(self.target, failure=lambda: None)  # parts may be dead
             yield
 
     def _now_s(self) -> float:
@@ -152,7 +153,11 @@ class _Flow:
     @property
     def _fault_runner(self) -> FaultRunner:
         return FaultRunner(
-            self.target, self.config.fault_commands, self.config.run_id, self.backend.clock
+            fault_target(self.target),
+            self.config.fault_commands,
+            self.config.run_id,
+            dict(self.target.facts).get(LAB_HOST),
+            self.backend.clock,
         )
 
     def _group(self, group: MeasurementGroup) -> None:

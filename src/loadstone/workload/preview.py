@@ -8,6 +8,9 @@ from typing import assert_never
 
 from loadstone.cloud.permission import is_loopback
 from loadstone.engine.limits import most_connections
+from loadstone.faults.carried import FaultRunner
+from loadstone.faults.journal import FaultTarget
+from loadstone.faults.pending import chosen_target
 from loadstone.keystone.contexts.model import (
     Context,
     ExistingServers,
@@ -82,13 +85,18 @@ class RunPreview:
 
 
 def preview(config: RunConfig, others: Sequence[TargetChoice] = ()) -> RunPreview:
-    """Return the preview of a run; `others` are further targets that get the same load."""
+    """Return the preview of a run; `others` are further targets that get the same load.
+
+    Raises InvalidInput for a fault that the target cannot have.
+    """
+    targets = tuple(target_preview(choice) for choice in (config.target, *others))
+    _require_faults_possible(config)
     loads = tuple(_load(one, config.max_rate_rps) for one in config.measurements)
     seconds = [one.seconds_at_most for one in loads]
     total = sum(one for one in seconds if one is not None)
     most_s = min(math.inf if None in seconds else total, config.budget_s)
     return RunPreview(
-        targets=tuple(target_preview(choice) for choice in (config.target, *others)),
+        targets=targets,
         loads=loads,
         creates=tuple(
             dict.fromkeys(one for group in config.groups for one in _creates(group, config.target))
@@ -98,6 +106,16 @@ def preview(config: RunConfig, others: Sequence[TargetChoice] = ()) -> RunPrevie
         in_flight_at_most=max((one.in_flight_at_most for one in loads), default=0),
         fleet=None if config.fleet is None else str(config.fleet),
     )
+
+
+def _require_faults_possible(config: RunConfig) -> None:
+    if not config.has_faults or isinstance(config.target, OwnLab):  # whose parts are not known yet
+        return
+    place = place_of(config.target)
+    target = chosen_target(config.target) or FaultTarget()
+    runner = FaultRunner(target, config.fault_commands, "", None if place is None else place.host)
+    for one in config.measurements:
+        runner.require_possible(one.faults, one.hooks, one.held)
 
 
 def target_preview(choice: TargetChoice) -> TargetPreview:
