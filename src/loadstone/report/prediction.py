@@ -10,7 +10,7 @@ from loadstone.report import figures
 from loadstone.result.model import Measurement
 from loadstone.result.outcome import why_not_predicted
 from loadstone.search.low_load import of_low_load, of_requests_alone
-from loadstone.search.model import Capacity
+from loadstone.search.model import Capacity, CapacityKind
 
 # Effects that the demands at low load do not show, by the kind of limit found at N.
 SOFTWARE = {
@@ -19,6 +19,12 @@ SOFTWARE = {
     BottleneckKind.QUEUE: "a queue that is full",
     BottleneckKind.BALANCER: "the balancer's limit on sessions",
     BottleneckKind.WORKERS: "workers that are all busy",
+}
+
+# Limits that a low load does not reach.
+NOT_RESOURCES: dict[CapacityKind | None, str] = {
+    CapacityKind.OBJECTIVE: "the objective limits it, which a low load meets",
+    CapacityKind.REFUSAL: "requests are refused from there on, and at a low load none are",
 }
 
 
@@ -102,6 +108,8 @@ def _compared(found: Prediction, capacity: Capacity, measurement: Measurement) -
     high_rps = math.inf if capacity.high_rps is None else capacity.high_rps
     share = figures.percent(abs(measured_rps / found.rate_rps - 1))
     if high_rps < found.low_rps:
+        if limit := NOT_RESOURCES.get(capacity.kind):
+            return f"the measured N is {share} lower than predicted: {limit}"
         return (
             f"the measured N is {share} lower than predicted: something that looks idle at low "
             f"load is the limit, {_software(measurement)}"

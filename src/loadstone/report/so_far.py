@@ -25,12 +25,16 @@ def capacity_so_far(trials: Sequence[Trial]) -> Capacity | None:
         if trial.rate_rps is None and not is_low_load(trial) and trial.stats.ok
     ]
     full = [trial for trial in closed if trial.purpose.startswith(METERED)]
+    seen = full[-1:] or closed
+    most_rps = max((trial.stats.throughput_rps for trial in seen), default=0.0)
+    most = figures.rate(most_rps)
     words = ["the search was interrupted, so nothing is confirmed"]
-    if full:
-        completed = figures.rate(full[-1].stats.throughput_rps)
-        words.append(f"N so far: about {completed}/s, which the full service completed")
+    if seen and high is not None and most_rps > high:  # it misses an objective, or refuses requests
+        failed = figures.rate(high)
+        words.append(f"{most}/s completed with several at a time, but {failed}/s failed")
+    elif full:
+        words.append(f"N so far: about {most}/s, which the full service completed")
     elif closed:
-        most = figures.rate(max(trial.stats.throughput_rps for trial in closed))
         words.append(f"N so far: at least about {most}/s, which completed with several at a time")
     elif low is None and high is None:
         return None

@@ -22,6 +22,10 @@ DISPERSION = 0.3  # assumed before a measurement
 NEAR = 0.25  # of the bracket: estimates closer to its ends are moved to this distance
 LEAST_POOL_S = 10.0  # saturated seconds from which an estimate is better than the middle
 BLUR = 3.0  # sigmas; with fewer the coverage is below the stated confidence
+KINDS: dict[Cause | None, CapacityKind] = {
+    Cause.OBJECTIVE: CapacityKind.OBJECTIVE,
+    Cause.ERRORS: CapacityKind.REFUSAL,
+}
 CONFIDENCE = 0.8  # 76 to 100 % over families of simulated services, docs/methodology.md
 
 
@@ -127,11 +131,13 @@ class _Bisection:
             notes = (f"at least {self._low:.4g}/s: no rate above it was tried long enough",)
             return Capacity(self._low, self._low, None, CONFIDENCE, notes)
         low, high = sorted((self._low * (1 - self._unnoticed), self._high))
+        kind = KINDS.get(self._cause, CapacityKind.SATURATION)
         middle = min(max(self._known.rate_rps, low), high)
-        if self._pool.seconds < LEAST_POOL_S:
+        # What a full service completes says nothing of an objective or of refusals.
+        if self._pool.seconds < LEAST_POOL_S or kind is not CapacityKind.SATURATION:
             middle = (low + high) / 2
         low, high = low - self._blur(low), high + self._blur(high)
-        found = Capacity(middle, low, high, CONFIDENCE, kind=CapacityKind.SATURATION)
+        found = Capacity(middle, low, high, CONFIDENCE, kind=kind)
         if not self._is_undecided:
             return found
         return replace(found, words=("too near to the capacity to tell in the time given",))

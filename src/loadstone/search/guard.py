@@ -59,7 +59,7 @@ def guarded(session: Session, body: Strategy) -> Strategy:
     elif fitting.kind is CapacityKind.REFUSAL:
         # Its bounds are rates that were tried, and not a full service.
         fitting = fit.number((), fitting, session.since_s, fit.WIDEST_REFUSED)
-    agreed = fitting
+    agreed = _met(session, fitting)
     if found.causes == fitting.causes and fitting.kind is not CapacityKind.COLLAPSE:
         agreed = _met(session, session.evidence.agreed(fitting))
     is_noted = any(CHANGED in note for note in agreed.words)
@@ -71,9 +71,9 @@ def guarded(session: Session, body: Strategy) -> Strategy:
 
 
 def _met(session: Session, found: Capacity) -> Capacity:
-    """Withhold N if there are latency objectives and no trial met them."""
+    """Withhold N and a range of it if there are latency objectives and no trial met them."""
     is_met = session.evidence.sustained_rps is not None or not session.settings.has_objectives
-    if is_met or found.rate_rps is None:
+    if is_met or (found.rate_rps is None and not found.is_range):
         return found
     notes = (NOT_MET, *found.words)
     return Capacity(None, None, found.high_rps, 0.0, notes)

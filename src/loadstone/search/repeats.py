@@ -44,9 +44,12 @@ def combined(searches: Sequence[Capacity], budget_s: float) -> Capacity:
     found = of_logs([math.log(one.rate_rps or 0.0) for one in known])
     downs = [math.log((one.rate_rps or 0.0) / (one.low_rps or 1e-9)) for one in known]
     ups = [math.log((one.high_rps or 0.0) / (one.rate_rps or 1e-9)) for one in known]
-    low = min(found.low or found.mean, found.mean * math.exp(-_left(downs)))
-    high = max(found.high or found.mean, found.mean * math.exp(_left(ups)))
-    notes = (_spread(known), *_without(stated, known), *_shared_notes(known))
+    low, high = _with_bounds(
+        min(found.low or found.mean, found.mean * math.exp(-_left(downs))),
+        max(found.high or found.mean, found.mean * math.exp(_left(ups))),
+        searches,
+    )
+    notes = (_spread(known), *_without(stated, known), *_shared_notes(stated, known))
     confidence = min(CONFIDENCE, *(one.confidence for one in known))
     kind = _shared_kind(known)
     reach = max(high / found.mean - 1, 1 - low / found.mean)
@@ -68,6 +71,13 @@ def combined(searches: Sequence[Capacity], budget_s: float) -> Capacity:
         "tell"
     )
     return Capacity(None, low, high, confidence, (wide, *notes))
+
+
+def _with_bounds(low: float, high: float, searches: Sequence[Capacity]) -> tuple[float, float]:
+    """Return an interval that holds what searches found that know one bound only."""
+    lows = (one.low_rps for one in searches if one.low_rps is not None and one.high_rps is None)
+    highs = (one.high_rps for one in searches if one.high_rps is not None and one.low_rps is None)
+    return min((low, *highs)), max((high, *lows))
 
 
 def _contradict(searches: Sequence[Capacity], rated: Sequence[Capacity]) -> bool:
@@ -100,11 +110,11 @@ def _without(searches: Sequence[Capacity], known: Sequence[Capacity]) -> tuple[s
     return (f"{len(missing)} of {len(searches)} searches found no interval: {why}",)
 
 
-def _shared_notes(known: Sequence[Capacity]) -> tuple[str, ...]:
-    """Return the distinct notes of the searches, each with the numbers of its searches."""
+def _shared_notes(searches: Sequence[Capacity], known: Sequence[Capacity]) -> tuple[str, ...]:
+    """Return the distinct notes of known searches, each with the numbers of its searches."""
     numbers_by_note: dict[str, list[str]] = {}
-    for number, one in enumerate(known, 1):
-        for note in one.words:
+    for number, one in enumerate(searches, 1):
+        for note in one.words if one in known else ():
             numbers_by_note.setdefault(note, []).append(str(number))
     return tuple(f"{note} (of {', '.join(numbers)})" for note, numbers in numbers_by_note.items())
 
@@ -137,5 +147,8 @@ def _alone(searches: Sequence[Capacity], known: Sequence[Capacity]) -> Capacity:
     notes = tuple(dict.fromkeys(one.words[0] for one in others if one.words))
     count = f"{len(known)} of {len(searches)} searches found an interval, so nothing is combined"
     all_notes = tuple(dict.fromkeys((*least.words, count, *notes)))
+    if least.low_rps is not None and least.high_rps is not None:
+        low, high = _with_bounds(least.low_rps, least.high_rps, others)
+        least = replace(least, low_rps=low, high_rps=high)
     kind = _shared_kind([one for one in searches if one.rate_rps is not None] or [least])
     return replace(least, words=all_notes, kind=kind, causes=_shared_causes(searches))

@@ -36,7 +36,7 @@ def answer(measurement: Measurement) -> Answer:
         unit="per second",
         sentence=sentence(measurement),
         # Of a bound, the rate is that of the trial behind it.
-        value=found.rate_rps if has_interval else None,
+        value=found.rate_rps if has_interval or found.low_rps is None else None,
         low=found.low_rps,
         high=found.high_rps,
         interval=figures.interval(found) if has_interval else "",
@@ -64,6 +64,8 @@ def sentence(measurement: Measurement) -> str:
         states = {trial.verdict.state for trial in measurement.trials}
         none = "" if TrialState.SUSTAINED in states else "; no rate was seen to be sustained"
         return f"{subject}: N is {found} a second{none}."
+    if capacity.rate_rps is not None:
+        return f"{subject}: N is about {found} a second; its interval is not known."
     return f"{subject}: N was not found."
 
 
@@ -91,6 +93,8 @@ def limit(measurement: Measurement) -> str:
         return ""
     if found.kind not in (None, CapacityKind.SATURATION):
         return statements.LIMITS[found.kind]
+    if not measurement.trials:  # several searches, each of which names what was full
+        return statements.LIMITS[found.kind] if found.kind else ""
     named = named_limit(measurement.resources)
     if named is None and measurement.resources is None:
         named = statements.machine_limit(measurement)
@@ -108,7 +112,7 @@ def facts(measurement: Measurement) -> Iterator[Fact]:
         # The first of its words is the reason. The exit code, which has it, is that of all repeats.
         known = capacity.words[:1] if measurement.is_repeat else capacity.words[1:2]
         yield from (Fact("known", words, rank=2) for words in known)
-    elif capacity is not None and capacity.kind is CapacityKind.REFUSAL:
+    elif capacity is not None and capacity.kind is CapacityKind.REFUSAL and measurement.trials:
         yield from (Fact("refusals", words, rank=2) for words in capacity.words[:1])
     trial = kept_up(measurement)
     if trial is not None and trial.rate_rps is not None:
@@ -198,7 +202,9 @@ def narrower(measurement: Measurement) -> str:
 
 
 def _load_time_s(measurement: Measurement) -> int:
-    """Return how long the load of a search could last; 0 if it is not known."""
+    """Return how long the load of a search could last; 0 if it is not known, or of several."""
+    if not measurement.trials:
+        return 0
     found = re.fullmatch(r"(\d+) s", dict(measurement.parameters).get(LOAD_TIME, ""))
     return int(found[1]) if found else 0
 

@@ -30,11 +30,22 @@ class Edge:
 
 
 def edge(measurement: Measurement) -> Edge | None:
-    """Return the lowest rate that failed; None if none did."""
-    first = first_degraded(measurement)
-    if first is None or first.rate_rps is None:
+    """Return the lowest rate that failed; None if none did.
+
+    With an interval of N, one that failed below it is not the edge: noise or an outage was the
+    reason, or the service changed.
+    """
+    found = measurement.capacity
+    is_known = found is not None and found.rate_rps is not None
+    least_rps = found.low_rps or 0.0 if found is not None and is_known else 0.0
+    return _edge(measurement, least_rps)
+
+
+def _edge(measurement: Measurement, least_rps: float) -> Edge | None:
+    failed = [t.rate_rps or 0.0 for t in _degraded(measurement)]
+    rate_rps = next((one for one in failed if one >= least_rps), None)
+    if rate_rps is None:
         return None
-    rate_rps = first.rate_rps
     near = [
         t for t in paced(measurement) if abs((t.rate_rps or 0) - rate_rps) <= SAME_RATE * rate_rps
     ]
@@ -65,7 +76,7 @@ def kept_up(measurement: Measurement) -> Trial | None:
 
     A rate at which it also fell behind is no such rate.
     """
-    trial, found = last_sustained(measurement), edge(measurement)
+    trial, found = last_sustained(measurement), _edge(measurement, 0.0)
     at_edge = found.sustained if found else ()
     return None if any(trial is one for one in at_edge) else trial
 
@@ -93,8 +104,11 @@ def representative(measurement: Measurement) -> Trial | None:
 
 def first_degraded(measurement: Measurement) -> Trial | None:
     """Return the degraded trial with the lowest rate."""
-    found = [t for t in paced(measurement) if t.verdict.state is TrialState.DEGRADED]
-    return found[0] if found else None
+    return next(iter(_degraded(measurement)), None)
+
+
+def _degraded(measurement: Measurement) -> list[Trial]:
+    return [t for t in paced(measurement) if t.verdict.state is TrialState.DEGRADED]
 
 
 def at_n(measurement: Measurement) -> Trial | None:
