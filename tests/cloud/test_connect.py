@@ -6,6 +6,7 @@ from contextlib import ExitStack
 
 import pytest
 from authority import Authority
+from fake_keystone import FakeKeystone
 from fake_server import answering, handled, serving
 
 from loadstone.cloud import connect, from_environment
@@ -29,6 +30,26 @@ def test_the_version_is_found_from_any_spelling_of_the_url(url, variables, path)
     with connect(from_environment({**variables, "OS_AUTH_URL": url + path})) as access:
         assert access.identity_url == f"{url}/v3"
         assert access.token()
+
+
+def test_the_password_goes_to_the_server_that_was_named(fake, variables):
+    other = FakeKeystone()
+    with serving(other.handler()) as elsewhere:
+        link = [{"rel": "self", "href": f"{elsewhere}/v3/"}]
+        version = {"version": {"id": "v3.14", "status": "stable", "links": link}}
+        fake.disturb = lambda method, path: (200, version) if method == "GET" else None
+        with connect(from_environment(variables)):
+            pass
+    assert fake.calls["POST", "/v3/auth/tokens"] == 1
+    assert not other.calls
+
+
+def test_a_token_stays_if_nobody_can_log_in_again(fake, variables):
+    with connect(from_environment(variables)) as access:
+        fake.disturb = lambda method, path: 401 if path == "/v3/auth/tokens" else None
+        with pytest.raises(EnvironmentUnusable, match="refused the credentials"):
+            access.token(lasting_s=1e9)
+        assert access.token() in fake.tokens
 
 
 @pytest.mark.parametrize("path", ["/identity", "/identity/v3"])

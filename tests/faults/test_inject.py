@@ -14,9 +14,9 @@ from scripted import Scripted, simulated
 from loadstone.analysis.fault import Injection
 from loadstone.analysis.fault_effect import effect
 from loadstone.errors import InvalidInput
-from loadstone.faults import rolling
+from loadstone.faults import keys, rolling
 from loadstone.faults.inject import BUSY_LOOP, LabInjector, LoadInjector, core_shares
-from loadstone.faults.journal import FaultTarget, UndoJournal
+from loadstone.faults.journal import FaultTarget, Undo, UndoJournal
 from loadstone.faults.sentence import read
 from loadstone.lab import processes, state
 from loadstone.lab.keystone import settings
@@ -83,6 +83,28 @@ def test_keys_are_rotated_where_keystone_conf_has_them(tmp_path: Path) -> None:
     injector = lab(tmp_path / "lab", conf=(option,))
     injector.check(ROTATE)
     assert not injector.inject(ROTATE).failure
+
+
+def test_after_two_rotations_the_original_keys_are_restored(tmp_path: Path) -> None:
+    injector = lab(tmp_path / "lab")
+    repository = injector.folder / "keys" / "fernet"
+    for name in "012":
+        (repository / name).write_text(name)
+    keys.copy(repository)
+    injector.journal.note(Undo.KEYS, str(repository), injector.owner)  # of one that is in force
+    keys.rotate(repository)
+    assert not injector.inject(ROTATE).failure
+    assert sorted(path.read_text() for path in repository.iterdir()) == ["0", "1", "2"]
+
+
+@pytest.mark.parametrize(
+    "option", ["ldap.password=Geheim-4711", "DEFAULT.transport_url=rabbit://u:Geheim@h"]
+)
+def test_a_secret_in_a_fault_is_refused_and_not_quoted(tmp_path: Path, option: str) -> None:
+    injector = running(tmp_path / "lab", [("nodes", "2")], "haproxy", "node 1", "node 2")
+    with pytest.raises(InvalidInput, match="is a secret") as refused:
+        injector.check(read(f"rolling restart of keystone with {option}"))
+    assert "Geheim" not in str(refused.value)
 
 
 def test_a_fault_that_fails_with_the_disk_is_recorded_with_its_reason(tmp_path: Path) -> None:

@@ -82,6 +82,18 @@ def test_ctrl_c_while_users_are_made_waits_for_those_on_their_way(fake, process,
     assert remaining(journal) == ()
 
 
+def test_ctrl_c_while_the_domain_is_made_waits_for_it(fake, process, journal):
+    come, go = held(fake, ("POST", "/v3/domains"))
+    assert come.wait(timeout=500)
+    process.send_signal(signal.SIGINT)
+    go.set()
+    _, trouble = process.communicate()
+    assert "KeyboardInterrupt" in trouble
+    fake.idle.wait(timeout=500)
+    assert not any(fake.things.values())
+    assert remaining(journal) == ()
+
+
 def test_a_second_ctrl_c_lists_what_is_left_and_ends(fake, process, access, journal, said):
     while process.stdout.readline().strip() != "made":
         assert process.poll() is None

@@ -17,6 +17,7 @@ from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.system.say import Say
 
 if TYPE_CHECKING:
+    from keystoneauth1.access import AccessInfo
     from keystoneauth1.exceptions import ClientException, HttpError
     from keystoneauth1.identity.base import BaseIdentityPlugin
     from keystoneauth1.session import Session
@@ -57,11 +58,12 @@ class Access:
         if (auth := self.login) is None:
             raise InvalidInput(f"{self.cloud.chosen}: its kind of authentication gives no token")
         try:
-            if auth.get_access(self.session).will_expire_soon(math.ceil(lasting_s)):
-                auth.invalidate()
-            return str(auth.get_access(self.session).auth_token)
+            known = auth.get_access(self.session)
+            if known.will_expire_soon(math.ceil(lasting_s)):
+                known = self._renewed(auth, known)
         except ClientException as error:
             raise unusable(self.cloud, error) from error
+        return str(known.auth_token)
 
     def fresh_token(self) -> str:
         """Return a token that is new, or nearly; the present one if the user can log in once only.
@@ -80,11 +82,20 @@ class Access:
         if self.token_left_s() >= NEARLY_NEW * life_s:
             return present
         try:
-            auth.invalidate()
-            return str(auth.get_access(self.session).auth_token)
-        except ClientException:  # as with a one-time password
-            auth.auth_ref = known
+            return str(self._renewed(auth, known).auth_token)
+        except ClientException:
             return present
+
+    def _renewed(self, auth: "BaseIdentityPlugin", known: "AccessInfo") -> "AccessInfo":
+        """Log in again; if that fails, as with a one-time password, the present token stays."""
+        from keystoneauth1.exceptions import ClientException
+
+        auth.invalidate()
+        try:
+            return auth.get_access(self.session)
+        except ClientException:
+            auth.auth_ref = known
+            raise
 
     def roles(self) -> tuple[str, ...]:
         """Return the names of the roles in the token that was returned last."""
@@ -179,6 +190,7 @@ def connect(cloud: Cloud, say: Say = lambda _: None, *, beyond_loopback: bool = 
     session = open_session(cloud, say, loopback_only=not beyond_loopback)
     try:
         access = Access(cloud, _discover(cloud, session), session, beyond_loopback)
+        _log_in_there(access)
         access.token()
     except ClientException as error:
         session.session.close()
@@ -187,6 +199,19 @@ def connect(cloud: Cloud, say: Say = lambda _: None, *, beyond_loopback: bool = 
         session.session.close()
         raise
     return access
+
+
+def _log_in_there(access: Access) -> None:
+    """Send the password to the server that the user named.
+
+    A generic plugin logs in where the version document links to, which behind a proxy or a tunnel
+    is often another name, or plain HTTP.
+    """
+    from keystoneauth1.identity.generic.base import BaseGenericPlugin
+
+    session = access.session
+    if isinstance(session.auth, BaseGenericPlugin):
+        session.auth = session.auth.create_plugin(session, (3, 0), access.identity_url)
 
 
 def _discover(cloud: Cloud, session: "Session") -> Endpoint:

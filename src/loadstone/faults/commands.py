@@ -109,7 +109,7 @@ class CommandInjector(Injector):
         """Raise InvalidInput for a fault without commands in the file, or with a secret."""
         service, _ = self.commands.find(fault)
         self._nodes(fault, service)
-        _require_no_secret(fault)
+        require_no_secret(fault)
 
     def inject(self, fault: Fault) -> FaultRecord:
         """Inject a fault, hold it, undo it; errors are in `failure` of the result."""
@@ -160,14 +160,14 @@ class CommandInjector(Injector):
                 return (1,)
 
 
-def _require_no_secret(fault: Fault) -> None:
-    """Refuse a secret value: it would be in the journal, in messages and in lists of processes."""
+def require_no_secret(fault: Fault) -> None:
+    """Refuse a secret value: it would be in the store, in messages and in lists of processes."""
     option = ".".join(fault.option)
     if is_secret_option(option.lower()) or masked(fault.value) != fault.value:
         raise InvalidInput(
             f"fault 'rolling restart of keystone with {option}=...': the value of {option} is a "
-            "secret, and commands get values in their text, which others can read; use 'rolling "
-            "restart of keystone' with a command that takes the value from a file of the host"
+            "secret, and the text of a fault is stored and shown; use 'rolling restart of keystone' "
+            "with a command (--faults FILE) that takes the value from a file of the host"
         )
 
 

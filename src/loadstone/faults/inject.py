@@ -18,6 +18,7 @@ from loadstone.analysis.fault import FaultEffect, FaultPhase
 from loadstone.diagnosis.finding import Finding
 from loadstone.errors import EnvironmentUnusable, InvalidInput, LoadstoneError
 from loadstone.faults import balancer, database, filling, keys, parts, queues, rolling
+from loadstone.faults.commands import require_no_secret
 from loadstone.faults.journal import Owner, Undo, UndoJournal, UndoStep
 from loadstone.faults.model import FaultRecord
 from loadstone.faults.observer import Injector
@@ -94,7 +95,8 @@ class LabInjector(Injector):
     random: Random = field(default_factory=Random)
 
     def check(self, fault: Fault) -> None:
-        """Raise InvalidInput for a fault that this deployment cannot have."""
+        """Raise InvalidInput for a fault that this deployment cannot have, or with a secret."""
+        require_no_secret(fault)
         match fault.verb:
             case Verb.FLUSH:
                 _require_flush(self.folder, fault)
@@ -416,7 +418,9 @@ class _ActiveFault:
     def _rotate(self) -> None:
         chosen = settings.started(parts.read_state(self.folder))
         repository = conf.fernet_keys(self.folder, chosen)
-        keys.copy(repository)
+        # The copy that an earlier rotation in force made has the original keys.
+        if all(step.undo is not Undo.KEYS for step in self.injector.journal.steps()):
+            keys.copy(repository)
         self.targets = ("keystone",)
         self._note(Undo.KEYS, str(repository))
         self._act("rotated Fernet keys", lambda: keys.rotate(repository))

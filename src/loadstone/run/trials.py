@@ -60,6 +60,7 @@ class Trials:
         left_s = self.config.budget_s - sum(one.spent_s for one in self.measurement.trials)
         is_last = self.left_s < left_s  # of the run's load, not of the measurement's
         observers = self._observers()
+        before_s = sum(one.spent_s for one in self.measurement.trials)
         try:
             trial, is_cut_short = run_trial(
                 request, self.load, self._conditions(min(left_s, self.left_s), observers)
@@ -67,7 +68,8 @@ class Trials:
         finally:
             for observer in observers:
                 observer.close()
-        self.left_s -= trial.spent_s
+            # A trial is among them also if it failed after its load.
+            self.left_s -= sum(one.spent_s for one in self.measurement.trials) - before_s
         if is_cut_short and is_last:
             raise MeasurementInvalid(
                 f"the load was ended after {self.run.budget_s:.0f} s, in workload "

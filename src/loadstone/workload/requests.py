@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
+from loadstone.cloud.permission import require_permission
 from loadstone.engine import gate
 from loadstone.engine.gate import Allowance
 from loadstone.errors import InvalidInput
@@ -12,7 +13,7 @@ from loadstone.keystone.identity import Identity
 from loadstone.keystone.prepared import prepare, require_credentials, require_permitted
 from loadstone.keystone.rust import require_served
 from loadstone.keystone.scenarios.build_context import BuildContext
-from loadstone.keystone.scenarios.model import Scenario
+from loadstone.keystone.scenarios.model import Need, Scenario
 from loadstone.plan.json_value import Json
 from loadstone.plan.load import ClosedLoad, OpenLoad, StagedLoad
 from loadstone.plan.model import Limits, Placement, Plan, Retries
@@ -47,8 +48,11 @@ class Requests:
         return GeneratorPreview(self.scenario.request, made, self.scenario.needs, self.limits)
 
     def require_permitted(self, target: Target) -> None:
-        """Refuse a URL of the scenario on another machine; the target is permitted already."""
+        """Refuse another machine that the scenario sends to; the target is permitted already."""
         require_permitted(self.scenario, target.access, f"{self.place}{self.scenario.name}: ")
+        if target.federation is not None and Need.FEDERATION in self.scenario.needs:
+            issuer = target.federation.issuer
+            require_permission(issuer.cloud, issuer.beyond_loopback)
 
     def require_usable(self, target: Target) -> None:
         """Refuse a target that lacks the scenario, or what the scenario needs."""

@@ -1,6 +1,7 @@
 """Creates networks for the projects of a run."""
 
 from collections.abc import Sequence
+from functools import partial
 from ipaddress import IPv4Network
 
 from loadstone.errors import InvalidInput
@@ -9,6 +10,7 @@ from loadstone.keystone.identity import Identity
 from loadstone.keystone.journal import Journal
 from loadstone.keystone.networks import Networks
 from loadstone.keystone.resources import ANY, ResourceKind, resource_name
+from loadstone.system.concurrently import each
 
 
 def make_networks(
@@ -26,9 +28,11 @@ def make_networks(
     journal.create(kind, resource_name(journal.run_id, kind, ANY))
     network_ids: dict[str, tuple[str, ...]] = {}
     for number, project in enumerate(projects):
-        for each in range(context.networks_per_tenant):
-            name = resource_name(journal.run_id, kind, f"{number}-{each}")
-            network_id = networks.create(project, name, context.attributes)
+        for index in range(context.networks_per_tenant):
+            name = resource_name(journal.run_id, kind, f"{number}-{index}")
+            create = partial(networks.create, project, attributes=context.attributes)
+            # After Ctrl-C, `each` waits for the call on its way, so that clean-up finds the network.
+            [network_id] = each(create, (name,), 1)
             for _ in range(context.subnets_per_network):
                 cidr = str(_following(first, count))
                 networks.add_subnet(network_id, project, cidr, list(context.dns_nameservers))

@@ -126,9 +126,9 @@ class _Maker:
                     f"users: {LISTS_OWN_DOMAIN}, so the run's own domain could not be removed; "
                     "choose a project or the system in place of the domain"
                 )
-            own = _create(
-                identity, journal, Resource(ResourceKind.DOMAIN, domain_name(journal.run_id)), {}
-            )
+            domain = Resource(ResourceKind.DOMAIN, domain_name(journal.run_id))
+            # After Ctrl-C, `each` waits for the call on its way, so that clean-up finds the domain.
+            [own] = each(lambda one: _create(identity, journal, one, {}), (domain,), 1)
         domains = []
         for kind, name in (
             (ResourceKind.PROJECT, wanted.project_domain),
