@@ -118,6 +118,10 @@ def bisect(ctx: click.Context, **options: Unpack[BisectOptions]) -> None:
         count = 2 + (len(versions) - 2).bit_length()
         click.echo(f"about {count} such comparisons, of {len(versions)} versions", err=True)
         return
+    if options["profiles"]:  # refused before the first of many comparisons
+        from loadstone.observers.profile import program
+
+        program()
     backend = backend_of(ctx)
     with open_store(options["location"]) as store, watching(backend, store) as display:
         bisection = _VersionBisection(versions, options, backend, store, display)
@@ -346,7 +350,7 @@ def _with_steps(
     bisection: _VersionBisection,
 ) -> "Report":
     from loadstone.compare.bisect import is_confirmed, slowdown
-    from loadstone.compare.section import report_of
+    from loadstone.compare.section import interval, report_of
     from loadstone.errors import MeasurementInvalid
     from loadstone.report import figures
     from loadstone.report.section import Row, Statement, Table, TableColumn
@@ -391,7 +395,7 @@ def _with_steps(
                 (
                     names[step.index],
                     f"{step.row.ratio:.3f}" if step.row else figures.MISSING,
-                    f"{step.row.low:.3f} to {step.row.high:.3f}" if step.row else figures.MISSING,
+                    interval(step.row) if step.row else figures.MISSING,
                     step.answer.value,
                 ),
                 note=step.failure,

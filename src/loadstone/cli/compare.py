@@ -43,6 +43,7 @@ from loadstone.cli.watching import watching, watching_options
 from loadstone.keystone.scenarios import SCENARIOS
 
 if TYPE_CHECKING:
+    from loadstone.cli.prove import ProofOptions
     from loadstone.compare.answer import Criteria
     from loadstone.compare.measure import ComparisonConfig, MeasuredComparison, Side
     from loadstone.compare.section import Compared
@@ -377,7 +378,6 @@ def _measured(options: CompareOptions, backend: "Backend") -> "tuple[Compared, .
     """Compare each target with the first; one that cannot be measured does not end the others."""
     from loadstone.compare.several import together
     from loadstone.errors import EnvironmentUnusable, InvalidInput, MeasurementInvalid
-    from loadstone.run.exit_code import left_by
 
     (a, *others), most_slower = _sides(options), options["most_slower"]
     found, problems = list["Compared"](), list[Exception]()
@@ -394,17 +394,18 @@ def _measured(options: CompareOptions, backend: "Backend") -> "tuple[Compared, .
         # InvalidInput: a setting that only another release has.
         except (EnvironmentUnusable, InvalidInput, MeasurementInvalid) as problem:
             problems.append(problem)
-            left = left_by(options["location"], config.run_ids)
-            found.append(_unmeasured(config, str(problem).splitlines()[0], left))
+            found.append(unmeasured(config, problem, options))
         else:
             found.append(comparison_of(measured, options, most_slower))
     if len(problems) == len(others):
-        _write_unmeasured(found, options)
+        write_unmeasured(found, options)
         raise problems[0]
     return together(found, criteria(options)) if len(found) > 1 else tuple(found)
 
 
-def _write_unmeasured(found: "Sequence[Compared]", options: CompareOptions) -> None:
+def write_unmeasured(
+    found: "Sequence[Compared]", options: "CompareOptions | ProofOptions"
+) -> None:
     """Write comparisons without a pair for a CI server and a pull request."""
     from loadstone.compare.several import report_of_several
 
@@ -413,10 +414,14 @@ def _write_unmeasured(found: "Sequence[Compared]", options: CompareOptions) -> N
         write_formats(report, None, options["markdown"], options["junit"])
 
 
-def _unmeasured(config: "ComparisonConfig", why: str, left: tuple[str, ...]) -> "Compared":
-    """Return a comparison without metrics; `left` are its runs that left something behind."""
+def unmeasured(
+    config: "ComparisonConfig", problem: Exception, options: "CompareOptions | ProofOptions"
+) -> "Compared":
+    """Return a comparison without metrics, and what its runs left behind."""
     from loadstone.compare.section import Compared
+    from loadstone.run.exit_code import left_by
 
+    why = str(problem).splitlines()[0]
     a, b = (side.name for side in config.sides)
     title = config.searched.scenario.title
     return Compared(
@@ -427,7 +432,7 @@ def _unmeasured(config: "ComparisonConfig", why: str, left: tuple[str, ...]) -> 
         is_paired=True,
         most_slower=config.most_slower,
         notes=(why,),
-        left=left,
+        left=left_by(options["location"], config.run_ids),
         broken_off=why,
     )
 

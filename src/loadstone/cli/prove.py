@@ -15,7 +15,9 @@ from loadstone.cli.compare import (
     measure,
     show_dry_comparison,
     temporary,
+    unmeasured,
     write_comparison,
+    write_unmeasured,
 )
 from loadstone.cli.output import command_line
 from loadstone.cli.stored import JSON, JUNIT, MARKDOWN, STORE, is_stdout_free
@@ -107,12 +109,17 @@ def state_gain(
     `parameters` are stored with both runs.
     """
     from loadstone.compare.proof import paragraph
+    from loadstone.errors import EnvironmentUnusable, InvalidInput, MeasurementInvalid
 
     if options["is_dry"]:
         show_dry_comparison(sides, options)
         return 0
     config = config_of(sides, options, parameters=parameters)
-    measured = measure(config, options["location"], backend)
+    try:
+        measured = measure(config, options["location"], backend)
+    except (EnvironmentUnusable, InvalidInput, MeasurementInvalid) as problem:
+        write_unmeasured([unmeasured(config, problem, options)], options)
+        raise
     found = comparison_of(measured, options, notes=notes)
     code = write_comparison((found,), options)
     if is_stdout_free(options["to"], options["markdown"], options["junit"]):

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from loadstone.compare.answer import ComparisonAnswer, MetricComparison, leading
 from loadstone.compare.metrics import CPU
-from loadstone.compare.section import Compared, value_of
+from loadstone.compare.section import Compared, interval, value_of
 from loadstone.compare.turns import NotFull
 from loadstone.monitor import machine
 from loadstone.report import figures
@@ -48,7 +48,7 @@ def _capital(text: str) -> str:
 
 def _effect(row: MetricComparison, found: Compared) -> str:
     values = f"{value_of(row, row.a)} before, {value_of(row, row.b)} after"
-    within = f"95 % interval {row.low:.3f} to {row.high:.3f}"
+    within = f"95 % interval {interval(row)}"
     match row.answer:
         case ComparisonAnswer.FASTER | ComparisonAnswer.SLOWER:
             word = "better" if row.answer is ComparisonAnswer.FASTER else "worse"

@@ -74,7 +74,7 @@ TONES: dict[ComparisonAnswer, Tone] = {
 NOTHING = "nothing was measured"
 # What a difference means.
 MEANINGS: dict[Metric, str] = {
-    THROUGHPUT: "With several in flight, B completes {}: N differs by the same factor if both are "
+    THROUGHPUT: "At this load, B completes {}: N differs by the same factor if both are "
     "full and no limiter of requests comes first",
     REQUEST_TIME: "A request that waits for no other takes {} time on B",
 }
@@ -156,7 +156,7 @@ def _code(rows: tuple[MetricComparison, ...], compared: Compared) -> tuple[int, 
 def _title(compared: Compared) -> str:
     a, b = compared.names
     found = [
-        f"{title} {row.metric.name} {row.ratio:.3f} times ({_interval(row)}), {row.answer.value}"
+        f"{title} {row.metric.name} {row.ratio:.3f} times ({interval(row)}), {row.answer.value}"
         for title, rows in compared.metrics
         for row in _headlines(rows)
     ]
@@ -191,7 +191,7 @@ def _section(
             value=first.ratio if first else None,
             low=first.low if first and is_known else None,
             high=first.high if first and is_known else None,
-            interval=_interval(first) if first and is_known else "",
+            interval=interval(first) if first and is_known else "",
             confidence=1 - compared.criteria.alpha if is_known else 0.0,
         ),
         certainty=Certainty(
@@ -228,7 +228,7 @@ def _meaning(row: MetricComparison) -> str:
     change = f"{figures.percent(abs(row.ratio - 1))} {'more' if row.ratio > 1 else 'less'}"
     if _is_many_times(row.ratio):
         change = f"{figures.rate(row.ratio)} times as much"
-    return f"{MEANINGS[row.metric].format(change)} ({_interval(row)} times)."
+    return f"{MEANINGS[row.metric].format(change)} ({interval(row)} times)."
 
 
 def _is_many_times(ratio: float) -> bool:
@@ -239,7 +239,7 @@ def _facts(
     first: MetricComparison, rows: tuple[MetricComparison, ...], compared: Compared
 ) -> Iterator[Fact]:
     a, b = value_of(first, first.a), value_of(first, first.b)
-    answer = _sentence(first, compared).replace(f" (95 %: {_interval(first)} times)", "")
+    answer = _sentence(first, compared).replace(f" (95 %: {interval(first)} times)", "")
     yield Fact("answer", answer, rank=1)
     yield Fact("metric", first.metric.name, is_line=False, is_column=True)
     yield Fact("A", a, is_line=False, is_column=True)
@@ -257,12 +257,13 @@ def _facts(
 def _guard(row: MetricComparison, outcome: GuardOutcome, compared: Compared) -> str:
     """Say whether B is too slow, with the interval of the difference."""
     share = figures.percent(compared.most_slower or 0.0)
-    within = f"{_interval(row)} times" if math.isfinite(row.high) else "no interval"
+    within = f"{interval(row)} times" if math.isfinite(row.high) else "no interval"
+    ratio = f"{row.metric.name} B / A {row.ratio:.3f} ({within})"
     if outcome is GuardOutcome.UNDECIDED:
         needed = row.pairs_to_decide(compared.most_slower or 0.0)
         more = f"; if the ratio is as seen, {needed:,} pairs decide" if needed else ""
-        return f"undecided: B / A {row.ratio:.3f} ({within}), {share} slower allowed{more}"
-    text = f"{outcome.value} by more than {share}: B / A {row.ratio:.3f} ({within})"
+        return f"undecided: {ratio}, {share} slower allowed{more}"
+    text = f"{outcome.value} by more than {share}: {ratio}"
     if outcome is GuardOutcome.PASSED and compared.is_in_turns:
         return f"{text}, in turns, where a limiter of requests may not show"
     return text
@@ -274,7 +275,7 @@ def _metrics(rows: tuple[MetricComparison, ...]) -> Table:
 
 
 def _row(row: MetricComparison) -> Row:
-    values = (value_of(row, row.a), value_of(row, row.b), f"{row.ratio:.3f}", _interval(row))
+    values = (value_of(row, row.a), value_of(row, row.b), f"{row.ratio:.3f}", interval(row))
     return Row((row.metric.name, *values, row.answer.value))
 
 
@@ -386,11 +387,12 @@ def _worst(outcomes: list[GuardOutcome]) -> GuardOutcome:
     return GuardOutcome.PASSED if is_known else GuardOutcome.UNDECIDED
 
 
-def _interval(row: MetricComparison) -> str:
+def interval(row: MetricComparison) -> str:
+    """Return the ends of the ratio's interval, with the digits that tell them from 1."""
     if not math.isfinite(row.high):
         return figures.MISSING
     ends = (f"{end:.{decimals.needed(end, 1.0, 3)}f}" for end in (row.low, row.high))
-    return " to ".join(ends)  # with the digits that show on which side of 1 an end is
+    return " to ".join(ends)
 
 
 def value_of(row: MetricComparison, value: float) -> str:
@@ -415,7 +417,7 @@ def _sentence(row: MetricComparison, compared: Compared) -> str:
     elif _is_many_times(row.ratio):
         than = f"{is_} {figures.rate(row.ratio)} times"
     about = f"{row.metric.name} of {names['b']} {than} {that} of {names['a']}"
-    within = f"(95 %: {_interval(row)} times)" if math.isfinite(row.high) else "(no interval)"
+    within = f"(95 %: {interval(row)} times)" if math.isfinite(row.high) else "(no interval)"
     match row.answer:
         case ComparisonAnswer.FASTER | ComparisonAnswer.SLOWER:
             return f"{row.answer.value}: {about} {within}"

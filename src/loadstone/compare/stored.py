@@ -54,6 +54,8 @@ class StoredValue:
 
 OBJECTIVES = "objectives"  # parameter
 ENDS = (PROFILED, COUNTED)  # trials at the end, which say where a difference lies
+# Parameters that explain no difference.
+HIDDEN = {*EFFORT, PAIRED, ROLE, SIDE, ERROR_RATE, MOST_PAIRS, STARTS} - {"method"}
 ReadSamples = Callable[[str, Trial], Samples]  # by run id
 
 
@@ -86,9 +88,14 @@ def compare_runs(
         found = _in_pairs(one, other, criteria, partial(_read, samples, (a.run_id, b.run_id)))
         metrics.append((one.title, found.metrics if found else ()))
         statements += found.statements if found else ()
-        profiled, sent = ([_first(side, purpose) for side in (one, other)] for purpose in ENDS)
-        place = where(_both(profiled), _both(sent)) or place
-    failures = [side.failure for both in pairs for side in both if is_paired and side.failure]
+        profiled, sent = (_last_trials(one, other, purpose) for purpose in ENDS)
+        place = where(profiled, sent) or place
+    failures = [
+        side.failure or f"its measurement is {side.status}"
+        for both in pairs
+        for side in both
+        if is_paired and (side.failure or not side.has_ended)
+    ]
     broken_off = failures[0] if failures else ""
     ended = (f"The comparison was broken off, so that nothing is decided: {broken_off}",)
     of_pairs = (*(ended if broken_off else ()), *disturbance.notes((a, b)))
@@ -179,14 +186,12 @@ def _parameters(run: Run) -> dict[str, str]:
     return dict(run.measurements[0].parameters) if run.measurements else {}
 
 
-def _first(measured: Measurement, purpose: str) -> Trial | None:
-    return next((trial for trial in measured.trials if trial.purpose == purpose), None)
-
-
-def _both(trials: Sequence[Trial | None]) -> tuple[Trial, ...]:
-    """Return the trials if both sides have one, else nothing."""
-    found = tuple(trial for trial in trials if trial is not None)
-    return found if len(found) == len(trials) else ()
+def _last_trials(a: Measurement, b: Measurement, purpose: str) -> tuple[Trial, ...]:
+    """Return the usable trial of each side that was made for this purpose; empty without one."""
+    others = {trial.number: trial for trial in b.trials}
+    both = ((one, others[one.number]) for one in a.trials if one.number in others)
+    made = (two for two in both if two[0].purpose == purpose and all(map(is_usable, two)))
+    return next(made, ())
 
 
 def _names(a: Run, b: Run) -> tuple[str, str]:
@@ -208,13 +213,18 @@ def _measured(run: Run) -> str:
 
 def _matched(a: Run, b: Run) -> Iterator[tuple[Measurement, Measurement]]:
     """Pair measurements of the same title and policy, in their order."""
-    remaining = list(b.measurements)
-    for one in a.measurements:
+    remaining = list(_results(b))
+    for one in _results(a):
         for other in remaining:
             if (one.scenario, one.title, one.policy) == (other.scenario, other.title, other.policy):
                 remaining.remove(other)
                 yield one, other
                 break
+
+
+def _results(run: Run) -> Sequence[Measurement]:
+    """Return the measurements; of repeated searches the combined result, once there is one."""
+    return [one for one in run.measurements if not one.is_repeat] or run.measurements
 
 
 def _read(samples: ReadSamples, run_ids: tuple[str, str], trials: Sequence[Trial]) -> list[Samples]:
@@ -276,7 +286,10 @@ def _estimates(measured: Measurement) -> Iterator[tuple[Metric, StoredValue]]:
     """Yield the metrics with values greater than 0."""
     capacity, stats = measured.capacity, measured.stats
     if capacity is not None and capacity.rate_rps and _is_number(capacity):
-        yield CAPACITY, StoredValue(capacity.rate_rps, capacity.low_rps, capacity.high_rps)
+        # The intervals of some methods hold N less often than an answer needs.
+        is_sure = capacity.confidence >= CONFIDENCE
+        ends = (capacity.low_rps, capacity.high_rps) if is_sure else (None, None)
+        yield CAPACITY, StoredValue(capacity.rate_rps, *ends)
     if measured.policy == "fixed" and stats is not None and stats.ok:
         if _rate_rps(measured) is None:  # else it is that of the schedule
             yield THROUGHPUT, StoredValue(stats.completed_rps)
@@ -295,12 +308,18 @@ def _is_number(capacity: Capacity | None) -> bool:
 
 
 def _without_number(a: Measurement, b: Measurement) -> Iterator[str]:
-    """Say which side's search found no number, so that N is not compared."""
+    """Say which side's search found no number, or no sure one, so that N is not compared."""
     for side, one in (("A", a), ("B", b)):
         if one.policy == "search" and not _is_number(one.capacity):
             known = figures.n(one.capacity)
             found = f"{known}/s" if known != figures.NOT_FOUND else "not found"
             yield f"{one.title}: N of {side} is no number ({found}), so that it is not compared"
+        elif one.capacity is not None and 0 < one.capacity.confidence < CONFIDENCE:
+            holds = figures.percent(one.capacity.confidence)
+            yield (
+                f"{one.title}: the interval of N of {side} holds N in {holds} of searches only, "
+                "too few to decide"
+            )
 
 
 def _failed(a: Measurement, b: Measurement) -> Iterator[str]:
@@ -382,5 +401,5 @@ def _goal(text: str) -> Goal | str:
 def _loads(measured: Measurement) -> Iterator[tuple[str, str]]:
     """Yield the parameters of a load that may explain a difference, as settings."""
     for name, value in measured.parameters:
-        if name not in (*EFFORT, PAIRED, ROLE, SIDE, ERROR_RATE, MOST_PAIRS, STARTS):
+        if name not in HIDDEN:
             yield f"{measured.title}: {name}", value

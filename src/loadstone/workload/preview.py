@@ -198,7 +198,11 @@ def _policy(one: MeasurementConfig, max_rate_rps: float) -> tuple[str, float, fl
             return words, one.budget_s, max(rates, default=max_rate_rps)
         case Fixed(request=request):
             return _words(request.load), _seconds(request.load), _rate(request.load, max_rate_rps)
-        case Repeats(request=request, count=count) | Interleaved(request=request, most=count):
+        case Interleaved(request=request, most=count):
+            # Warm-ups and a profile are longer than a trial, and so are turns of a slow service.
+            words = f"{_words(request.load)}, {count} times at most"
+            return words, one.budget_s, _rate(request.load, max_rate_rps)
+        case Repeats(request=request, count=count):
             times = "once" if count == 1 else f"{count} times at most"
             words = f"{_words(request.load)}, {times}"
             seconds = min(count * _seconds(request.load), one.budget_s)
