@@ -151,7 +151,7 @@ def test_a_difference_that_is_not_shown_is_not_told_as_one() -> None:
     found = compared(spread(1.5, 0.001), spread(1.02, 0.5))
     [section] = report_of(found).sections
     [meaning] = section.statements
-    assert meaning.text.startswith("With several in flight, B completes 50 % more")
+    assert meaning.text.startswith("At this load, B completes 50 % more")
 
 
 @pytest.mark.parametrize(

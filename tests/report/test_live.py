@@ -143,6 +143,19 @@ def test_sums_are_those_of_the_trials_also_after_a_load_without_a_result(feed, k
     assert kept.state.loads == ()
 
 
+def test_a_pause_between_loads_takes_none_of_the_load_time(feed, kept):
+    trial = runs()["search"].measurements[0].trials[0]
+    feed.begin(1000.0)
+    loaded(feed, 2.0)
+    assert kept.state.left_s == pytest.approx(998.0)
+    observer = feed.observer("run")
+    observer.on_trial_begin(REQUEST)
+    observer.on_trial_end(trial)
+    for _ in range(1000):  # 10 s on this clock
+        feed.say("a pause")
+    assert kept.state.left_s == pytest.approx(1000.0 - trial.spent_s)
+
+
 def test_sums_do_not_fall_when_a_lost_host_has_sent_fewer_samples_than_counts(feed, kept):
     trial = runs()["search"].measurements[0].trials[0]
     counted = progress(1.0 + trial.stats.due / 50.0)

@@ -47,6 +47,20 @@ def test_samples_that_are_damaged_before_their_footer_are_left_out(store, export
     assert line.startswith(f"samples/{samples.name}: ")
 
 
+def test_samples_that_are_damaged_after_the_export_are_left_out(exported, tmp_path):
+    with ZipFile(exported) as zipped:
+        [samples] = [one for one in zipped.infolist() if one.filename.endswith(".parquet")]
+    content = bytearray(exported.read_bytes())
+    content[samples.header_offset + len(samples.filename) + 30 + 100] ^= 0xFF
+    exported.write_bytes(content)
+    said = []
+    with Store.open(tmp_path / "other") as other:
+        bundle.import_run(other, exported, said.append)
+        assert other.get("latest").measurements[0].trials[0].samples_file is None
+    [line] = said
+    assert line.startswith(f"{samples.filename}: Bad CRC-32")
+
+
 def test_a_file_of_1970_is_exported(store, exported, tmp_path):
     (samples,) = (store.folder(RESULT.run_id) / "samples").iterdir()
     os.utime(samples, (0, 0))

@@ -8,6 +8,7 @@ from click.testing import CliRunner
 from loadstone.cli.study import study
 from loadstone.errors import InvalidInput
 from loadstone.study import journal
+from loadstone.study.order import turns
 from loadstone.study.read import StudySource
 
 # Its quick form measures no Keystone, only the reference service.
@@ -85,6 +86,23 @@ def test_a_study_without_secrets_is_kept_as_it_is(folder):
     begun = journal.begin(folder / "store", StudySource("mine.yaml", plain), quick=False, seed=1)
     assert begun.begun.text == plain
     assert begun.with_secrets() == begun
+
+
+def test_the_copy_without_secrets_has_the_same_order(folder):
+    file = """\
+title: A password and workers
+factors: {conf.ldap.password: [S3cret-hunter2], workers: [1, 2]}
+measurement: {scenario: issue, budget_s: 20}
+"""
+    (folder / "mine.yaml").write_text(file)
+    for seed in range(8):
+        source = StudySource("mine.yaml", file)
+        begun = journal.begin(folder / f"store{seed}", source, quick=False, seed=seed).begun
+        order, secret = (
+            [dict(turn.cell.levels)["workers"] for turn in turns(study, seed)]
+            for study in (begun.study(), begun.with_secrets().study())
+        )
+        assert order == secret
 
 
 def test_levels_that_differ_by_a_secret_alone_are_refused(folder):

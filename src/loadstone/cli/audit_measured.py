@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from loadstone.analysis.model import TrialState
 from loadstone.cli.stored import open_to_read
 
 if TYPE_CHECKING:
@@ -31,18 +32,29 @@ def _newest(store: "Store", lab: str | None) -> "Run | None":
     url = find(str(lab)).url
     for entry in store.every(MOST_RUNS):
         if entry.target == url and entry.findings:
-            return store.get(entry.run_id)
+            run = store.get(entry.run_id)
+            if _lightest_s(run) is not None:
+                return run
     return None
 
 
 def _lightest_s(result: "Run") -> float | None:
     """Return the mean service time at the lowest rate, where nothing queues.
 
-    With several measurements, it is that of the slowest one.
+    With several measurements, it is that of the slowest one. Loads with faults and above N do not
+    show it.
     """
     found = []
     for one in result.measurements:
-        rated = [t for t in one.trials if t.rate_rps is not None and t.stats.ok]
+        rated = [
+            t
+            for t in one.trials
+            if t.rate_rps is not None
+            and t.stats.ok
+            and t.is_valid
+            and not (t.had_fault or one.held_fault)
+            and t.verdict.state is not TrialState.DEGRADED
+        ]
         if rated:
             found.append(min(rated, key=lambda trial: trial.rate_rps or 0.0).stats.service.mean_s)
     return max(found, default=None)

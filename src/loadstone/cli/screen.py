@@ -104,12 +104,11 @@ class Screen(Viewer):
 
 
 def _line(state: LiveState, load: LoadState) -> str:
-    at_most_s = None if state.ends_at_s is None else max(0.0, state.ends_at_s - state.now_s)
     return moment.now(
         moment.purpose(load.request),
         load.progress,
         latency_ms=load.latency_ms,
         count=load.count,
-        at_most_s=at_most_s,
+        at_most_s=state.left_s,
         is_paced=load.is_paced,
     )

@@ -88,7 +88,8 @@ def trends(
         if output is None:
             return
     if not searched and not found:
-        nothing = f"No run has the tag {' and '.join(wanted)}." if wanted else NOTHING
+        tag = " and ".join(wanted)
+        nothing = f"No run with the tag {tag} has an N or a workload." if wanted else NOTHING
         click.echo(nothing, err=not is_stdout_free(to, output))
         return
     report = report_of(searched, found)

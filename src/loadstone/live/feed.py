@@ -77,7 +77,7 @@ class Feed(Display):
 
     def begin(self, load_s: float) -> None:
         """Start the countdown: at most `load_s` seconds of load."""
-        self._show(ends_at_s=self._clock.unix_s() + load_s, so_far=())
+        self._show(load_left_s=load_s, so_far=())
 
     def watch(self, watch: Watch | None) -> None:
         """Show the busiest resources of each load."""
@@ -92,7 +92,7 @@ class Feed(Display):
 
     def on_measurement(self, heading: str) -> None:
         """Begin a measurement."""
-        self._show(heading=self._redaction.text(heading), so_far=(), ends_at_s=None)
+        self._show(heading=self._redaction.text(heading), so_far=(), load_left_s=None)
         self.say(heading)
 
     def on_measured(self, capacity: Capacity | None) -> None:

@@ -68,9 +68,8 @@ def title(state: LiveState) -> str:
 def _subtitle(state: LiveState) -> str:
     took = figures.seconds(max(state.now_s - state.began_s, 0.0))
     parts = [state.heading, f"run {state.run_ids[-1]}" if state.run_ids else "", f"{took} so far"]
-    if state.ends_at_s is not None and not state.is_over:
-        left = figures.seconds(max(state.ends_at_s - state.now_s, 0.0))
-        parts.append(f"at most {left} of load left")
+    if state.left_s is not None and not state.is_over:
+        parts.append(f"at most {figures.seconds(state.left_s)} of load left")
     return " · ".join(filter(None, parts))
 
 

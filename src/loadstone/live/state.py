@@ -129,7 +129,8 @@ class LiveState:
     busiest: tuple[tuple[str, float], ...] = ()  # name and share that is in use
     faults: tuple[FaultSpan, ...] = ()
     messages: tuple[str, ...] = ()
-    ends_at_s: float | None = None  # Unix time at which the permitted load time is used up
+    # Permitted load time that was left when no load was under way; None: there is no limit.
+    load_left_s: float | None = None
     stored: int = 0  # how often what is stored has changed
     is_over: bool = False
 
@@ -139,6 +140,14 @@ class LiveState:
         loads = self.loads or tuple(filter(None, [self.last_load]))
         began = {run_id: number for number, run_id in enumerate(self.run_ids)}
         return tuple(sorted(loads, key=lambda one: (began.get(one.run_id, 0), one.run_id)))
+
+    @property
+    def left_s(self) -> float | None:
+        """How long load may still last; None: there is no limit."""
+        if self.load_left_s is None:
+            return None
+        since_s = min((one.start_s for one in self.loads), default=self.now_s)
+        return max(0.0, self.load_left_s - (self.now_s - since_s))
 
     @property
     def sums(self) -> Totals:
@@ -194,8 +203,7 @@ def ended(
         else Histogram.merged((totals.lag, trial.health.lag)),
     )
     return replace(
-        state,
-        loads=_others(state, run_id),
+        _without(state, load, trial.spent_s),
         last_load=load or state.last_load,
         trial=trial,
         trials=state.trials + 1,
@@ -210,8 +218,7 @@ def abandoned(state: LiveState, run_id: str) -> LiveState:
     if load is None:
         return state
     return replace(
-        state,
-        loads=_others(state, run_id),
+        _without(state, load, state.now_s - load.start_s),
         last_load=load,
         totals=state.totals.plus(load.progress),
         stored=state.stored + 1,
@@ -260,6 +267,16 @@ def _narrowed(so_far: tuple[Capacity, ...], found: Capacity | None) -> tuple[Cap
 
 def _others(state: LiveState, run_id: str) -> tuple[LoadState, ...]:
     return tuple(one for one in state.loads if one.run_id != run_id)
+
+
+def _without(state: LiveState, load: LoadState | None, spent_s: float) -> LiveState:
+    """Return the state without a load; its time is spent once no other is under way."""
+    if load is None:
+        return state
+    loads, left_s = _others(state, load.run_id), state.load_left_s
+    if left_s is not None and not loads:
+        left_s -= spent_s
+    return replace(state, loads=loads, load_left_s=left_s)
 
 
 def _advanced(load: LoadState, progress: Progress, now_s: float) -> LoadState:

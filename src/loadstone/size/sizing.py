@@ -310,7 +310,7 @@ def _of_boots(boots: Boots | None) -> Iterable[str]:
         f"{figures.rate(cost.validations)} validations, as {cost.counted} iterations of "
         f"{cost.scenario} did in run {cost.run_id}{f' ({cloud})' if cloud else ''}."
     )
-    if cost.least < cost.total:
+    if cost.total - cost.least >= NEGLIGIBLE:
         yield (
             f"These are the run's most expensive boots; its cheapest asked for "
             f"{figures.rate(cost.least)} requests, because their tokens were kept or their "

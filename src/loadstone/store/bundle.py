@@ -108,21 +108,28 @@ def _store(
     store: Store, run: Run, bundle: ZipFile, entries: dict[str, ZipInfo], skipped: list[str]
 ) -> None:
     folder = store.make_folder(run.run_id)
+    damaged: dict[str, str] = {}
     try:
         for name in filter(is_file_name, entries):
             path = folder / name
             files.make_private_folder(path.parent)
             handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, files.PRIVATE)
-            with open(handle, "wb") as file, bundle.open(entries[name]) as source:
-                shutil.copyfileobj(source, file)
-        store.begin(_with_readable_samples(run, folder, skipped))
+            try:
+                with open(handle, "wb") as file, bundle.open(entries[name]) as source:
+                    shutil.copyfileobj(source, file)
+            except (BadZipFile, EOFError, zlib.error) as problem:
+                path.unlink()
+                damaged[name] = str(problem)
+        found = _with_readable_samples(run, folder, damaged)
+        skipped.extend(f"{name}: {why}" for name, why in damaged.items())
+        store.begin(found)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
 
 
-def _with_readable_samples(run: Run, folder: Path, skipped: list[str]) -> Run:
-    """Return the run; the sample files of trials that cannot be read are removed and named."""
+def _with_readable_samples(run: Run, folder: Path, damaged: dict[str, str]) -> Run:
+    """Return the run; sample files that cannot be read are removed, and join the damaged files."""
 
     def kept(trial: Trial) -> Trial:
         if trial.samples_file is None:
@@ -132,7 +139,7 @@ def _with_readable_samples(run: Run, folder: Path, skipped: list[str]) -> Run:
         if why is None:
             return trial
         path.unlink(missing_ok=True)
-        skipped.append(f"{trial.samples_file}: {why}")
+        damaged.setdefault(trial.samples_file, why)
         return replace(trial, samples_file=None)
 
     return replace(

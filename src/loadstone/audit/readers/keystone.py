@@ -102,6 +102,8 @@ def read(document: Document) -> Facts:
 
 
 T = TypeVar("T")
+UNREAD = "-"  # digest of a key that the collector may not read
+MEMCACHED = ("memcache", "pylibmc")  # in the names of oslo.cache's backends
 
 
 def _settings(found: tuple[sections.File, ...]) -> Facts:
@@ -132,7 +134,8 @@ def _settings(found: tuple[sections.File, ...]) -> Facts:
     servers = values["conf.cache.memcache_servers"]
     values["conf.cache_servers"] = sections.typed(urls[-1], ()) if urls else servers
     values["conf.uses_memcached"] = bool(
-        values["conf.cache.enabled"] and "memcache" in str(values["conf.cache.backend"])
+        values["conf.cache.enabled"]
+        and any(name in str(values["conf.cache.backend"]) for name in MEMCACHED)
     )
     return Facts(values)
 
@@ -322,10 +325,12 @@ def _keys(document: Document, found: tuple[sections.File, ...]) -> Facts:
     values: dict[str, Value] = {
         "fernet.folder": lines[0].split()[1] if len(lines[0].split()) > 1 else found[0].path,
         "fernet.keys": len(keys),
-        "fernet.digest": " ".join(sorted(f"{row[0]}:{row[4]}" for row in keys if row[0] != "0")),
         "fernet.open_modes": tuple(f"{key} ({text})" for key, text, mode in modes if mode & 0o077),
         "fernet.public": tuple(key for key, _, mode in modes if mode & 0o007),
     }
+    digests = [(row[0], row[4]) for row in keys if row[0] != "0"]
+    if all(digest != UNREAD for _, digest in digests):
+        values["fernet.digest"] = " ".join(sorted(f"{key}:{digest}" for key, digest in digests))
     if owners:
         values["fernet.foreign"] = tuple(
             f"{row[0]} (uid {row[2]})" for row in keys if row[2] not in owners
