@@ -37,7 +37,7 @@ def test_the_password_goes_to_the_server_that_was_named(fake, variables):
     with serving(other.handler()) as elsewhere:
         link = [{"rel": "self", "href": f"{elsewhere}/v3/"}]
         version = {"version": {"id": "v3.14", "status": "stable", "links": link}}
-        fake.disturb = lambda method, path: (200, version) if method == "GET" else None
+        fake.disturb = lambda method, _path: (200, version) if method == "GET" else None
         with connect(from_environment(variables)):
             pass
     assert fake.calls["POST", "/v3/auth/tokens"] == 1
@@ -46,7 +46,7 @@ def test_the_password_goes_to_the_server_that_was_named(fake, variables):
 
 def test_a_token_stays_if_nobody_can_log_in_again(fake, variables):
     with connect(from_environment(variables)) as access:
-        fake.disturb = lambda method, path: 401 if path == "/v3/auth/tokens" else None
+        fake.disturb = lambda _method, path: 401 if path == "/v3/auth/tokens" else None
         with pytest.raises(EnvironmentUnusable, match="refused the credentials"):
             access.token(lasting_s=1e9)
         assert access.token() in fake.tokens

@@ -403,9 +403,7 @@ def _measured(options: CompareOptions, backend: "Backend") -> "tuple[Compared, .
     return together(found, criteria(options)) if len(found) > 1 else tuple(found)
 
 
-def write_unmeasured(
-    found: "Sequence[Compared]", options: "CompareOptions | ProofOptions"
-) -> None:
+def write_unmeasured(found: "Sequence[Compared]", options: "CompareOptions | ProofOptions") -> None:
     """Write comparisons without a pair for a CI server and a pull request."""
     from loadstone.compare.several import report_of_several
 

@@ -57,8 +57,8 @@ def _effect(row: MetricComparison, found: Compared) -> str:
             margin = figures.percent(found.criteria.same_within)
             return f"is the same within {margin} ({within}). {values}."
         case ComparisonAnswer.UNKNOWN:
-            interval = within if math.isfinite(row.high) else "too few pairs for an interval"
-            return f"shows no difference that is sure ({interval}). {values}."
+            known = within if math.isfinite(row.high) else "too few pairs for an interval"
+            return f"shows no difference that is sure ({known}). {values}."
 
 
 def _costs(

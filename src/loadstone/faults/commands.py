@@ -166,8 +166,8 @@ def require_no_secret(fault: Fault) -> None:
     if is_secret_option(option.lower()) or masked(fault.value) != fault.value:
         raise InvalidInput(
             f"fault 'rolling restart of keystone with {option}=...': the value of {option} is a "
-            "secret, and the text of a fault is stored and shown; use 'rolling restart of keystone' "
-            "with a command (--faults FILE) that takes the value from a file of the host"
+            "secret, and a fault's text is stored and shown; use 'rolling restart of keystone' and "
+            "a command (--faults FILE) that takes the value from a file of the host"
         )
 
 

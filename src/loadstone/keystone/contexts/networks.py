@@ -31,7 +31,7 @@ def make_networks(
         for index in range(context.networks_per_tenant):
             name = resource_name(journal.run_id, kind, f"{number}-{index}")
             create = partial(networks.create, project, attributes=context.attributes)
-            # After Ctrl-C, `each` waits for the call on its way, so that clean-up finds the network.
+            # After Ctrl-C, `each` waits for the call on its way: clean-up finds the network.
             [network_id] = each(create, (name,), 1)
             for _ in range(context.subnets_per_network):
                 cidr = str(_following(first, count))

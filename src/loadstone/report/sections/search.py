@@ -64,9 +64,8 @@ def sentence(measurement: Measurement) -> str:
         states = {trial.verdict.state for trial in measurement.trials}
         none = "" if TrialState.SUSTAINED in states else "; no rate was seen to be sustained"
         return f"{subject}: N is {found} a second{none}."
-    if capacity.rate_rps is not None:
-        return f"{subject}: N is about {found} a second; its interval is not known."
-    return f"{subject}: N was not found."
+    alone = f"is about {found} a second; its interval is not known"
+    return f"{subject}: N {'was not found' if capacity.rate_rps is None else alone}."
 
 
 def certainty(measurement: Measurement) -> Certainty:
