@@ -298,9 +298,11 @@ def _has_ended(failing: Sequence[tuple[float, float]], before: _Rows, after: _Ro
     """
     if not failing:
         return True
-    shares = [float((~after.is_ok[_inside(after.due_s, [one])]).mean()) for one in failing]
+    # Within a period of requests that were in flight at the fault, none was due.
+    within = (~after.is_ok[_inside(after.due_s, [one])] for one in failing)
+    shares = [float(one.mean()) for one in within if len(one)]
     rest = ~after.is_ok[after.due_s >= max(end_s for _, end_s in failing)]
-    scores = _scores(rest, min(*shares, MOST_FAILING), _usual_share(before))
+    scores = _scores(rest, min((*shares, MOST_FAILING)), _usual_share(before))
     return float(scores.sum()) <= -math.log(LEAST_ODDS)
 
 

@@ -174,7 +174,8 @@ def fault(ctx: click.Context, **options: Unpack[Options]) -> None:
       1  the service did not recover each time
       2  wrong usage, or a fault that the target cannot have
       3  a fault could not be carried out or undone, or an earlier one is in force
-      4  the requests do not show whether it recovered, or figures are missing
+      4  the requests do not show whether it recovered, figures are missing, or the load generator
+         was the limit
       70 internal error of Loadstone
     With --undo:
       0  no fault is left in force

@@ -290,7 +290,8 @@ def _estimates(measured: Measurement) -> Iterator[tuple[Metric, StoredValue]]:
         is_sure = capacity.confidence >= CONFIDENCE
         ends = (capacity.low_rps, capacity.high_rps) if is_sure else (None, None)
         yield CAPACITY, StoredValue(capacity.rate_rps, *ends)
-    if measured.policy == "fixed" and stats is not None and stats.ok:
+    is_single = len(measured.trials) == 1  # loads with a fault are repeated
+    if measured.policy == "fixed" and is_single and stats is not None and stats.ok:
         if _rate_rps(measured) is None:  # else it is that of the schedule
             yield THROUGHPUT, StoredValue(stats.completed_rps)
         yield MEDIAN, StoredValue(stats.total.median_s)
@@ -325,10 +326,11 @@ def _without_number(a: Measurement, b: Measurement) -> Iterator[str]:
 def _failed(a: Measurement, b: Measurement) -> Iterator[str]:
     """Say of which side's fixed load so many iterations failed that its times say little."""
     for side, one in (("A", a), ("B", b)):
-        if one.policy != "fixed" or one.stats is None:
+        if one.policy != "fixed":
             continue
-        failed, ended = one.stats.failed, one.stats.ended
-        if not one.stats.ok and ended:
+        every = [trial.stats for trial in one.trials]
+        failed, ended = sum(each.failed for each in every), sum(each.ended for each in every)
+        if failed == ended > 0:
             yield f"{one.title}: all {ended:,} iterations of {side} failed, so nothing is compared"
         elif failed > MOST_FAILED * ended:
             yield (

@@ -81,14 +81,14 @@ def _client_errors(errors: tuple[ErrorKind, ...]) -> str:
 
 
 def _recovery(fault: Fault, effect: FaultEffect) -> str:
-    if effect.recovery is Recovery.NOT_SHOWN:
+    if effect.recovery is Recovery.NOT_SHOWN and effect.mttr_s is None:
         return "the requests afterwards do not show whether it came back"
     if effect.mttr_s is None:
         return f"it had not come back {effect.observed_s - fault.hold_s:.0f} s after the overload"
     after_s = effect.mttr_s - fault.hold_s
     if after_s <= 0:
-        return "it was as before when the overload ended"
-    return f"it was as before {after_s:.1f} s after the overload"
+        return "errors and slowness ended with it"
+    return f"errors and slowness ended {after_s:.1f} s after it"
 
 
 def _evidence(effect: FaultEffect, queue: int, timeouts: str) -> list[Evidence]:

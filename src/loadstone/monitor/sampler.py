@@ -49,13 +49,15 @@ class _SourceGroup:
     """Sources that one thread reads one after the other."""
 
     watched: list[_Watched]
+    lost: list[tuple[_Watched, Missing]] = field(default_factory=list)  # that answered before
     busy: threading.Lock = field(default_factory=threading.Lock)
 
 
 class Monitor:
     """Reads its sources from its creation to `close`.
 
-    A failing source never ends the run: it is listed once in `missing` and no longer read.
+    A failing source never ends the run: it is listed once in `missing` and no longer read, or, if
+    it has answered before, not until the next `sample`.
     """
 
     def __init__(self, sources: Sequence[Source], every_s: float = EVERY_S) -> None:
@@ -96,7 +98,8 @@ class Monitor:
             and (began_s := one.began_s) is not None
             and now_s - began_s >= PATIENCE_S
         )
-        return (*self._missing, *unanswered)
+        lost = (missing for group in self._groups for _, missing in tuple(group.lost))
+        return (*self._missing, *lost, *unanswered)
 
     @contextmanager
     def reading(self, sources: Sequence[Source]) -> Iterator[None]:
@@ -110,11 +113,18 @@ class Monitor:
                     for one in group.watched:
                         _close(one.source)
                     group.watched.clear()  # which ends its thread
+                    group.lost.clear()
 
     def sample(self) -> float:
-        """Read all local sources at this instant; return it for `metrics`."""
+        """Read all local sources at this instant; return it for `metrics`.
+
+        Sources that answered once and then did not, as during a fault, get another chance.
+        """
         now_s = time.monotonic()
         for group in self._groups:
+            with group.busy:
+                group.watched += [one for one, _ in group.lost]
+                group.lost.clear()
             if not any(one.source.is_remote for one in group.watched):
                 self._read(group)
         return now_s
@@ -148,7 +158,7 @@ class Monitor:
 
     def _loop(self, group: _SourceGroup) -> None:
         due_s = time.monotonic()
-        while group.watched and not self._over.is_set():
+        while (group.watched or group.lost) and not self._over.is_set():
             self._read(group)
             # Skip instants that have passed meanwhile.
             due_s = max(due_s + self._every_s, time.monotonic())
@@ -175,8 +185,13 @@ class Monitor:
         except Exception as problem:  # a monitor never ends a run
             watched.failures += 1
             if not watched.has_answered or watched.failures >= MOST_FAILURES:
+                missing = Missing.of(watched.source, problem)
                 group.watched.remove(watched)
-                self._missing.append(Missing.of(watched.source, problem))
+                if watched.has_answered:
+                    watched.failures = MOST_FAILURES - 1  # of another chance, one is enough
+                    group.lost.append((watched, missing))
+                else:
+                    self._missing.append(missing)
                 _close(watched.source)
             return []
         finally:

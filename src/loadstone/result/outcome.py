@@ -252,6 +252,8 @@ def _of_fixed_load(measurement: Measurement) -> Iterator[Shortfall]:
         yield Shortfall(invalid, reasons or "the load generator was the limit")
     elif "fault" in dict(measurement.parameters) and not has_figures:
         yield Shortfall(invalid, "; ".join(unmeasured) or "the fault has no figures")
+    elif limits := _limits_of_generator(measurement):
+        yield Shortfall(invalid, "; ".join(limits))
     elif Recovery.NOT_RECOVERED in states:
         yield Shortfall(FELL_SHORT, "the service did not recover from the fault")
     elif TrialState.DEGRADED in of_state:
@@ -267,6 +269,13 @@ def _of_fixed_load(measurement: Measurement) -> Iterator[Shortfall]:
     elif any(_is_too_short(trial) for trial in measurement.trials):
         reasons = "; ".join(of_state[TrialState.UNDECIDED].verdict.reasons)
         yield Shortfall(invalid, reasons)
+
+
+def _limits_of_generator(measurement: Measurement) -> tuple[str, ...]:
+    """Return why the load generator was the limit of loads with a fault."""
+    healths = [trial.health for trial in measurement.trials if trial.faults]
+    limits = (why for one in healths if one is not None for why in one.limits)
+    return tuple(dict.fromkeys(limits))
 
 
 def _without_connection(measurement: Measurement) -> str:

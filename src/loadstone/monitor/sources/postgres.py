@@ -14,13 +14,14 @@ from loadstone.monitor.sources.address import TIMEOUT_S, MonitorAddress
 from loadstone.monitor.sources.service_source import KeptSource
 
 if TYPE_CHECKING:
-    from psycopg import Connection
+    from psycopg import Connection, Cursor
 
 # Above TIMEOUT_S, after which the server itself ends a statement.
 HUNG_S = 5.0
+COMMITS = "xact_commit"
 # Sums over all databases; ours, unit, factor.
 DATABASES = (
-    ("xact_commit", "commits_total", "1", 1.0),
+    (COMMITS, "commits_total", "1", 1.0),
     ("xact_rollback", "rollbacks_total", "1", 1.0),
     ("blks_hit", "buffer_hits_total", "1", 1.0),
     ("blks_read", "buffer_misses_total", "1", 1.0),
@@ -80,6 +81,8 @@ class PostgresSource(KeptSource["Connection[Any]"]):
     # By counter and database, at the last read.
     _counters: dict[tuple[str, Any], float] = field(default_factory=dict, init=False)
     _sums: dict[str, float] = field(default_factory=dict, init=False)  # by counter
+    _own: int = field(default=0, init=False)  # statements of the monitor, each of which commits
+    _commits: float = field(default=0.0, init=False)  # without these, at the last read
 
     def read(self) -> Iterator[Reading]:
         """Read counters and the state of sessions."""
@@ -92,15 +95,18 @@ class PostgresSource(KeptSource["Connection[Any]"]):
             raise
 
     def _readings(self, link: "Connection[Any]") -> Iterator[Reading]:
-        databases = link.execute(DATABASES_SQL)
+        databases = self._execute(link, DATABASES_SQL)
         names, rows = [one.name for one in databases.description or ()], databases.fetchall()
         for theirs, metric, unit, factor in DATABASES:
             if theirs in names:  # sessions and their times: since PostgreSQL 14
                 value = self._sum(theirs, names, rows)
+                if theirs == COMMITS:
+                    # The server counts them late, and a counter must not fall.
+                    self._commits = value = max(self._commits, value - self._own)
                 yield Reading(self.name, metric, value * factor, unit)
         yield from self._sessions(link)
         yield from self._wal(link)
-        settings = {name: int(value) for name, value in link.execute(LIMIT_SQL).fetchall()}
+        settings = {name: int(value) for name, value in self._execute(link, LIMIT_SQL)}
         reserved = sum(settings.get(name, 0) for name in RESERVED)
         limit = settings["max_connections"] - reserved
         yield Reading(self.name, "connections_limit", float(limit))
@@ -120,10 +126,10 @@ class PostgresSource(KeptSource["Connection[Any]"]):
         return self._sums.get(counter, 0.0)
 
     def _sessions(self, link: "Connection[Any]") -> Iterator[Reading]:
-        (hidden,) = link.execute(HIDDEN_SQL).fetchone() or (0,)
+        (hidden,) = self._execute(link, HIDDEN_SQL).fetchone() or (0,)
         if hidden:
             return  # what is not seen is not 0
-        row = link.execute(SESSIONS_SQL).fetchone() or ()
+        row = self._execute(link, SESSIONS_SQL).fetchone() or ()
         for (metric, _), value in zip(SESSIONS, row, strict=True):
             yield Reading(self.name, metric, float(value or 0))
 
@@ -133,12 +139,16 @@ class PostgresSource(KeptSource["Connection[Any]"]):
         if not self._has_wal:
             return
         try:
-            row = link.execute(WAL_SQL).fetchone() or ()
+            row = self._execute(link, WAL_SQL).fetchone() or ()
         except psycopg.ProgrammingError:  # PostgreSQL 13 and earlier, 18 and later
             self._has_wal = False
             return
         for (metric, unit, factor), value in zip(WAL, row, strict=True):
             yield Reading(self.name, metric, float(value or 0) * factor, unit)
+
+    def _execute(self, link: "Connection[Any]", statement: str) -> "Cursor[Any]":
+        self._own += 1
+        return link.execute(statement)
 
     def _connected(self) -> "Connection[Any]":
         if self._link is None:

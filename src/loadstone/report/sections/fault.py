@@ -324,8 +324,9 @@ def sentences(summary: FaultSummary, repeats: list[FaultEffect]) -> Iterator[str
             kinds[kind.kind] = (count + kind.count, max(worst_s, kind.max_s))
     for cause, (count, worst_s) in sorted(kinds.items(), key=lambda one: -one[1][0]):
         yield f"{figures.counted(count, 'time')}: {cause}, told after {worst_s:.2f} s at most."
+    which = f"In the last of {len(repeats)} loads: " if len(repeats) > 1 else ""
     for finding in {one.id: one for effect in repeats for one in effect.findings}.values():
-        yield f"{finding.sentence} Try: {finding.advice}"
+        yield f"{which}{finding.sentence} Try: {finding.advice}"
     yield from _recovery(summary, repeats)
 
 
@@ -397,6 +398,11 @@ def changed(effect: FaultEffect) -> str:
     worst_ms = 1000 * (worst.p99_s or 0.0)
     if not slow:
         return f"{text}; p99 was {usual_ms:.0f} ms before, {worst_ms:.0f} ms at most meanwhile."
+    if worst_ms <= usual_ms:  # one slow request before is enough for that
+        return (
+            f"{text}; p99 was {usual_ms:.0f} ms before, {worst_ms:.0f} ms at most meanwhile, but "
+            f"most requests were slower while {worst.words}."
+        )
     lasted = f"{worst.slow_s:.0f}" if worst.slow_s >= 1 else f"{worst.slow_s:.1f}"
     return (
         f"{text}; p99 rose from {usual_ms:.0f} to {worst_ms:.0f} ms for {lasted} s while "

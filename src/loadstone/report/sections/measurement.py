@@ -4,10 +4,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from loadstone.diagnosis.bottleneck import OTHER_WORK
 from loadstone.diagnosis.bounds import upper_bounds
 from loadstone.diagnosis.demand import BottleneckKind
 from loadstone.diagnosis.finding import Severity
-from loadstone.diagnosis.limit import named_limit, taken_by_others
+from loadstone.diagnosis.limit import named_limit
 from loadstone.errors import FELL_SHORT, EnvironmentUnusable, InvalidInput, MeasurementInvalid
 from loadstone.report import figures, names, profile
 from loadstone.report.chart import Chart, Tone
@@ -193,7 +194,7 @@ class Maker:
         if not short.may_need_time:
             return ""
         # More time does not help against other programs.
-        if disturbed := taken_by_others(measurement.resources):
+        if disturbed := statements.by_others(measurement):
             return f"to {disturbed.advice[:1].lower()}{disturbed.advice[1:].rstrip('.')}"
         return search.longer(measurement) if self.has_budget else ""
 
@@ -247,7 +248,7 @@ def _shared_facts(measurement: Measurement, limit: str) -> Iterator[Fact]:
     # What limits it may name the other programs already.
     is_named = OTHER_PROGRAMS in limit
     disturbed = () if is_named else tuple(statements.disturbed(measurement))
-    by_others = None if is_named or disturbed else taken_by_others(measurement.resources)
+    by_others = None if is_named or disturbed else statements.by_others(measurement)
     if by_others is not None:
         yield Fact("disturbed", by_others.sentence.rstrip("."), rank=1, tone="undecided")
     for line in (*statements.died(measurement), *disturbed):
@@ -288,7 +289,10 @@ def _steps(measurement: Measurement) -> tuple[NextStep, ...]:
     found = measurement.resources
     if found is None or named_limit(found) is None:
         return ()
-    advice = [one for one in found.findings if one.advice]
+    is_meant = statements.takes_cpu(measurement)
+    advice = [
+        one for one in found.findings if one.advice and not (is_meant and one.id == OTHER_WORK)
+    ]
     steps_ = []
     for number, one in enumerate(advice):
         severity = Severity.WARNING if number == 0 else Severity.INFO
@@ -310,7 +314,9 @@ def _worth(measurement: Measurement) -> str:
 
 
 def _tables(measurement: Measurement) -> Iterator[Table]:
-    stats = measurement.stats if KINDS[measurement.policy] is workload else None
+    # Of several loads, the figures of one are not those of all.
+    is_single = KINDS[measurement.policy] is workload and len(measurement.trials) == 1
+    stats = measurement.stats if is_single else None
     is_fault = any(trial.faults for trial in measurement.trials)
     yield from fault.tables(measurement)
     found = (

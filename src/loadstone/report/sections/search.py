@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from loadstone.analysis.model import Cause, TrialState
-from loadstone.diagnosis.limit import named_limit
+from loadstone.diagnosis.limit import named_limit, taken_by_others
 from loadstone.plan import hosts
 from loadstone.report import figures, prediction, trial_figures
 from loadstone.report.generator import generator_of
@@ -95,6 +95,8 @@ def limit(measurement: Measurement) -> str:
     if not measurement.trials:  # several searches, each of which names what was full
         return statements.LIMITS[found.kind] if found.kind else ""
     named = named_limit(measurement.resources)
+    if statements.takes_cpu(measurement) and taken_by_others(measurement.resources):
+        named = "the CPU that the fault left"
     if named is None and measurement.resources is None:
         named = statements.machine_limit(measurement)
     return named or (UNWATCHED if found.kind else "")

@@ -6,8 +6,14 @@ from typing import assert_never
 
 from loadstone.analysis import decimals
 from loadstone.analysis.model import Cause, Trial
-from loadstone.diagnosis.finding import Severity
-from loadstone.diagnosis.limit import CpuVerdict, is_disturbed, is_stolen, judge_cpu
+from loadstone.diagnosis.finding import Finding, Severity
+from loadstone.diagnosis.limit import (
+    CpuVerdict,
+    is_disturbed,
+    is_stolen,
+    judge_cpu,
+    taken_by_others,
+)
 from loadstone.monitor.usage import Usage, deaths
 from loadstone.report import figures, prediction, profile, resources, trial_figures
 from loadstone.report.generator import cores_of, generator_of
@@ -132,6 +138,16 @@ def machine_limit(measurement: Measurement) -> str | None:
     return f"the machine's CPU: {cores} {figures.percent(usage.machine_busy)} busy at N"
 
 
+def by_others(measurement: Measurement) -> Finding | None:
+    """Return the finding that other programs took the cores, unless a fault had them do so."""
+    return None if takes_cpu(measurement) else taken_by_others(measurement.resources)
+
+
+def takes_cpu(measurement: Measurement) -> bool:
+    """Return whether the fault in force took CPU time from the service."""
+    return measurement.held_fault.startswith("steal")
+
+
 def disturbed(measurement: Measurement) -> Iterator[str]:
     """Describe what others took of the CPU at N."""
     usage = _usage_at_n(measurement)
@@ -142,7 +158,7 @@ def disturbed(measurement: Measurement) -> Iterator[str]:
             f"{figures.percent(usage.machine_steal)} of the CPU time was taken by other guests of "
             f"the same host: without them N may be higher."
         )
-    if is_disturbed(usage):
+    if is_disturbed(usage) and not takes_cpu(measurement):
         yield (
             f"Other work on this machine took {figures.percent(usage.others_busy or 0.0)} of its "
             f"CPU, the service {figures.percent(usage.service_busy or 0.0)}: on a quiet machine N "

@@ -99,7 +99,8 @@ def representative(measurement: Measurement) -> Trial | None:
     """Return the only trial of a fixed load, the last sustained one of a search, else None."""
     if measurement.policy == "search":
         return last_sustained(measurement)
-    return measurement.trial if measurement.policy == "fixed" else None
+    is_only = measurement.policy == "fixed" and len(measurement.trials) == 1
+    return measurement.trial if is_only else None
 
 
 def first_degraded(measurement: Measurement) -> Trial | None:

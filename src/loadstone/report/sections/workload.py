@@ -201,9 +201,13 @@ def _lines(measurement: Measurement, stats: Stats | None) -> Iterator[str]:
 
 
 def numbers(measurement: Measurement) -> Iterator[NamedFigure]:
-    """Yield the figures of the only trial by name."""
+    """Yield the figures by name; of several loads, their counts only."""
     stats = measurement.stats
-    if stats is not None:
+    if stats is not None and len(measurement.trials) > 1:
+        every = [trial.stats for trial in measurement.trials]
+        yield NamedFigure("iterations", "iterations", sum(one.total.count for one in every))
+        yield NamedFigure("failed", "failed iterations", sum(one.failed for one in every))
+    elif stats is not None:
         yield NamedFigure("iterations", "iterations", stats.total.count)
         yield NamedFigure("failed", "failed iterations", stats.failed)
         yield NamedFigure("throughput_rps", "throughput", stats.throughput_rps, "/s")
