@@ -233,6 +233,8 @@ def test_an_option_of_keystone_is_secret_by_its_name_and_not_by_its_section():
     """A command to repeat a measurement must have its settings."""
     plain = ["--with=conf.token.cache_on_issue=true", "--set", "conf.credential.caching=false"]
     assert masked_command(["prove", *plain]) == ["prove", *plain]
+    assert masked_command(["prove", "--set", "token=jws"]) == ["prove", "--set", "token=jws"]
+    assert masked_command(["x", "--set", "token=abc-123"]) == ["x", "--set", "token=***"]
     secret = ["--set", "conf.ldap.password=sesame-12", "--set", "conf.DEFAULT.admin_token=abc-123"]
     hidden = ["--set", "conf.ldap.password=***", "--set", "conf.DEFAULT.admin_token=***"]
     assert masked_command(["prove", *secret]) == ["prove", *hidden]

@@ -25,6 +25,7 @@ OF_ALL_COMMANDS = (VARIABLE, "LOADSTONE_HOME", "LOADSTONE_STORE")
 OF_FOLDER = "loadstone.toml"
 PREFIX = "LOADSTONE"
 OF_SERVE = "LOADSTONE_SERVE_PASSWORD"  # of `serve`, whose password is no option
+OF_TOKENS = ("token-life", "max-tokens")  # of `serve`, no secrets in spite of their names
 MOST_BYTES = 1 << 20
 _HEADER = re.compile(r"\s*\[([^\[\]]+)\]")  # of a table
 # Options that permit something: on the command line only.
@@ -189,7 +190,8 @@ def _flat(keys: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]
 def _require_valid(one: Default) -> None:
     option = one.key.rpartition(".")[2]
     place = one.place
-    if is_secret(option) or _has_secret(one.value):
+    is_named = is_secret(option) and option not in OF_TOKENS
+    if is_named or _has_secret(one.value):
         raise InvalidInput(
             f"{place} holds a secret, which no configuration file may; use clouds.yaml, a password "
             "file or the environment"

@@ -50,8 +50,6 @@ def demo(
     """
     from loadstone.lab.keystone.settings import LabSettings
     from loadstone.report import html
-    from loadstone.result.outcome import exit_code
-    from loadstone.run.exit_code import accepting_ranges, leftovers
     from loadstone.target.choice import OwnLab
     from loadstone.workload.capacity import SearchTerms, by_name, search_group
     from loadstone.workload.model import RunConfig
@@ -60,7 +58,7 @@ def demo(
     config = RunConfig(
         kind="demo",
         target=OwnLab(NAME, LabSettings(), anyway=anyway),
-        groups=(search_group(searched, SearchTerms(budget_s=budget_s)),),
+        groups=(search_group(searched, SearchTerms(budget_s=budget_s, accepts_range=True)),),
         command=command_line(),
         tags=tags,
     )
@@ -68,11 +66,11 @@ def demo(
         show_dry_config(config, None)
         return
     with open_store(location) as store:
-        result, _ = carry_out(config, backend_of(ctx), store, lambda _, found: print_report(found))
+        result, report = carry_out(
+            config, backend_of(ctx), store, lambda _, found: print_report(found)
+        )
         path = store.folder(result.run_id) / "report.html"
         page = report_of_stored(store, result, partial(store.samples, result.run_id))
         html.write((page,), path)
     click.echo(path)
-    # The demonstration has worked when it shows what is known.
-    is_clean = not leftovers(store, result.run_id)
-    ctx.exit(exit_code(accepting_ranges(result), is_clean=is_clean))
+    ctx.exit(report.exit_code)

@@ -1,9 +1,10 @@
 """`loadstone fault`: the effect of a fault, and the recovery of the service."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Unpack, cast
 
 import click
+from click.core import ParameterSource
 
 from loadstone.cli.choose import (
     ANYWAY,
@@ -206,6 +207,13 @@ def _undo(ctx: click.Context, options: Options) -> None:
     from loadstone.target.choice import NamedTarget
 
     target = None
+    # [target] of a configuration file is what is loaded; without an option, all faults are undone.
+    of_file = [
+        name
+        for name in ("lab", "cloud")
+        if ctx.get_parameter_source(name) is ParameterSource.DEFAULT_MAP
+    ]
+    options = cast("Options", {**options, **dict.fromkeys(of_file)})
     # A lab need not run for its faults to be undone.
     without_lab = {**options, "lab": None, "yes": False, "anyway": False}
     provider = provider_of(ctx, without_lab)

@@ -1,5 +1,6 @@
 """Output of runs and lists, and the command line for the record of a run."""
 
+import shlex
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -121,7 +122,7 @@ def command_line(shown: Mapping[str, str] | None = None) -> str:
             arguments[at + 1] = _masked_arguments(sys.argv[at + 2])
         elif option == TASK_ARGS and value:
             arguments[at] = f"{option}={_masked_arguments(value)}"
-    return " ".join(["loadstone", *arguments])
+    return shlex.join(["loadstone", *arguments])
 
 
 def _masked_arguments(raw: str) -> str:

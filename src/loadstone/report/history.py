@@ -180,7 +180,8 @@ def _trend(runs: list[PastSearch]) -> CapacityTrend:
 def n_rps(run: PastSearch) -> float | None:
     """Return a run's N; None also if N is only known to be at least so much."""
     found = run.capacity
-    return found.rate_rps if found is not None and found.high_rps is not None else None
+    is_bound = found is not None and found.low_rps is not None and found.high_rps is None
+    return None if found is None or is_bound else found.rate_rps
 
 
 def _key(one: PastSearch) -> tuple[object, ...]:

@@ -17,7 +17,7 @@ from datetime import datetime
 from loadstone.analysis.model import NOT_JUDGED, Durations, Trial, TrialState
 from loadstone.engine.health import Health
 from loadstone.monitor.usage import Usage
-from loadstone.report import names
+from loadstone.report import names, prediction
 from loadstone.report.generator import generator_of
 from loadstone.report.sections import steps
 from loadstone.report.sections.trials import representative
@@ -170,7 +170,10 @@ def _capacity(measurement: Measurement) -> Iterator[Point]:
         yield "capacity_iterations_per_second", {"bound": "low"}, capacity.low_rps
         yield "capacity_iterations_per_second", {"bound": "high"}, capacity.high_rps
         yield "capacity_confidence_ratio", {}, capacity.confidence or None
-    if predicted := measurement.prediction:
+    predicted = measurement.prediction
+    if predicted is not None and prediction.unwatched(measurement):  # only an upper bound is known
+        yield "predicted_iterations_per_second", {"bound": "high"}, predicted.rate_rps
+    elif predicted is not None:
         yield "predicted_iterations_per_second", {"bound": "estimate"}, predicted.rate_rps
         yield "predicted_iterations_per_second", {"bound": "low"}, predicted.low_rps
         yield "predicted_iterations_per_second", {"bound": "high"}, predicted.high_rps

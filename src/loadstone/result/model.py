@@ -60,6 +60,7 @@ class Measurement:
     paced_as_rally: bool = False  # whether an rps runner kept its rate as Rally does
     least_rps: float | None = None  # N below this falls short (`--fail-below`)
     is_repeat: bool = False  # one of several searches, which are judged as combined
+    accepts_range: bool = False  # whether a range of N is an answer
     held_fault: str = ""  # the fault that was in force during all its trials
 
     @property

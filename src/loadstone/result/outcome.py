@@ -96,7 +96,8 @@ def _in_words(short: Shortfall) -> str:
 def _of(measurement: Measurement) -> Iterator[Shortfall]:
     if measurement.failure is not None:
         return iter((Shortfall(measurement.failure_code, measurement.failure),))
-    if measurement.is_repeat:
+    # What a fault leaves of N is a figure, and no aim.
+    if measurement.is_repeat or measurement.held_fault:
         return iter(())
     # A search or a prediction may have its result all the same.
     if not measurement.has_ended and measurement.policy not in ("search", "prediction"):
@@ -115,7 +116,7 @@ def _of_search(measurement: Measurement) -> Iterator[Shortfall]:
         yield from _of_floor(measurement)
         return
     if found is not None and found.is_range:
-        if measurement.least_rps is not None:
+        if measurement.least_rps is not None or measurement.accepts_range:
             yield from _of_floor(measurement)
             return
         reason = found.words[0] if found.words else _bounds(found)
@@ -242,18 +243,10 @@ def why_not_predicted(measurement: Measurement) -> str:
 def _of_fixed_load(measurement: Measurement) -> Iterator[Shortfall]:
     invalid = MeasurementInvalid.exit_code
     of_state = {trial.verdict.state: trial for trial in measurement.trials}
-    has_figures = any(trial.faults for trial in measurement.trials)
     unmeasured = [sentence for _, sentence in unmeasured_faults(measurement)]
     states = _recoveries(measurement)
-    if not of_state:
-        yield Shortfall(invalid, f"no load was made: the measurement is {measurement.status}")
-    elif TrialState.INVALID in of_state:
-        reasons = "; ".join(of_state[TrialState.INVALID].verdict.reasons)
-        yield Shortfall(invalid, reasons or "the load generator was the limit")
-    elif "fault" in dict(measurement.parameters) and not has_figures:
-        yield Shortfall(invalid, "; ".join(unmeasured) or "the fault has no figures")
-    elif limits := _limits_of_generator(measurement):
-        yield Shortfall(invalid, "; ".join(limits))
+    if why := _nothing_known(measurement, unmeasured):
+        yield Shortfall(invalid, why)
     elif Recovery.NOT_RECOVERED in states:
         yield Shortfall(FELL_SHORT, "the service did not recover from the fault")
     elif TrialState.DEGRADED in of_state:
@@ -271,11 +264,20 @@ def _of_fixed_load(measurement: Measurement) -> Iterator[Shortfall]:
         yield Shortfall(invalid, reasons)
 
 
-def _limits_of_generator(measurement: Measurement) -> tuple[str, ...]:
-    """Return why the load generator was the limit of loads with a fault."""
+def _nothing_known(measurement: Measurement, unmeasured: Sequence[str]) -> str:
+    """Return why a fixed load says nothing of the service; empty if it does."""
+    invalid = [one for one in measurement.trials if one.verdict.state is TrialState.INVALID]
+    if not measurement.trials:
+        return f"no load was made: the measurement is {measurement.status}"
+    if invalid:
+        return "; ".join(invalid[-1].verdict.reasons) or "the load generator was the limit"
+    if "fault" in dict(measurement.parameters) and not any(
+        one.faults for one in measurement.trials
+    ):
+        return "; ".join(unmeasured) or "the fault has no figures"
     healths = [trial.health for trial in measurement.trials if trial.faults]
     limits = (why for one in healths if one is not None for why in one.limits)
-    return tuple(dict.fromkeys(limits))
+    return "; ".join(dict.fromkeys(limits))
 
 
 def _without_connection(measurement: Measurement) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from loadstone.errors import FELL_SHORT, EnvironmentUnusable, InvalidInput
+from loadstone.errors import FELL_SHORT, EnvironmentUnusable, InvalidInput, MeasurementInvalid
 from loadstone.result import outcome
 from loadstone.result.model import Measurement as Measured
 from loadstone.result.model import Run
@@ -80,9 +80,10 @@ def _ratio(pair: CellPair, ended: TurnResult | None, store: Store) -> RatioOutco
 
 
 def exit_code(ended: Sequence[TurnOutcome], in_turns: Sequence[RatioOutcome] = ()) -> int:
-    """Return the highest exit code; 0 if everything was measured and held."""
-    codes = [one.exit_code for one in ended] + [one.exit_code for one in in_turns]
-    return max(codes, default=0)
+    """Return the highest exit code; 0 if every cell was measured and held."""
+    missing = [MeasurementInvalid.exit_code for one in ended if not (one.result or one.failure)]
+    codes = [one.exit_code for one in (*ended, *in_turns)]
+    return max((*codes, *missing), default=0)
 
 
 def forget_deleted(journal: StudyJournal, store: Store) -> None:

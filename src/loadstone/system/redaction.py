@@ -48,6 +48,7 @@ _KEYSTONE_OPTION = re.compile(
 )
 # Names that are not secret within {"password": {"user": {"name": ..., "password": ...}}}.
 _NAME_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_PROVIDERS = {"fernet", "jws", "uuid"}  # of tokens: values of a lab's setting "token"
 _OURS = ("OS_", "LOADSTONE_")  # environment variables
 _IDENTIFIERS = {"id", "name", "domain", "user_id", "project_id", "domain_id", "type"}
 _COMMON = {"true", "false", "none", "null", "default"}
@@ -338,6 +339,8 @@ class _Masker:
             if not is_secret(name["name"]) or (value := _VALUE.match(text, at)) is None:
                 continue
             at = value.end()
+            if name["name"] == "token" and value[0] in _PROVIDERS:
+                continue
             if value[0] != MASK:
                 self._add({unquote(value[0]), *_parts(value[0], name["name"])}, name["name"])
                 parts += [text[kept : name.end()], MASK]

@@ -281,6 +281,7 @@ class SearchTerms:
     # "only": predict N from a low load; "first": do so before the search
     prediction: Literal["only", "first"] | None = None
     is_profiled: bool = False  # the workers, at N
+    accepts_range: bool = False  # whether a range of N is an answer
 
 
 def search_group(searches: Sequence[Searchable], terms: SearchTerms) -> MeasurementGroup:
@@ -340,6 +341,7 @@ def _search(searched: Searchable, terms: SearchTerms, number: int) -> Measuremen
             parameters=parameters,
             least_rps=terms.least_rps if terms.repeats == 1 else None,
             is_repeat=is_search and terms.repeats > 1,
+            accepts_range=terms.accepts_range,
         ),
         generator=searched.generator(
             Limits(max_connections=settings.max_connections), terms.placement

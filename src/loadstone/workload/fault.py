@@ -110,7 +110,10 @@ def _searches_s(terms: FaultTerms) -> float:
 
 def _n(searched: Searchable, terms: FaultTerms) -> MeasurementConfig:
     search = SearchTerms(
-        budget_s=terms.search_s, max_rate_rps=terms.max_rate_rps, placement=terms.placement
+        budget_s=terms.search_s,
+        max_rate_rps=terms.max_rate_rps,
+        placement=terms.placement,
+        accepts_range=True,  # a load can be offered at a share of its lower bound
     )
     return search_group((searched,), search).measurements[0]
 

@@ -16,7 +16,7 @@ def answer(measurement: Measurement) -> Answer:
         return Answer("predicted N", figures.NOT_FOUND, "", said)
     if prediction.unwatched(measurement):
         bound = prediction.rate(found)
-        return Answer("predicted N", f"at most {bound}", "per second", said, found.rate_rps)
+        return Answer("predicted N", f"at most {bound}", "per second", said, high=found.rate_rps)
     return Answer(
         label="predicted N",
         text=prediction.rate(found),

@@ -77,7 +77,9 @@ def answer(curve: Curve) -> Answer:
     peak = max(rates, default=math.nan)
     value = peak if math.isfinite(peak) else None
     said = f"{_said(curve)}."
-    return Answer("throughput", f"at most {figures.rate(peak)}", "per second", said, value)
+    is_part = curve.has_sla and any(one.checks_passed for one in shown)
+    label = "highest throughput with its SLA held" if is_part else "highest throughput"
+    return Answer(label, figures.rate(peak), "per second", said, value)
 
 
 def _said(curve: Curve) -> str:
