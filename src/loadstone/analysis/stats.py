@@ -499,14 +499,18 @@ class Aggregator:
         whole_s = len(timeline.due) * TICK_S
         rps = float(timeline.ok.sum() / whole_s) if whole_s else 0.0
         rps = self._throughput_rps(rate_rps) if offered_s is None else rps
-        return Computed(replace(stats, throughput_rps=rps), timeline, self.sums())
+        sums = replace(self.sums(), load_s=self._rated_s(rate_rps))
+        return Computed(replace(stats, throughput_rps=rps), timeline, sums)
 
     def _throughput_rps(self, rate_rps: float | None) -> float:
+        load_s = self._rated_s(rate_rps)
+        return self.total.times.count / load_s if load_s > 0 else 0.0
+
+    def _rated_s(self, rate_rps: float | None) -> float:
         # At a rate, n iterations are n gaps of load, though the last one is due n - 1 gaps after
         # the first.
         due_s = (self.last_due_ns - (self.first_due_ns or 0)) / 1e9
-        load_s = max(self.load_s, due_s + 1 / rate_rps) if rate_rps else self.load_s
-        return self.total.times.count / load_s if load_s > 0 else 0.0
+        return max(self.load_s, due_s + 1 / rate_rps) if rate_rps else self.load_s
 
     def timeline(self, seconds: float) -> Ticks:
         """Return the counts per whole tick within `seconds`."""

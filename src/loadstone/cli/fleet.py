@@ -73,6 +73,7 @@ def up(
         refuse_given(click.get_current_context(), ("host", "port"), why)
         if not re.fullmatch(r"tls://[^\s/?#@]+:\d{1,5}/?", join):
             raise InvalidInput("--join: write tls://HOST:PORT of a scheduler")
+        join = join.rstrip("/")
     address.require_installed()
     folder = certificates or address.certificates()
     if daemons.running(folder):

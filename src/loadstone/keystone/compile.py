@@ -19,6 +19,11 @@ from loadstone.plan.script import Pause, Step, Text
 _UNKNOWN_LOAD_S = 300.0
 
 
+def known_s(load: Load) -> float:
+    """Return how long a load lasts; an estimate if only its iterations are counted."""
+    return load.duration_s if load.duration_s is not None else _UNKNOWN_LOAD_S
+
+
 def compile_plan(
     scenario: Scenario,
     access: Access,
@@ -33,7 +38,7 @@ def compile_plan(
     """
     if scenario.origin is not None and scenario.columns:
         raise AssertionError(f"{scenario.name} needs a cloud")
-    load_s = load.duration_s if load.duration_s is not None else _UNKNOWN_LOAD_S
+    load_s = known_s(load)
     lasting_s = limits.tokens_last_s(load_s)
     columns = {
         name: _column(name, access, users, tokens, lasting_s, is_open_ended=load.duration_s is None)

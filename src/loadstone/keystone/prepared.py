@@ -1,5 +1,6 @@
 """A prepared scenario: its requests, and the user and token of each iteration."""
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Self
@@ -42,6 +43,18 @@ class PreparedScenario:
     def of_run(self, run_id: str) -> Self:
         """Return a copy for the next load of a run, with new names for what iterations create."""
         return replace(self, scenario=self.scenario.of_run(run_id))
+
+    def lasting(
+        self, access: Access, federation: Federation | None, lasting_s: float, say: Say
+    ) -> Self:
+        """Return a copy with new tokens in place of those that expire within these seconds."""
+        users, tokens = tuple(dict.fromkeys(self.users)), dict(self.tokens)
+        for column, present in self.tokens.items():
+            if min(one.expires_at for one in present) - time.time() < lasting_s:
+                issued = issue_tokens(access, users, column, federation, say)
+                by_user = dict(zip(users, issued, strict=True))
+                tokens[column] = tuple(by_user[user] for user in self.users)
+        return replace(self, tokens=tokens)
 
     def of_fewer_users(self, share: float) -> Self:
         """Return a copy whose iterations use only this share of the users."""

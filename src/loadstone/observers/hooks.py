@@ -112,10 +112,13 @@ class Hooks(TrialObserver):
     def _reach(self, unit: Literal["time", "iteration"], value: int) -> None:
         first, self._seen[unit] = self._seen[unit] + 1, max(value, self._seen[unit])
         for number, hook in enumerate(self.hooks):
-            if self._has_ended and isinstance(hook.action, FaultInjection):
-                continue
             if hook.trigger.unit == unit:
                 for moment in moments(hook.trigger, first, value):
+                    if self._has_ended and isinstance(hook.action, FaultInjection):
+                        why = "not started: its moment came as the load ended"
+                        late = _not_started((number, unit, moment), self.clock, why)
+                        self._dropped.append(late)
+                        break
                     if not self._start((number, unit, moment)):
                         break
 

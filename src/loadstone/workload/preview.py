@@ -22,7 +22,7 @@ from loadstone.keystone.contexts.model import (
 from loadstone.monitor.sources.open import open_source
 from loadstone.oidc.target import OidcIssuer
 from loadstone.plan.hooks import FaultInjection
-from loadstone.plan.load import BandLoad, ClosedLoad, Load, peak_rps
+from loadstone.plan.load import BandLoad, ClosedLoad, Load, OpenLoop, peak_rps
 from loadstone.search.low_load import LOAD_S
 from loadstone.search.model import TrialRequest
 from loadstone.target.choice import (
@@ -197,7 +197,10 @@ def _policy(one: MeasurementConfig, max_rate_rps: float) -> tuple[str, float, fl
             words = f"a load that rises in {_count(len(rates), 'step')} at most"
             return words, one.budget_s, max(rates, default=max_rate_rps)
         case Fixed(request=request):
-            return _words(request.load), _seconds(request.load), _rate(request.load, max_rate_rps)
+            # Iterations of a task that are due late all run, until the budget ends the load.
+            is_queued = one.record.workload is not None and isinstance(request.load, OpenLoop)
+            seconds = math.inf if is_queued else _seconds(request.load)
+            return _words(request.load), seconds, _rate(request.load, max_rate_rps)
         case Interleaved(request=request, most=count):
             # Warm-ups and a profile are longer than a trial, and so are turns of a slow service.
             words = f"{_words(request.load)}, {count} times at most"

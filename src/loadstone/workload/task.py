@@ -157,6 +157,7 @@ def _limits(pace: Pacing) -> Limits:
     """Return the engine's limits for a runner."""
     patience_s = pace.timeout_s or REQUEST_TIMEOUT_S
     return Limits(
+        connect_timeout_s=patience_s,
         request_timeout_s=patience_s,
         iteration_timeout_s=pace.timeout_s,
         drain_s=DRAIN_S,

@@ -4,6 +4,7 @@ import copy
 import inspect
 import json
 import random
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -25,9 +26,21 @@ class Context:
         self.iteration = number + 1  # from 1, as in Rally
         self.user = row
         self.settings = settings
-        self._send = send
+        self._deliver = send
+        self._is_over = False
+        self._lock = threading.Lock()
         self._path: tuple[str, ...] = ()
         self._paused_ns = 0
+
+    def close(self) -> None:
+        """Ignore what threads that outlive the iteration report."""
+        with self._lock:
+            self._is_over = True
+
+    def _send(self, message: tuple[Any, ...]) -> None:
+        with self._lock:
+            if not self._is_over:
+                self._deliver(message)
 
     @contextmanager
     def action(self, name: str) -> Iterator[None]:

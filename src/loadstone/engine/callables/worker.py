@@ -53,6 +53,7 @@ def main(
         pipe.send(("took", time.monotonic_ns()))
         context = Context(number, row, settings, pipe.send)
         how = whole(context, call, arguments)
+        context.close()
         if guard.refused is not None:
             pipe.send(("beyond", guard.refused))
             return

@@ -75,6 +75,7 @@ def read(text: str, folder: Path | None = None, *, without_tls: bool = False) ->
         return LocalFleet(count)
     if text.endswith((".yaml", ".yml")):
         return hosts_file.read(Path(text))
+    text = text.rstrip("/")  # which Dask takes for a part of the port
     try:
         url = urlsplit(text)
         scheme, host, port = url.scheme, url.hostname, url.port

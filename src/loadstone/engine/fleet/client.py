@@ -144,7 +144,7 @@ def _cluster(host: str, security: "Security", **workers: object) -> Iterator[Any
 
     with Interrupts(tolerated=1) as interrupts, kept_from_children():
         cluster = LocalCluster(
-            host=host,
+            host=f"[{host}]" if ":" in host else host,
             protocol="tls",
             security=security,
             dashboard_address=None,

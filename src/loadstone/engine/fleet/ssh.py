@@ -78,8 +78,12 @@ def started(
 
     Raises EnvironmentUnusable that names the host: unreachable, another version, not installable.
     """
+    # A host that the file names twice is installed once.
+    distinct = {(host.name, host.python): host for host in fleet.hosts}
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        pythons = list(pool.map(lambda host: _ready(fleet, host), fleet.hosts))
+        found = pool.map(lambda host: _ready(fleet, host), distinct.values())
+        ready = dict(zip(distinct, found, strict=True))
+    pythons = [ready[host.name, host.python] for host in fleet.hosts]
     with ExitStack() as stack:
         yield tuple(
             stack.enter_context(_started(fleet, place, python, scheduler, pem))

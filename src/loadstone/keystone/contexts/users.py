@@ -96,7 +96,8 @@ def make_users(
     if ready:
         say(f"  {ready} of them are there already and get new passwords")
     users = tuple(each(maker.user, planned, wanted.workers, say))
-    if any(user.id for user in planned):
+    # In a named domain it is not known which of them were there.
+    if any(user.id for user in planned) or wanted.user_domain is not None:
         time.sleep(_REVOKED_S)
     return users
 

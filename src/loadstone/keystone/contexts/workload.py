@@ -32,6 +32,7 @@ from loadstone.keystone.resources import (
     ResourceKind,
     User,
     counted,
+    domain_name,
     of_iterations,
 )
 from loadstone.keystone.scenarios.model import Scenario
@@ -87,6 +88,13 @@ class Actors:
         if not self.are_own:
             require_own_users(scenario)
         announce(self.journal, scenario.makes)
+        if self.are_own and "domain_id" in scenario.columns:
+            # Only the run's own domain is deleted with all that is in it.
+            own = domain_name(self.journal.run_id)
+            others = {one.domain_id for one in self.users if one.domain_name != own}
+            kinds = (ResourceKind.USER, ResourceKind.GROUP, ResourceKind.PROJECT)
+            made = (CreatedByIterations(kind, one) for one in sorted(others) for kind in kinds)
+            announce(self.journal, made)
 
     def note_security_groups(self, access: Access) -> None:
         """Record in the journal what Neutron makes for servers or networks; called before them."""

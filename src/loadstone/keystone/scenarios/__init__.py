@@ -46,6 +46,12 @@ def named(name: str) -> Scenario:
             raise InvalidInput(
                 f"{name}: {part} cannot be mixed: the users of the others would have {special}, too"
             )
+        others = [one for other, one in parts.items() if other != part]
+        if scenario.revokes_tokens and any(one.keeps_tokens for one in others):
+            raise InvalidInput(
+                f"{name}: {part} cannot be mixed with scenarios that use tokens: Keystone revokes "
+                "those of a user who leaves a group"
+            )
     steps, mix = mixed(*((parts[part].steps, weight) for part, weight in weights.items()))
     total = sum(weights.values())
     shares = ", ".join(f"{weights[part] / total:.3g} {parts[part].request}" for part in weights)

@@ -125,7 +125,7 @@ def _group() -> Scenario:
     draft.get("list_group_users", "/groups", group, text("users"))
     draft.call("keystone_v3.remove_user_from_group", "DELETE", member)
     draft.delete(ResourceKind.GROUP, group)
-    return draft.scenario("group, made, joined, left and deleted")
+    return replace(draft.scenario("group, made, joined, left and deleted"), revokes_tokens=True)
 
 
 def _user() -> Scenario:

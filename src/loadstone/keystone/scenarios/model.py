@@ -95,6 +95,7 @@ class Scenario:
     needs: tuple[Need, ...] = ()
     # Describes what else is removed only with the users; shown to those who bring their own users.
     leaves_with_users: tuple[str, ...] = ()
+    revokes_tokens: bool = False  # all tokens of the user that an iteration is about
     origin: Origin | None = None  # None: the cloud's identity API
     mix: tuple[WeightedScript, ...] = ()  # which steps an iteration executes; empty: all
     connection: Literal["kept", "iteration", "request"] = "kept"
@@ -107,6 +108,13 @@ class Scenario:
     def of_run(self, run_id: str) -> Self:
         """Return a copy for one phase of load, with unique names for what it creates."""
         return replace(self, values={**self.values, MADE.column: (iteration_prefix(run_id),)})
+
+    @property
+    def keeps_tokens(self) -> bool:
+        """Whether an iteration uses a token of its user that was issued before."""
+        return bool(self.token_columns) or (
+            len(self.steps) > 1 and not self.is_sent_by_administrator
+        )
 
     @property
     def is_sent_by_administrator(self) -> bool:
