@@ -290,6 +290,17 @@ def test_repeats_are_averaged_with_their_interval() -> None:
     assert of_values([4.0]).low is None
 
 
+def test_a_reset_of_what_was_in_flight_is_over_at_once_although_one_failed_before() -> None:
+    due_s = np.arange(0, 40, GAP_S)
+    outcome = np.full(len(due_s), Outcome.OK)
+    outcome[5] = Outcome.RESET
+    outcome[(due_s < 10) & (due_s + 0.1 > 10)] = Outcome.RESET
+    seen = effect(made(due_s, due_s + 0.1, outcome), Injection("kill", 10.0, 10.1))
+    assert seen.recovery is Recovery.RECOVERED
+    assert seen.mttr_s is not None
+    assert seen.mttr_s < 0.2
+
+
 def test_no_interval_has_more_failures_than_requests() -> None:
     one = found(Scripted("dark", 10.0, 1.0), 1)
     effects = [replace(one, failed=failed, due=100) for failed in (70, 100, 100)]

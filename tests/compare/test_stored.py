@@ -41,6 +41,24 @@ def test_n_with_different_objectives_is_not_compared() -> None:
     assert compared(loose, same).notes == ()
 
 
+def test_an_interval_that_rarely_holds_n_decides_nothing() -> None:
+    a, b = Capacity(100.0, 99.5, 100.5, 0.2), Capacity(103.5, 103.2, 103.9, 0.2)
+    found = compared(run(1, a, method="mlrsearch"), run(2, b, method="mlrsearch"))
+    assert found.metrics[0][1][0].answer is ComparisonAnswer.UNKNOWN
+    assert "holds N in 20 % of searches only" in found.notes[0]
+
+
+def test_of_repeated_searches_the_combined_result_is_compared() -> None:
+    runs = []
+    for number, rate_rps in ((1, 100.0), (2, 140.0)):
+        known = Capacity(rate_rps, 0.98 * rate_rps, 1.02 * rate_rps, 0.95)
+        [whole] = run(number, known).measurements
+        single = replace(whole, capacity=Capacity(None, 50.0, 200.0, 0.95), is_repeat=True)
+        runs.append(replace(run(number, known), measurements=(single, single, whole)))
+    [(_, rows)] = compared(*runs).metrics
+    assert rows[0].answer is ComparisonAnswer.FASTER
+
+
 def test_what_differs_in_the_load_is_named_beside_the_answer() -> None:
     a = run(1, Capacity(100.0, 98.0, 102.0, 0.95), users="10", HTTP="1.1")
     b = run(2, Capacity(140.0, 138.0, 142.0, 0.95), users="50", HTTP="1.1")

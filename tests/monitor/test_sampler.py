@@ -80,17 +80,30 @@ def test_a_source_whose_first_read_does_not_end_is_named(monkeypatch):
 
 def test_one_failure_among_answers_is_forgiven_and_three_in_a_row_are_not():
     late = Script("late", [1, TimeoutError("timed out"), 2])
-    gone = Script("gone", [1, OSError("broken"), OSError("broken"), OSError("broken"), 2])
+    gone = Script("gone", [1, OSError("broken")])
     with Monitor([late, gone], every_s=1000) as monitor:
         for _ in range(6):
             monitor.sample()
     assert [one.source for one in monitor.missing] == ["gone"]
-    assert gone.reads == 4
+    assert gone.is_closed
+
+
+def test_a_source_that_answers_again_after_a_fault_is_watched_again():
+    broken = OSError("broken")
+    back = Script("back", [1, broken, broken, broken, 2, 3])
+    with Monitor([back], every_s=1000) as monitor:
+        for _ in range(4):
+            monitor.sample()
+        assert [one.source for one in monitor.missing] == ["back"]
+        for _ in range(2):
+            monitor.sample()
+        assert monitor.missing == ()
+        assert monitor.metrics().of("back", "value")[1].tolist()[-2:] == [2, 3]
 
 
 def test_a_source_that_is_not_asked_at_each_read_is_missed_as_well():
     gone = OSError("broken")
-    away = Script("away", [1, None, gone, None, gone, None, gone, None])
+    away = Script("away", [1, None, gone, None, gone, None, gone])
     with Monitor([away], every_s=1000) as monitor:
         for _ in range(8):
             monitor.sample()

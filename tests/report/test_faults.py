@@ -160,6 +160,8 @@ def test_a_rolling_change_is_said_in_one_sentence() -> None:
     assert said == (
         "0 of 1,015 requests failed; p99 rose from 320 to 910 ms for 6 s while node 2 was out."
     )
+    before = fault.changed(replace(seen, baseline_p99_s=1.2))  # by one slow request
+    assert "p99 was 1200 ms before, 910 ms at most meanwhile" in before
     lost = replace(seen, failed=2, phases=(replace(seen.phases[0], failed=2), seen.phases[1]))
     assert "2 of 1,015 requests failed (2 while node 1 was out)" in fault.changed(lost)
     shown = in_full(run_of(replace(lost, logged_failures=2)))

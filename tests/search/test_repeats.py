@@ -50,6 +50,14 @@ def test_a_search_without_a_number_is_told() -> None:
     assert found.words[1] == ("1 of 3 searches found no interval: the load generator was the limit")
 
 
+def test_a_bound_that_one_search_found_is_in_the_interval() -> None:
+    ceiling = Capacity(102.0, 102.0, None, 0.95, ("at least 102/s, the ceiling",))
+    assert combined([FOUND, ceiling]).high_rps == 102.0
+    assert combined([FOUND, at(100.2), ceiling]).high_rps == 102.0
+    failed = Capacity(None, None, 97.0, 0.0, ("no more than 97/s",))
+    assert combined([FOUND, failed]).low_rps == 97.0
+
+
 def test_what_a_single_search_said_is_not_lost() -> None:
     spoken = replace(FOUND, words=("capacity depends on the backlog",))
     found = combined([FOUND, spoken, spoken])
