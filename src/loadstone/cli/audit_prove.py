@@ -50,7 +50,7 @@ def prove(ctx: click.Context, rule_id: str, **options: Unpack[ProofOptions]) -> 
     from loadstone.lab.keystone import settings
 
     chosen = rule.find(rule_id)
-    current = deployment.load(options["lab"]).state.settings
+    current = deployment.load(options["lab"]).state.last.settings
     require_lab_undone(options["lab"], anyway=options["anyway"])
     state = _state(chosen, options["lab"]) if chosen.proof else None
     found = proof.sides(chosen, current, state, os.cpu_count() or 1)

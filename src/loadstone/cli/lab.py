@@ -191,14 +191,18 @@ def down(name: str, purge: bool, forget: bool, anyway: bool) -> None:
         )
         remote_lab.forget(name)
         return
-    _down_there(record, purge=purge)
+    _down_there(record, purge=purge, anyway=anyway)
 
 
-def _down_there(record: "RemoteRecord", *, purge: bool) -> None:
+def _down_there(record: "RemoteRecord", *, purge: bool, anyway: bool) -> None:
     """Stop a deployment on another host; forget it if its data are gone."""
+    from loadstone.cloud.cloud import Endpoint
     from loadstone.errors import LoadstoneError
+    from loadstone.faults.journal import FaultTarget
+    from loadstone.faults.pending import require_undone
     from loadstone.lab import remote_lab
 
+    say = partial(click.echo, err=True)
     with ExitStack() as stack:
         try:
             there = stack.enter_context(remote_lab.connected(record.place, is_alone=False))
@@ -207,7 +211,11 @@ def _down_there(record: "RemoteRecord", *, purge: bool) -> None:
                 f"{lost}\n  if host {record.host} is lost for good: "
                 f"loadstone lab down {record.name} --forget"
             ) from None
-        there.down(record.name, lambda line: click.echo(line, err=True), purge=purge)
+        urls = [one.url for one in there.summaries() if one.name == record.name and one.url]
+        for url in urls if purge else ():
+            target = FaultTarget(None, (Endpoint.parse(url).place,))
+            require_undone(target, say, anyway=anyway)
+        there.down(record.name, say, purge=purge)
         if record.name not in [one.name for one in there.summaries()]:
             remote_lab.forget(record.name)
 

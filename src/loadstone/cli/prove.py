@@ -75,7 +75,7 @@ def prove(ctx: click.Context, **options: Unpack[ProveOptions]) -> None:
     from loadstone.lab import deployment
     from loadstone.lab.keystone import settings
 
-    known = deployment.load(options["lab"]).state.settings
+    known = deployment.load(options["lab"]).state.last.settings
     pairs = [pair for pair in known if pair[0] not in settings.OF_ITS_OWN]
     changes = [settings.split(change) for change in options["changes"]]
     present, changed = settings.read(pairs), settings.read([*pairs, *changes])

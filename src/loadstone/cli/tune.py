@@ -326,7 +326,7 @@ def _of_lab(options: TuneOptions) -> "Pairs":
 
     if options["lab"] is None:
         return ()
-    known = deployment.load(options["lab"]).state.settings
+    known = deployment.load(options["lab"]).state.last.settings
     require_lab_undone(options["lab"], anyway=options["anyway"])
     return tuple(pair for pair in known if pair[0] not in settings.OF_ITS_OWN)
 

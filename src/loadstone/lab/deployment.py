@@ -33,7 +33,7 @@ __all__ = ["Deployment", "LabSettings", "down", "every", "find", "is_known", "re
 
 OLD_LOGS = "logs.before"
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,31}")
-_SPECIAL = re.compile(r"""[\s"'#;?%${}\\]""")  # in a configuration file of a server
+_SPECIAL = re.compile(r"""[\s"'#;:?%${}\\]""")  # in a configuration file of a server
 _SPECIAL_OF_DATA = re.compile(r"[?$\n]")  # in a URL of SQLAlchemy, or a value of oslo.config
 # The watcher of a command that was killed stops the parts in this time.
 WAIT_S = 60.0
@@ -42,7 +42,8 @@ WAIT_S = 60.0
 def up(name: str, settings: LabSettings, say: Say, *, owned: bool = False) -> Deployment:
     """Start a deployment, or return the running one; an `owned` one ends with this process."""
     folder = folder_of(name)
-    _require_plain(folder, _SPECIAL, "set LOADSTONE_HOME to another folder")
+    for place in (folder, paths.environments()):  # the second without links
+        _require_plain(place, _SPECIAL, "set LOADSTONE_HOME to another folder")
     if settings.storage not in (settings_.DISK, settings_.TMPFS):
         _require_plain(
             Path(settings.storage), _SPECIAL_OF_DATA, "give another one: --with storage="
@@ -98,7 +99,7 @@ def requested(
     given = tuple(pairs)
     before = state.read(folder_of(name))
     running = before if before and Deployment(folder_of(name), before).is_running else None
-    present = before.settings if before is not None and (running or not given) else ()
+    present = before.last.settings if before is not None and (running or not given) else ()
     known = {key for key, _ in (*present, *given)}
     also = (pair for pair in usual if pair[0] not in known)
     try:
@@ -137,7 +138,7 @@ def require_same(name: str, settings: LabSettings) -> None:
         return
     remove = f"remove it with its data: loadstone lab down {name} --purge"
     try:
-        has = settings_.read(before.settings)
+        has = settings_.read(before.last.settings)
     except InvalidInput as unknown:  # of another release of Loadstone
         raise InvalidInput(f"lab {name} exists: {unknown}; {remove}") from None
     if settings != replace(has, port=settings.port):
@@ -270,6 +271,9 @@ def _start(
             f"the data are gone from storage={settings.storage}, as after a reboot or in a copy of "
             "the lab: it begins with an empty database"
         )
+    environment = compose.environment(folder, settings)
+    if environment.installed() is None:
+        _require_unused(environment.python, folder.name)
     _keep_old_logs(folder)
     begun = DeploymentState(
         name=folder.name,
@@ -278,7 +282,7 @@ def _start(
         boot=processes.boot_id(),
         settings=settings.pairs(),
         ports=tuple(book.chosen.items()),
-        python=str(compose.environment(folder, settings).python),
+        python=str(environment.python),
         release=settings.source.pairs(),
         before=before,
     )
@@ -291,6 +295,16 @@ def _start(
     if before is not None:
         drop_data(folder, before.setting("storage"), kept=settings.storage)
     return Deployment(folder, running)
+
+
+def _require_unused(python: Path, name: str) -> None:
+    """Refuse to make an environment anew from which another deployment runs."""
+    for one in every():
+        if one.name != name and one.is_running and str(one.python) == str(python):
+            raise EnvironmentUnusable(
+                f"{python.parents[1]} must be made anew, and lab {one.name} runs from it; end it "
+                f"first: loadstone lab down {one.name}"
+            )
 
 
 def _has_lost_data(folder: Path, settings: LabSettings, before: DeploymentState) -> bool:
@@ -335,6 +349,11 @@ def _served(settings: LabSettings) -> str:
 
 
 def _same(running: Deployment, settings: LabSettings, *, owned: bool) -> Deployment:
+    if running.state.is_owned and not owned and running.folder not in _guards:
+        raise EnvironmentUnusable(
+            f"lab {running.name} belongs to a command that ends it, such as `loadstone demo`; wait "
+            "for that command, or take another name"
+        )
     if owned and running.folder not in _guards:
         raise EnvironmentUnusable(
             f"lab {running.name} runs already, and another uses it; end it: "
@@ -342,7 +361,8 @@ def _same(running: Deployment, settings: LabSettings, *, owned: bool) -> Deploym
         )
     has = settings_.started(running.state)
     # A request without a port accepts the present one.
-    if settings != (has if settings.port is not None else replace(has, port=None)):
+    has = replace(has, port=None if settings.port is None else running.state.port(WEB))
+    if settings != has:
         raise InvalidInput(
             f"{running.name} runs with other settings ({_difference(has, settings)}); end it "
             f"first: loadstone lab down {running.name}"
@@ -366,7 +386,8 @@ def _difference(running: LabSettings, requested: LabSettings) -> str:
     return "; ".join(
         name
         if name.startswith("conf.")
-        else f"{name}={running_pairs.get(name, 'unset')}, not {requested_pairs.get(name, 'unset')}"
+        else f"{name}={masked(running_pairs.get(name, 'unset'))}, "
+        f"not {masked(requested_pairs.get(name, 'unset'))}"
         for name in names
         if name != "port" or requested.port is not None
     )

@@ -59,8 +59,12 @@ class DeploymentState:
     def stopped(self) -> "DeploymentState":
         """Return the state without processes; a start that failed is undone."""
         records = tuple(replace(record, process=None) for record in self.records)
-        last = self.before or self
-        return replace(last, run=self.run, phase=DeploymentPhase.STOPPED, records=records)
+        return replace(self.last, run=self.run, phase=DeploymentPhase.STOPPED, records=records)
+
+    @property
+    def last(self) -> "DeploymentState":
+        """The last start that succeeded, which an interrupted one does not replace."""
+        return self.before or self
 
     def setting(self, key: str) -> str | None:
         """Return the value of a KEY of `lab up --with`; None if it is unset."""

@@ -205,7 +205,11 @@ def _at_commit(text: str) -> Release:
 def _version_of(tree: Path, reference: str = "HEAD") -> str:
     """Return the last tag, else the version of an unpacked source distribution."""
     try:
-        tag = git(tree, "describe", "--tags", "--abbrev=0", reference).decode().strip()
+        is_own = not git(
+            tree, "rev-parse", "--show-prefix"
+        ).strip()  # not of a repository around it
+        found = git(tree, "describe", "--tags", "--abbrev=0", reference) if is_own else b""
+        tag = found.decode().strip()
     except EnvironmentUnusable:
         tag = ""
     if VERSION.fullmatch(tag):

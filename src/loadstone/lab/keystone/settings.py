@@ -497,6 +497,8 @@ def _made(chosen: dict[str, object]) -> LabSettings:
         chosen.setdefault("workers", 1)
     if service is Service.KEYCLOAK:
         chosen.setdefault("database", DatabaseBackend.H2)
+    if chosen.get("address") == HOST:
+        del chosen["address"]
     return LabSettings(**chosen)  # type: ignore[arg-type]  # each reader gives its field's type
 
 
