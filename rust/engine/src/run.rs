@@ -213,7 +213,7 @@ impl Run {
         };
         let mut parts = PartFiles::create(path)?;
         let (sender, chunks) = PartFiles::channel();
-        let (measured, written) = std::thread::scope(|scope| {
+        let ended = std::thread::scope(|scope| {
             let parts = &mut parts;
             let write = move || {
                 self.control.abandon_on_error(|| {
@@ -227,11 +227,16 @@ impl Run {
             })?;
             let measured = self.run_threads(Some(&sender));
             drop(sender);
-            Ok::<_, Error>((measured, join(writer)))
-        })?;
-        written?;
-        let (_, health) = measured?;
-        Ok((SampleStore::File(parts.join()?), health))
+            join(writer)?;
+            measured
+        });
+        match ended {
+            Ok((_, health)) => Ok((SampleStore::File(parts.join()?), health)),
+            Err(error) => {
+                parts.remove_if_empty();
+                Err(error)
+            }
+        }
     }
 
     /// Runs the threads until they end. Returns the samples that each has in memory, and the

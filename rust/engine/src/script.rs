@@ -171,7 +171,8 @@ impl Script {
     /// Returns the one-time code of this moment for an iteration's row of a column.
     fn code(&self, codes: usize, iteration: u32) -> Code {
         let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        self.codes[codes].at(iteration, since_1970.as_secs())
+        let s = since_1970.as_secs().saturating_sub(CODE_AGE_S);
+        self.codes[codes].at(iteration, s)
     }
 
     /// Renders a request into `out`, unless it is the same in every iteration.
@@ -232,6 +233,9 @@ impl Script {
 
 /// Random stream of the mix; pauses have the streams from 1.
 const MIX_STREAM: u64 = 0;
+/// Age of one-time codes. Keystone accepts those of this period and the one before, so clocks may
+/// differ by so much either way.
+const CODE_AGE_S: u64 = 5;
 
 fn scripts(plan: &Plan) -> Result<Vec<WeightedScript>, Error> {
     if plan.mix.is_empty() {

@@ -47,6 +47,7 @@ pub(crate) async fn handle(
     let decoded = percent_decode_str(head.uri.path()).decode_utf8_lossy();
     let (method, path) = (head.method.as_str(), &*decoded);
     if connection.is_local && path == COUNTS_PATH {
+        let _busy = connection.idle.busy();
         let counts = serde_json::to_value(shared.counts()).unwrap_or_default();
         return Ok(response(Reply::json(200, &counts), &base));
     }

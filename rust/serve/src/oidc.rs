@@ -87,11 +87,6 @@ pub(crate) fn needs_worker(request: &Request<'_>) -> bool {
     }
 }
 
-/// Returns the user that a request names.
-pub(crate) fn claimed_user(request: &Request<'_>) -> Option<String> {
-    Some(Form::of_body(request).get("username").to_owned()).filter(|name| !name.is_empty())
-}
-
 /// Returns the error reply to a client (RFC 6749 5.2).
 fn error_reply(status: u16, error: &str, description: &str) -> Reply {
     Reply::json(status, &json!({"error": error, "error_description": description}))
@@ -112,6 +107,12 @@ impl Form {
 }
 
 impl Oidc {
+    /// Returns the known user that a request names.
+    pub(crate) fn claimed_user(&self, request: &Request<'_>) -> Option<String> {
+        let form = Form::of_body(request);
+        Some(form.get("username").to_owned()).filter(|name| self.users.contains_key(name.as_str()))
+    }
+
     pub(crate) fn new(client: &OidcSettings, settings: &Settings) -> Result<Self, Error> {
         let users = client.users.iter().map(|(name, password)| (name.as_str().into(), password));
         let most = settings.max_tokens;

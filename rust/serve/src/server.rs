@@ -215,7 +215,7 @@ async fn serve(mut receiver: UnboundedReceiver<Accepted>, context: ThreadContext
         let connection = Rc::new(ConnectionContext {
             number,
             local_addr: context.local_addr.clone(),
-            is_local: from.ip().is_loopback(),
+            is_local: from.ip().to_canonical().is_loopback(),
             timer: timer.clone(),
             idle: IdleTracker::new(),
         });

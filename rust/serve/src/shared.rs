@@ -117,8 +117,8 @@ impl Shared {
             Ok(due) => (route::handle(&mut inner.state, request), due),
             Err(Refused { error, due }) => (Err(error), due),
         };
-        let is_failed = needs_worker && result.is_err();
         let reply = result.unwrap_or_else(ApiError::reply);
+        let is_failed = needs_worker && reply.status >= 400;
         if let Some(lockout) = inner.lockout.as_mut().filter(|_| is_failed) {
             lockout.failed(now.as_secs_f64());
         }
@@ -243,7 +243,7 @@ impl Inner {
             LimitPer::User => Key::User(
                 auth::claimed_user(&self.state, request)
                     .map(|id| id.to_string())
-                    .or_else(|| oidc::claimed_user(request))
+                    .or_else(|| self.state.oidc.as_ref()?.claimed_user(request))
                     .unwrap_or_default(),
             ),
         };

@@ -139,7 +139,7 @@ def _ceiling(health: Health, load: Load, max_rate_rps: float | None) -> str:
     if health.throttled_s / _load_s(health, load) <= most:
         return ""
     count = f"{health.throttled} iteration{'' if health.throttled == 1 else 's'}"
-    return f"the highest rate allowed, {max_rate_rps:g}/s, held back {count}; raise --max-rate"
+    return f"the highest rate allowed, {max_rate_rps:g}/s, held back {count}"
 
 
 def _limits(health: Health, load: Load) -> list[str]:

@@ -9,6 +9,7 @@ from loadstone.analysis.alarm import Alarm
 from loadstone.analysis.model import Trial
 from loadstone.analysis.traces import slowest
 from loadstone.analysis.trial import alarm, assess, checked
+from loadstone.engine import parquet
 from loadstone.engine.gate import Allowance, Engine
 from loadstone.engine.parquet import SampleFile
 from loadstone.engine.progress import Progress
@@ -23,6 +24,7 @@ from loadstone.system.say import Say
 from loadstone.target.target import Target
 from loadstone.workload.generator import Load, Loaded, LoadTerms
 from loadstone.workload.model import MeasurementConfig
+from loadstone.workload.policy import Fixed
 
 Keep = Callable[[Trial, Samples | SampleFile | None], Trial]
 
@@ -59,7 +61,7 @@ def run_trial(request: TrialRequest, load: Load, conditions: Conditions) -> tupl
         request,
         LoadTerms(
             conditions.allowance,
-            conditions.file if conditions.config.goal is None else None,
+            conditions.file if _is_written_meanwhile(conditions.config) else None,
             watch.begin,
             watch,
             on_samples if reads else None,
@@ -103,6 +105,11 @@ def run_trial(request: TrialRequest, load: Load, conditions: Conditions) -> tupl
     return trial, loaded.health.is_cut_short
 
 
+def _is_written_meanwhile(config: MeasurementConfig) -> bool:
+    """Return whether samples are written during the load: those of searches are few."""
+    return config.goal is None or isinstance(config.policy, Fixed)
+
+
 def require_alive(target: Target) -> None:
     """Raise EnvironmentUnusable if a part of the service has died."""
     if why := target.failure():
@@ -136,8 +143,11 @@ def _judged(
 ) -> Trial:
     spec, config = request.spec(conditions.number), conditions.config
     spec = replace(spec, alarmed=alarm.cause if alarm else None)
-    if config.goal is not None and isinstance(loaded.samples, Samples):
-        trial = assess(spec, loaded.samples, loaded.health, config.goal, loaded.actions)
+    if config.goal is not None:
+        rows = loaded.samples
+        if isinstance(rows, SampleFile):
+            rows = parquet.read(rows.path)
+        trial = assess(spec, rows, loaded.health, config.goal, loaded.actions)
     else:
         trial = checked(spec, loaded.samples, loaded.health, config.criteria, loaded.actions)
     if not loaded.failures:

@@ -56,7 +56,12 @@ impl PartFiles {
         loop {
             let left = PART_AGE.saturating_sub(self.began.elapsed());
             match chunks.recv_timeout(left) {
-                Ok(chunk) => self.waiting.extend(&chunk),
+                Ok(chunk) => {
+                    if self.waiting.len() + chunk.len() > GROUP_ROWS {
+                        self.write_waiting()?;
+                    }
+                    self.waiting.extend(&chunk);
+                }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return self.write_waiting(),
             }
@@ -77,6 +82,11 @@ impl PartFiles {
         writer.finish()?;
         self.written.push(path);
         Ok(())
+    }
+
+    /// Removes the folder of a run that failed before it wrote anything.
+    pub(crate) fn remove_if_empty(&self) {
+        drop(fs::remove_dir(&self.folder)); // It fails if there are parts.
     }
 
     /// Joins the parts to the final file, and removes them. Returns the number of rows.
@@ -104,10 +114,10 @@ impl PartFiles {
             for index in 0..group_rows(part)?.len() {
                 let group = read_group(part, index)?;
                 rows += group.len() as u64;
-                self.waiting.extend(&group);
-                if self.waiting.len() >= GROUP_ROWS {
+                if !self.waiting.is_empty() && self.waiting.len() + group.len() > GROUP_ROWS {
                     writer.append_sorted(&mut self.waiting)?;
                 }
+                self.waiting.extend(&group);
             }
         }
         if !self.waiting.is_empty() {

@@ -49,12 +49,24 @@ FAILED: dict[Cause | None, str] = {
 
 def of(measurement: Measurement) -> tuple[Statement, ...]:
     """Return what the figures of a measurement say apart from the answer, without duplicates."""
-    warnings = (*died(measurement), *disturbed(measurement), *invalid(measurement))
+    warnings = (
+        *died(measurement),
+        *disturbed(measurement),
+        *invalid(measurement),
+        *held_back(measurement),
+    )
     found = [
         *(Statement(sentence(text), Severity.WARNING) for text in warnings),
         *(Statement(sentence(text)) for text in _infos(measurement)),
     ]
     return tuple({one.text: one for one in reversed(found)}.values())[::-1]
+
+
+def held_back(measurement: Measurement) -> Iterator[str]:
+    """Say that the highest rate allowed, and not the service, set the rate of a fixed load."""
+    ceilings = [trial.ceiling for trial in measurement.trials if trial.ceiling]
+    if measurement.policy == "fixed" and ceilings:
+        yield f"the rate is not the service's: {ceilings[-1]}"
 
 
 def _infos(measurement: Measurement) -> Iterator[str]:

@@ -161,7 +161,7 @@ def described(measurement: Measurement) -> tuple[Statement, ...]:
     if health is not None and not health.is_valid:
         warnings.append(f"the load generator was the limit: {'; '.join(health.limits)}")
     if health is not None and health.ceiling:
-        warnings.append(f"the rate is not the service's: {health.ceiling}")
+        warnings.append(f"the rate is not the service's: {health.ceiling}; raise --max-rate")
     texts = map(statements.sentence, warnings)
     return (*(Statement(one, Severity.WARNING) for one in texts), *found)
 
