@@ -282,6 +282,8 @@ def _option_of(one: Default, path: str) -> str:
             return ""
         if one.table == "limits" and path == "serve":
             return ""  # its --max-connections says what the service is like
+        if (one.table, path, one.key) == ("limits", "tune", "budget"):
+            return ""  # it is the time of all comparisons, not of one load
         if one.table == "store" and os.environ.get("LOADSTONE_STORE"):
             return ""  # nearer than a file
         if one.table == "target" and (os.environ.get("OS_AUTH_URL") or os.environ.get("OS_CLOUD")):

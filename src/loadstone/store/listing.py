@@ -60,7 +60,8 @@ def history(connection: Connection, store: str) -> tuple[list[Performed], list[s
     for run in connection.execute(every_run).mappings():
         run_id = run["run_id"]
         try:
-            if rows := by_run.get(run_id):
+            rows = by_run.get(run_id, [])
+            if rows and not _study(rows):  # whose cells differ on purpose
                 found += _workloads(rows, _trials(connection, run_id), run)
         except codec.BAD_DATA as problem:
             damaged.append(damage(run_id, problem, store))
@@ -226,12 +227,16 @@ def _origin(run: RowMapping, facts: Mapping[str, str], measured: Sequence[RowMap
     """Return the origin of a run: a command, a study, or Rally."""
     if "Rally" in facts:
         return f"imported from Rally {facts['Rally']}"
-    for row in measured[:1]:
-        study = dict(json.loads(row["body"]).get("parameters", ())).get("study")
-        if study:
-            return f"study {study}"
+    if study := _study(measured):
+        return f"study {study}"
     # A run that ended before its first measurement does not say which study.
     return "study" if run["command"].startswith("loadstone study") else run["kind"]
+
+
+def _study(measured: Sequence[RowMapping]) -> str:
+    """Return the study that a run is of; empty if it is of none."""
+    found = (dict(json.loads(row["body"]).get("parameters", ())) for row in measured[:1])
+    return next((str(one.get("study") or "") for one in found), "")
 
 
 def _duration_s(run: RowMapping) -> float | None:
