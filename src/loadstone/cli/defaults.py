@@ -26,6 +26,8 @@ OF_FOLDER = "loadstone.toml"
 PREFIX = "LOADSTONE"
 OF_SERVE = "LOADSTONE_SERVE_PASSWORD"  # of `serve`, whose password is no option
 OF_TOKENS = ("token-life", "max-tokens")  # of `serve`, no secrets in spite of their names
+# What the service of `serve` is like; the time of all comparisons of `tune`.
+NO_LIMITS = {("serve", "max-connections"), ("tune", "budget")}
 MOST_BYTES = 1 << 20
 _HEADER = re.compile(r"\s*\[([^\[\]]+)\]")  # of a table
 # Options that permit something: on the command line only.
@@ -280,10 +282,8 @@ def _option_of(one: Default, path: str) -> str:
     if one.table in SHARED:
         if one.table == "target" and path not in LOADS:
             return ""
-        if one.table == "limits" and path == "serve":
-            return ""  # its --max-connections says what the service is like
-        if (one.table, path, one.key) == ("limits", "tune", "budget"):
-            return ""  # it is the time of all comparisons, not of one load
+        if one.table == "limits" and (path, one.key) in NO_LIMITS:
+            return ""
         if one.table == "store" and os.environ.get("LOADSTONE_STORE"):
             return ""  # nearer than a file
         if one.table == "target" and (os.environ.get("OS_AUTH_URL") or os.environ.get("OS_CLOUD")):
