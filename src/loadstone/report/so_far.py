@@ -7,6 +7,9 @@ from loadstone.report import figures
 from loadstone.search.blocks import METERED
 from loadstone.search.low_load import is_low_load
 from loadstone.search.model import Capacity
+from loadstone.search.per_user import is_of_fewer_users
+
+SLOWER = 1.1  # times what the full service completes: more than noise
 
 
 def capacity_so_far(trials: Sequence[Trial]) -> Capacity | None:
@@ -14,7 +17,11 @@ def capacity_so_far(trials: Sequence[Trial]) -> Capacity | None:
 
     It has no N and no confidence: the search did not confirm what it saw.
     """
-    valid = [trial for trial in trials if trial.is_valid and trial.status == "finished"]
+    valid = [
+        trial
+        for trial in trials
+        if trial.is_valid and trial.status == "finished" and not is_of_fewer_users(trial)
+    ]
     low = max(_rates(valid, TrialState.SUSTAINED), default=None)
     high = min(_rates(valid, TrialState.DEGRADED), default=None)
     if low is not None and high is not None and low >= high:
@@ -28,6 +35,8 @@ def capacity_so_far(trials: Sequence[Trial]) -> Capacity | None:
     seen = full[-1:] or closed
     most_rps = max((trial.stats.throughput_rps for trial in seen), default=0.0)
     most = figures.rate(most_rps)
+    if full and low is not None and low > SLOWER * most_rps:
+        low = None  # from before the service became slower
     words = ["the search was interrupted, so nothing is confirmed"]
     if seen and high is not None and most_rps > high:  # it misses an objective, or refuses requests
         failed = figures.rate(high)

@@ -304,6 +304,7 @@ class _Flow:
             capacity, _ = config.policy.run(trials.measure)
         finally:
             self.present, self.left_s = trials.measurement, trials.left_s
+            self.present = replace(self.present, capacity=trials.found or self.present.capacity)
         return capacity
 
     def _remaining_capacity(

@@ -19,7 +19,7 @@ from loadstone.plan.trace import Trace
 from loadstone.result.model import Measurement
 from loadstone.result.observer import Display, TrialObserver
 from loadstone.run.trial import Conditions, require_alive, run_trial
-from loadstone.search.model import TrialRequest
+from loadstone.search.model import Capacity, TrialRequest
 from loadstone.search.profiling import PURPOSE
 from loadstone.search.settings import LONGEST_BUDGET_S
 from loadstone.store.store import Store
@@ -46,6 +46,7 @@ class Trials:
     index: int  # of the measurement in the run
     measurement: Measurement  # with its trials so far
     left_s: float  # seconds of load left in the run
+    found: Capacity | None = None  # the result of a search, before trials that come after it
 
     def measure(self, request: TrialRequest) -> Trial:
         """Run one trial.
@@ -53,6 +54,7 @@ class Trials:
         Raises MeasurementInvalid if the run's load time is used up, and EnvironmentUnusable if a
         part of the service has died.
         """
+        self.found = request.found
         require_alive(self.target)
         self.engine.clock.sleep(request.pause_s)
         if isinstance(self.config.policy, Steps):

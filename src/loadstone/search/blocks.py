@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from loadstone.analysis.model import TICK_S, Cause, Trial
+from loadstone.analysis.model import TICK_S, Cause, Trial, TrialState
 from loadstone.search.pool import full_runs
 
 BLOCK_S = 1.0
@@ -42,8 +42,10 @@ def blocks(trials: Sequence[Trial], since_s: float = 0.0) -> tuple[Block, ...]:
     found: list[Block] = []
     begin_s = requests = 0.0
     for trial in trials:
-        # A constant rate that the service keeps up with is what completes, not its capacity.
-        if trial.rate_rps is None or trial.verdict.cause in (Cause.OVERLOAD, Cause.DRIFT):
+        # A constant rate that the service keeps up with is what completes, not its capacity. Where
+        # the load generator was the limit, what it did not read seems to be in flight.
+        is_full = trial.rate_rps is None or trial.verdict.cause in (Cause.OVERLOAD, Cause.DRIFT)
+        if is_full and trial.verdict.state is not TrialState.INVALID:
             of_trial = _of_trial(trial, least, skip, begin_s, requests)
             found += [one for one in of_trial if one.at_s >= since_s]
         begin_s += trial.spent_s
@@ -82,7 +84,8 @@ def drains(trials: Sequence[Trial], rate_rps: float) -> list[Drain]:
     for trial in trials:
         is_queueing = trial.purpose.startswith(METERED) or trial.verdict.cause is Cause.OVERLOAD
         ticks = trial.timeline
-        if not is_queueing or not len(ticks.ok) or trial.stats.failed:
+        is_valid = trial.verdict.state is not TrialState.INVALID
+        if not is_queueing or not is_valid or not len(ticks.ok) or trial.stats.failed:
             continue
         in_flight = int(ticks.in_flight[-1])
         own_s = SKIPPED * response_s + TICK_S / 2  # of the last request, and of the clock's ticks

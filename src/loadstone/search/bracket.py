@@ -67,6 +67,7 @@ class Bracket:
         self.has_failures = False
         self.flags: set[Flag] = set()
         self.reasons: tuple[str, ...] = ()
+        self.noise: tuple[str, ...] = ()  # why a trial below N failed before another held
 
     @property
     def known(self) -> ThroughputEstimate:
@@ -120,9 +121,9 @@ class Bracket:
                 self.flags.add(Flag.BELOW_UNDECIDED)
                 return
             rate_rps = min(rate_rps, known.rate_rps * (1 - terms.distance))
-            begin_s = self._session.spent_s
             purpose = "must hold: a little below"
             trial = yield from self._patient(rate_rps, purpose, terms.seconds, terms.height_s)
+            begin_s = self._session.spent_s - trial.spent_s  # of the last attempt
             if self._record_below(trial, rate_rps):
                 return
             if trial.verdict.cause is Cause.ERRORS:
@@ -176,11 +177,11 @@ class Bracket:
         while self._session.left_s > SHORTEST_S + self._reserve_s:
             rate_rps = min(known.rate_rps * (1 + step), self._session.settings.ceiling_rps)
             seconds = min(terms.seconds, self._session.left_s - self._reserve_s)
-            begin_s = self._session.spent_s
             height = height_s(self.known.rate_rps, step, seconds)
             load = OpenLoad(rate_rps, seconds)
             purpose = "must fail: a little above"
             trial = yield from self._session.run_trial(load, purpose, height, height)
+            begin_s = self._session.spent_s - trial.spent_s  # of the last attempt
             if trial.verdict.state is TrialState.DEGRADED:
                 is_clear = passes == 0 and self.steady is None
                 self._record_above(trial, rate_rps, begin_s, is_clear=is_clear)
@@ -225,6 +226,7 @@ class Bracket:
         if trial.verdict.state is TrialState.SUSTAINED:
             if self.high is not None:
                 self.flags = {Flag.NOISY}
+                self.noise, self.reasons = self.reasons, ()
             self.low, self.high = rate_rps, None
             self.has_failures = trial.stats.failed > 0
             return True
@@ -254,8 +256,8 @@ class Bracket:
                 rate_rps = (self.low + self.high) / 2
             seconds = min(DESCENT_S, self._session.left_s - RESERVE_S)
             height = height_s(self.known.rate_rps, STEP, seconds)
-            begin_s = self._session.spent_s
             trial = yield from self._patient(rate_rps, "step down", seconds, height)
+            begin_s = self._session.spent_s - trial.spent_s  # of the last attempt
             if trial.verdict.state is TrialState.SUSTAINED:
                 self.low = rate_rps
             elif trial.verdict.state is TrialState.DEGRADED:

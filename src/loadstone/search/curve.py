@@ -36,7 +36,14 @@ def with_curve(session: Session, body: Strategy) -> Strategy:
             if share * n_rps <= session.settings.ceiling_rps:
                 load = OpenLoad(share * n_rps, seconds)
                 purpose = f"{PURPOSE}: {100 * share:.0f} % of N"
-                request = TrialRequest(load, purpose, alarm_s=ALARM_S)
+                request = TrialRequest(
+                    load,
+                    purpose,
+                    alarm_s=ALARM_S,
+                    settle_s=session.settle_s,
+                    max_connections=session.settings.max_connections,
+                    found=found,
+                )
                 tried.append((yield request))
     return _checked(found, n_rps, tried)
 

@@ -130,8 +130,8 @@ class Depths:
         # The mean rate is the capacity, whatever the two rates; the ceiling also limits filling.
         fill_rps = min(FILL * rate_rps, session.settings.ceiling_rps)
         load = BandLoad(low, high, fill_rps, min(EBB * rate_rps, fill_rps), seconds + slow_s)
-        begin_s = session.spent_s
         trial = yield from session.run_trial(load, f"{METERED} {low} to {high} in flight")
+        begin_s = session.spent_s - trial.spent_s  # of the last attempt
         least = 0.6 * low if level > DEEP else self.knee.in_flight
         self._take(trial, level, least, begin_s, session.settle_s)
         self._require_accepted(trial, high)

@@ -146,7 +146,7 @@ def _generator_was_limit(session: Session, limit: GeneratorWasLimit) -> Capacity
     is_held = held is not None and (failed is None or failed > held)
     at_least = (f"at least {held:.4g}/s, which was sustained",) if is_held else ()
     why = "the load generator was the limit, not the service"
-    notes = (why, *limit.args, *at_least, *session.changes)
+    notes = (why, *limit.args, *at_least, *_changes(session))
     low = held if is_held else None
     return Capacity(None, low, None, 0.0, notes, causes=(Cause.GENERATOR,))
 
@@ -156,16 +156,21 @@ def _wait_was_limit(session: Session) -> Capacity:
         f"more requests at once may take longer than {LONGEST_WAIT_S:.0f} s, and the time-out of a "
         f"request is {TIMEOUT_S:.0f} s"
     )
-    notes = (*session.estimate, why, *session.changes)
+    notes = (*session.estimate, why, *_changes(session))
     return Capacity(None, None, None, 0.0, notes, causes=(Cause.GENERATOR,))
 
 
 def _only_errors(session: Session, errors: OnlyErrors) -> Capacity:
     held = session.evidence.sustained_rps
     before = (f"it had sustained {held:.4g}/s before",) if held else ()
-    notes = (f"the service {_answers(session)}", *errors.args, *before, *session.changes)
+    notes = (f"the service {_answers(session)}", *errors.args, *before, *_changes(session))
     causes = (Cause.ERRORS, Cause.DRIFT) if _went_away(session) else (Cause.ERRORS,)
     return Capacity(None, None, None, 0.0, notes, causes=causes)
+
+
+def _changes(session: Session) -> tuple[str, ...]:
+    """Return the notes on changes, without what they say of an N that is not stated."""
+    return tuple(one for one in session.changes if not one.startswith(ABOUT_N))
 
 
 def _went_away(session: Session) -> bool:

@@ -35,6 +35,7 @@ class TrialRequest:
     runner: Mapping[str, Any] | None = None  # of a step, in Rally's format
     # The result if the search ended before this trial; None: none yet.
     so_far: "Capacity | None" = None
+    found: "Capacity | None" = None  # the result of the search, after which this trial comes
 
     def spec(self, number: int) -> TrialSpec:
         """Return the trial's terms for the judge."""

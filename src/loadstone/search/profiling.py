@@ -22,8 +22,8 @@ def with_profile(ceiling_rps: float, search: Strategy) -> Strategy:
     if n_rps:
         load = OpenLoad(min(SHARE * n_rps, ceiling_rps), SECONDS)
         with contextlib.suppress(LoadTimeUsed):  # late responses took it: N is known all the same
-            yield TrialRequest(load, WITHOUT)
-            yield TrialRequest(load, PURPOSE)
+            yield TrialRequest(load, WITHOUT, found=found)
+            yield TrialRequest(load, PURPOSE, found=found)
     return found
 
 

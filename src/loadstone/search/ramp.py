@@ -78,6 +78,7 @@ class Throughput:
 def ramp(session: Session) -> Part[Knee]:
     """Return the knee; ends early at the ceiling."""
     response_s, workers, refused = yield from _first_look(session)
+    workers = min(workers, session.settings.max_connections)
     if refused is not None:
         reached = throughput(refused, response_s)
         rate_rps = max(reached.rate_rps, _least_rps(refused))
@@ -105,7 +106,7 @@ def ramp(session: Session) -> Part[Knee]:
         more = _next_workers(session, workers, response_s)
         queued = workers / max(rate_rps * response_s, 1e-9)  # response time over the unloaded one
         is_flat = rate_rps < GROWTH * best.rate_rps and workers >= LEAST_GROWTH * before
-        stops = is_flat or _is_queueing(session, workers, queued, more)
+        stops = is_flat or _is_queueing(session, workers, queued, None if more == workers else more)
         best = max(reached, best)
         session.estimate = _estimate(session, best, workers, before, is_rising=not stops)
         if stops or refuses:
@@ -139,8 +140,8 @@ def _least_rps(trial: Trial) -> float:
 def _is_queueing(session: Session, workers: int, queued: float, more: int | None) -> bool:
     """Return whether requests queue, so that more of them would not complete faster.
 
-    A short queue is enough if more requests would not be answered in the time that is left, or if
-    the ramp has used enough of the budget.
+    A short queue is enough if more requests are not allowed, or would not be answered in the time
+    that is left (`more` is None), or if the ramp has used enough of the budget.
     """
     if queued > (SLOW_QUEUEING if session.response_s else QUEUEING):
         return True

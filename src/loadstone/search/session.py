@@ -234,12 +234,14 @@ class Session:
         )
 
     def _fitting(self, load: Load) -> Load:
-        """Return the load, extended by the settling time and limited to the budget.
+        """Return the load, extended by the settling time and limited to budget and connections.
 
         What it keeps in flight must be answered within the budget as well.
         """
         if isinstance(load, StagedLoad | ReplayLoad):  # no search asks for these
             return load
+        if isinstance(load, ClosedLoad) and load.workers > self.settings.max_connections:
+            load = replace(load, workers=self.settings.max_connections)
         most_s = self.left_s - self._drain_s(load)
         wanted_s = load.duration_s or self.left_s
         # A shorter band would not be metered.

@@ -204,9 +204,9 @@ def _notes(depths: Depths, bracket: Bracket, found: ThroughputEstimate) -> tuple
     metered = f"{found.rate_rps:.4g}/s"
     high = f"{bracket.high:.4g}/s" if bracket.high else "N"
     low = f"{bracket.low:.4g}/s" if bracket.low else "a rate below"
-    first_reason = bracket.reasons[0] if bracket.reasons else "no reason kept"
+    noise = bracket.noise[0] if bracket.noise else "no reason kept"
     texts = {
-        Flag.NOISY: f"{low} held in the end, but one trial below N failed ({first_reason})",
+        Flag.NOISY: f"{low} held in the end, but a trial below N failed ({noise})",
         Flag.ERRORS_BELOW: f"errors come below the {metered} that saturation reaches",
         Flag.LESS_SUSTAINED: f"{high} was not sustained, although {metered} complete in saturation",
         Flag.MORE_SUSTAINED: f"{low} was sustained, above the {metered} completed in saturation",
