@@ -9,7 +9,7 @@ from simulator.simulator import Simulator
 
 from loadstone.analysis.model import Cause, Trial, TrialState
 from loadstone.errors import InvalidInput
-from loadstone.plan.load import OpenLoad
+from loadstone.plan.load import ClosedLoad, OpenLoad
 from loadstone.search.bracket import Bracket
 from loadstone.search.depth import Depths
 from loadstone.search.model import Capacity, CapacityKind, TrialRequest
@@ -40,6 +40,33 @@ def test_slow_answers_need_many_connections_and_do_not_change_n(
     assert capacity.rate_rps == pytest.approx(service.capacity_rps, rel=0.03)
     assert capacity.kind is CapacityKind.SATURATION
     assert all(trial.verdict.cause is not Cause.OVERLOAD for trial in trials if not trial.rate_rps)
+
+
+def test_a_curve_of_slow_answers_does_not_contradict_n() -> None:
+    capacity, _ = found(FARTHER, 200.0, curve_s=10.0)
+    assert capacity.rate_rps == pytest.approx(FARTHER.capacity_rps, rel=0.03)
+
+
+@pytest.mark.parametrize("connections", [1, 2, 3])
+def test_no_load_has_more_workers_than_connections_are_allowed(connections: int) -> None:
+    service = Service(workers=6, capacity_rps=20.0)
+    settings = SearchSettings(budget_s=60.0, max_connections=connections)
+    asked: list[TrialRequest] = []
+
+    def measure(request: TrialRequest) -> Trial:
+        asked.append(request)
+        return simulator.measure(request)
+
+    simulator = Simulator(service, 1)
+    search(STRATEGIES["meter"](settings), measure)
+    closed = [one.load.workers for one in asked if isinstance(one.load, ClosedLoad)]
+    assert max(closed) <= connections
+
+
+def test_a_full_service_is_not_said_to_need_more_connections() -> None:
+    capacity, _ = found(Service(workers=8, capacity_rps=160.0), 240.0, max_connections=16)
+    assert capacity.kind is CapacityKind.SATURATION
+    assert capacity.rate_rps == pytest.approx(160.0, rel=0.05)
 
 
 @pytest.mark.parametrize("method", ["meter", "bisect", "closed-loop-peak"])
