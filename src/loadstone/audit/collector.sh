@@ -232,6 +232,7 @@ processes() {
           if (name[pid] == "java") {  # its arguments hold passwords of key stores, and options of any kind
               if (!match($0, /-Dkc\.home\.dir=[^\t]*/)) next
               $0 = substr($0, RSTART, RLENGTH) }
+          if (name[pid] ~ /^beam/) $0 = ""  # they may hold the cookie of the cluster
           if (name[pid] ~ /python/ && $0 !~ /keystone|gunicorn|granian|wsgi|single_server/) next
           print known[pid] "\t" $0 }'
 }
@@ -371,8 +372,8 @@ arguments_after() {
 }
 
 uwsgi_files() {
-    { arguments_after uwsgi --ini
-      printf '%s\n' "$table" | awk -F '\t' '$6 == "uwsgi" { for (i = 7; i <= NF; i++) if ($i ~ /\.ini$/) print $i }'
+    { arguments_after 'uwsgi.*' --ini
+      printf '%s\n' "$table" | awk -F '\t' '$6 ~ /^uwsgi/ { for (i = 7; i <= NF; i++) if ($i ~ /\.ini$/) print $i }'
       if [ -z "${AUDIT_PIDS:-}" ]; then
           for file in "$root$etc"/keystone/*uwsgi*.ini "$root$etc"/uwsgi/*keystone*.ini \
               "$root$etc"/uwsgi/apps-enabled/*keystone*; do [ -e "$file" ] && echo "${file#"$root"}"; done
@@ -530,7 +531,8 @@ print(zipfile.ZipFile(sys.argv[1]).read("META-INF/keycloak-persisted.properties"
         name = tolower(substr($0, 4, index($0, "=") - 4)); gsub(/_/, "-", name)
         print "environment." name substr($0, index($0, "=")) }' | keycloak_known
     tr '\000' '\n' <"/proc/$pid/cmdline" | awk '
-        name != "" { print "argument." name "=" $0; name = ""; next }
+        name != "" && !/^-/ { print "argument." name "=" $0; name = ""; next }
+        { name = "" }  # a flag has no value
         /^--[a-z-]*=/ { print "argument." substr($0, 3); next }
         /^--[a-z-]*$/ { name = substr($0, 3) }' | keycloak_known
 }

@@ -77,7 +77,10 @@ def read(document: Document) -> Facts:
     if problem is not None:
         return Facts(missing={"haproxy.": problem}, roles=frozenset({"balancer"}))
     blocks = _blocks(found)
-    files = [process.open_files for process in running if process.open_files]
+    # A master serves nobody, and has limits of its own.
+    masters = {process.parent for process in running}
+    serving = [process for process in running if process.pid not in masters]
+    files = [process.open_files for process in serving if process.open_files]
     # A connection takes two files. haproxy before 2.0 took 2,000 where nothing is set.
     limits = _limits(blocks, min(files) // 2 if files else None)
     values: dict[str, Value] = {}

@@ -61,7 +61,10 @@ def read(document: Document) -> Facts:
         missing = {"db.": why, "revocation.": why, **dict.fromkeys(COUNTS, why)}
         missing["keystone.stored_costs"] = why
         return Facts(values, missing, roles=frozenset({"database"} if has_own else ()))
-    values["db.kind"] = str(found["kind"])
+    values["db.kind"] = kind = str(found["kind"])
+    # A server of another application, or a login to one elsewhere, is not the database.
+    names = ("postgres",) if kind == "postgresql" else THREADED
+    values["db.is_here"] = bool(processes.named(processes.read(document), *names))
     values |= _variables(found) | _counts(found)
     reasons = {"db.": "the database does not tell it", "revocation.": "the table cannot be read"}
     return Facts(values, reasons, roles=frozenset({"database"}))

@@ -253,8 +253,10 @@ def _ldap_origins(directories: tuple[sections.IniSettings, ...]) -> dict[str, Se
 def _origins(found: tuple[sections.File, ...]) -> dict[str, SettingOrigin]:
     known = _newer_names(sections.settings(found).origins)
     origins = {f"conf.{section}.{option}": origin for (section, option), origin in known.items()}
+    values = sections.settings(found).values
     for section in CACHING:
-        if (section, "caching") in known:
+        is_off = values.get((section, "caching"), "true").lower() not in sections.TRUE
+        if is_off and (section, "caching") in known:
             origins.setdefault("conf.caching_off", known[section, "caching"])
     # A default has no line, and is written to any of the files.
     for name in DEFAULTS:

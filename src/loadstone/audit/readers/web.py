@@ -102,7 +102,8 @@ def _limits(document: Document) -> dict[str, Value]:
 
 
 def _uwsgi(seen: tuple[SeenProcess, ...], uwsgi_files: tuple[File, ...]) -> Facts | None:
-    servers = processes.named(seen, "uwsgi")
+    # Debian's is called uwsgi_python3, or uwsgi-core.
+    servers = tuple(process for process in seen if process.name.startswith("uwsgi"))
     # Under an emperor, the masters have a parent, too.
     masters = processes.leaders(tuple(p for p in servers if _is_keystone(p, uwsgi_files)))
     if not masters:
@@ -146,7 +147,8 @@ def _instance(
     own = _own_files(master, uwsgi_files)
     other = _other_format(master)
     # A server that names no file may have changed its title, and with it its arguments.
-    chosen = own if own or other else uwsgi_files
+    has_title = not any(word.startswith("-") for word in master.arguments)
+    chosen = own if own or other or not has_title else uwsgi_files
     settings = _settings(chosen, master)
     children = tuple(p for p in servers if p.parent == master.pid)
     unread = other or _unread(chosen, settings, master, len(children))

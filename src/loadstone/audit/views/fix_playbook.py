@@ -63,16 +63,22 @@ def _play(name: str, results: tuple[RuleResult, ...], facts: Facts) -> dict[str,
     seen: set[tuple[str, str, str]] = set()
     for result in results:
         tasks = []
+        is_partial = False  # a setting has no file that a task could change
         for setting in result.settings:
             key = (setting.where, setting.section, setting.option)
             path, is_first = _path(facts, setting), key not in seen
             seen.add(key)
-            if not is_first or (setting.where in FILES and path is None):
+            if not is_first:
+                continue
+            if setting.where in FILES and path is None:
+                is_partial = True
                 continue
             tasks.append(_setting(result, setting, path))
             if path is not None:
                 changed[path] = None
-        fixes += tasks or [_by_hand(result)]
+        fixes += tasks
+        if is_partial or not tasks:
+            fixes.append(_by_hand(result))
         if tasks and result.rule.fix.restart:
             text = f"restart {result.rule.fix.restart}"
             fixes.append(_message(result, "restart", text))
