@@ -1,6 +1,7 @@
 """`loadstone hit URL`: load without a cloud."""
 
 import json
+import shlex
 import socket
 from pathlib import Path
 
@@ -58,7 +59,7 @@ def asked_for(monkeypatch: pytest.MonkeyPatch, *words: str) -> RunConfig:
 def test_neither_query_nor_header_is_in_the_recorded_command(monkeypatch, header) -> None:
     url = "http://127.0.0.1:9/items?customer=lovelace#there"
     asked = asked_for(monkeypatch, *header, url, "--for", "1s")
-    shown = " ".join(header).replace("babbage", "***")
+    shown = shlex.join(header).replace("babbage", "***")
     assert asked.command == f"loadstone hit {shown} http://127.0.0.1:9/items --for 1s"
 
 

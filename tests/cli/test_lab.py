@@ -58,7 +58,7 @@ def test_a_lab_on_another_host_is_known_until_its_data_are_removed(
     def connected(*_: object, **__: object) -> Iterator[SimpleNamespace]:
         yield SimpleNamespace(
             down=lambda name, _, purge: there.discard(name) if purge else None,
-            summaries=lambda: tuple(SimpleNamespace(name=name) for name in there),
+            summaries=lambda: tuple(SimpleNamespace(name=name, url=None) for name in there),
         )
 
     monkeypatch.setattr(remote_lab, "connected", connected)

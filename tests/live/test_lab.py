@@ -104,12 +104,10 @@ def test_the_password_stands_in_one_private_file_only(lab_keystone: Deployment) 
         assert secret not in Path(f"/proc/{pid}/environ").read_bytes()
 
 
-def test_up_of_one_that_runs_gives_that_one(lab_keystone: Deployment) -> None:
-    again = deployment.up(
-        lab_keystone.name, settings.read([("workers", "2"), ("hash-rounds", "4")]), quietly
-    )
-    assert again.pids() == lab_keystone.pids()
-    with pytest.raises(InvalidInput, match=r"other settings \(.*not"):
+def test_one_that_ends_with_its_command_is_not_handed_to_another(
+    lab_keystone: Deployment,
+) -> None:
+    with pytest.raises(EnvironmentUnusable, match="belongs to a command that ends it"):
         deployment.up(lab_keystone.name, small(), quietly)
 
 

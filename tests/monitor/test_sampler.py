@@ -92,7 +92,8 @@ def test_a_source_that_answers_again_after_a_fault_is_watched_again():
     broken = OSError("broken")
     back = Script("back", [1, broken, broken, broken, 2, 3])
     with Monitor([back], every_s=1000) as monitor:
-        for _ in range(4):
+        assert back.has_read.wait(10)  # by its own thread
+        for _ in range(3):
             monitor.sample()
         assert [one.source for one in monitor.missing] == ["back"]
         for _ in range(2):

@@ -33,7 +33,8 @@ def test_no_fault_begins_after_the_load():
     ended = hooks.on_trial_end(replace(trial, stats=replace(trial.stats, load_s=3.0)))
     hooks.close()
     assert injected == [SENTENCE]
-    assert [run.value for run in ended.hook_runs] == [1]
+    assert [run.value for run in ended.hook_runs] == [1, 3]
+    assert ended.hook_runs[1].error[0] == "not started: its moment came as the load ended"
 
 
 def test_a_fault_that_waited_for_other_hooks_does_not_begin_after_the_load():

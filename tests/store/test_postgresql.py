@@ -123,7 +123,7 @@ def test_a_team_measures_and_looks_with_one_database(postgresql, url, tmp_path):
         for text in ((team.home / "task-result.json").read_text(), said[1].stdout)
     )
     shown = team("results", "show", second, "--json", "-")
-    assert "--store postgresql://***@" in json.loads(shown.stdout)["command"]
+    assert "--store 'postgresql://***@" in json.loads(shown.stdout)["command"]
     later = [
         team("report", first, second, "-o", "both.html"),
         team("report", first, "--as", "rally-json"),

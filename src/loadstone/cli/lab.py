@@ -211,10 +211,10 @@ def _down_there(record: "RemoteRecord", *, purge: bool, anyway: bool) -> None:
                 f"{lost}\n  if host {record.host} is lost for good: "
                 f"loadstone lab down {record.name} --forget"
             ) from None
-        urls = [one.url for one in there.summaries() if one.name == record.name and one.url]
-        for url in urls if purge else ():
-            target = FaultTarget(None, (Endpoint.parse(url).place,))
-            require_undone(target, say, anyway=anyway)
+        for one in there.summaries() if purge else ():
+            if one.name == record.name and one.url:
+                target = FaultTarget(None, (Endpoint.parse(one.url).place,))
+                require_undone(target, say, anyway=anyway)
         there.down(record.name, say, purge=purge)
         if record.name not in [one.name for one in there.summaries()]:
             remote_lab.forget(record.name)

@@ -167,8 +167,8 @@ def _show_results(begun: "StudyJournal", options: StudyShowOptions) -> None:
 def run(ctx: click.Context, **options: Unpack[StudyRunOptions]) -> None:
     """Measure each cell of a study and print the table. Ctrl-C keeps what was measured.
 
-    Exit code 0 if every cell was measured, else the worst exit code of its measurements; 70 after
-    an internal error.
+    Exit code 0 if every cell was measured, else the worst exit code of its measurements, or 4 if
+    one was not made; 70 after an internal error.
     """
     from loadstone.study import needs, read
     from loadstone.study.run import StudyOptions, run_study

@@ -24,6 +24,12 @@ def known_s(load: Load) -> float:
     return load.duration_s if load.duration_s is not None else _UNKNOWN_LOAD_S
 
 
+def needed_s(column: str, load: Load, limits: Limits) -> float:
+    """Return for how long tokens of a column must be valid before a load."""
+    lasting_s = limits.tokens_last_s(known_s(load))
+    return _least_s(column, lasting_s, is_open_ended=load.duration_s is None)
+
+
 def compile_plan(
     scenario: Scenario,
     access: Access,
@@ -119,14 +125,19 @@ def _of_admin(access: Access, lasting_s: float | None) -> str:
     return token
 
 
+def _least_s(column: str, lasting_s: float, *, is_open_ended: bool) -> float:
+    # Access tokens often live for 300 s (Keycloak's default): a load of unknown duration may begin.
+    is_short = is_open_ended and column == ACCESS_TOKEN.column
+    return lasting_s - (_UNKNOWN_LOAD_S if is_short else 0.0)
+
+
 def _valid(
     name: str, tokens: Sequence[Token], lasting_s: float, *, is_open_ended: bool
 ) -> tuple[str, ...]:
     what, remedy = "tokens to validate", "raise [token] expiration in keystone.conf"
     if name == ACCESS_TOKEN.column:
         what, remedy = "access tokens", "raise their lifetime at the identity provider"
-        # They often live for 300 s (Keycloak's default): a load of unknown duration may begin.
-        lasting_s -= _UNKNOWN_LOAD_S if is_open_ended else 0.0
+    lasting_s = _least_s(name, lasting_s, is_open_ended=is_open_ended)
     left_s = min((token.expires_at for token in tokens), default=0.0) - time.time()
     if tokens and left_s < lasting_s:
         raise EnvironmentUnusable(

@@ -9,7 +9,7 @@ from loadstone.cloud import Access
 from loadstone.cloud.permission import require_loopback
 from loadstone.engine.callables.model import PAUSE
 from loadstone.errors import InvalidInput
-from loadstone.keystone.compile import compile_plan
+from loadstone.keystone.compile import compile_plan, needed_s
 from loadstone.keystone.contexts.credentials import with_credentials
 from loadstone.keystone.contexts.shared import with_shared
 from loadstone.keystone.contexts.tokens import issue_tokens
@@ -45,12 +45,13 @@ class PreparedScenario:
         return replace(self, scenario=self.scenario.of_run(run_id))
 
     def lasting(
-        self, access: Access, federation: Federation | None, lasting_s: float, say: Say
+        self, access: Access, federation: Federation | None, load: Load, limits: Limits, say: Say
     ) -> Self:
-        """Return a copy with new tokens in place of those that expire within these seconds."""
+        """Return a copy with new tokens in place of those that would expire during a load."""
         users, tokens = tuple(dict.fromkeys(self.users)), dict(self.tokens)
         for column, present in self.tokens.items():
-            if min(one.expires_at for one in present) - time.time() < lasting_s:
+            lasting_s = needed_s(column, load, limits)
+            if present and min(one.expires_at for one in present) - time.time() < lasting_s:
                 issued = issue_tokens(access, users, column, federation, say)
                 by_user = dict(zip(users, issued, strict=True))
                 tokens[column] = tuple(by_user[user] for user in self.users)

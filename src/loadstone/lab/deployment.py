@@ -272,7 +272,8 @@ def _start(
             "the lab: it begins with an empty database"
         )
     environment = compose.environment(folder, settings)
-    if environment.installed() is None:
+    uses = environment.folder.exists() and not settings.service.is_provider
+    if uses and environment.installed() is None:
         _require_unused(environment.python, folder.name)
     _keep_old_logs(folder)
     begun = DeploymentState(
@@ -300,7 +301,8 @@ def _start(
 def _require_unused(python: Path, name: str) -> None:
     """Refuse to make an environment anew from which another deployment runs."""
     for one in every():
-        if one.name != name and one.is_running and str(one.python) == str(python):
+        is_other = one.name != name and not one.is_provider
+        if is_other and str(one.python) == str(python) and one.is_running:
             raise EnvironmentUnusable(
                 f"{python.parents[1]} must be made anew, and lab {one.name} runs from it; end it "
                 f"first: loadstone lab down {one.name}"

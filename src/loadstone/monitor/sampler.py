@@ -42,6 +42,7 @@ class _Watched:
     has_answered: bool = False
     failures: int = 0  # in a row
     began_s: float | None = None  # of the read that is under way
+    lost: "Missing | None" = None  # why it is not read, although it answered before
 
 
 @dataclass(slots=True)
@@ -49,7 +50,7 @@ class _SourceGroup:
     """Sources that one thread reads one after the other."""
 
     watched: list[_Watched]
-    lost: list[tuple[_Watched, Missing]] = field(default_factory=list)  # that answered before
+    lost: list[_Watched] = field(default_factory=list)  # that answered before
     busy: threading.Lock = field(default_factory=threading.Lock)
 
 
@@ -98,7 +99,12 @@ class Monitor:
             and (began_s := one.began_s) is not None
             and now_s - began_s >= PATIENCE_S
         )
-        lost = (missing for group in self._groups for _, missing in tuple(group.lost))
+        lost = (
+            one.lost
+            for group in self._groups
+            for one in (*group.watched, *group.lost)
+            if one.lost is not None
+        )
         return (*self._missing, *lost, *unanswered)
 
     @contextmanager
@@ -122,9 +128,10 @@ class Monitor:
         """
         now_s = time.monotonic()
         for group in self._groups:
-            with group.busy:
-                group.watched += [one for one, _ in group.lost]
-                group.lost.clear()
+            if group.lost:  # else a read on another machine may be under way for long
+                with group.busy:
+                    group.watched += group.lost
+                    group.lost.clear()
             if not any(one.source.is_remote for one in group.watched):
                 self._read(group)
         return now_s
@@ -189,7 +196,8 @@ class Monitor:
                 group.watched.remove(watched)
                 if watched.has_answered:
                     watched.failures = MOST_FAILURES - 1  # of another chance, one is enough
-                    group.lost.append((watched, missing))
+                    watched.lost = missing
+                    group.lost.append(watched)
                 else:
                     self._missing.append(missing)
                 _close(watched.source)
@@ -197,7 +205,7 @@ class Monitor:
         finally:
             watched.began_s = None
         if readings:  # a Prometheus gives none between two queries
-            watched.has_answered, watched.failures = True, 0
+            watched.has_answered, watched.failures, watched.lost = True, 0, None
         return readings
 
 

@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 
-from loadstone.analysis.model import Cause, Trial, TrialState
-from loadstone.engine.health import Health
+from loadstone.analysis.model import Cause
 from loadstone.result.model import Measurement
 from loadstone.search.model import Capacity
 
@@ -34,8 +33,8 @@ def cores_of(threads: int) -> str:
 def generator_of(measurement: Measurement) -> Generator | None:
     """Summarise the generator's health; None without a trial of Loadstone's own generator."""
     known = [(trial, trial.health) for trial in measurement.trials if trial.health is not None]
-    invalid = [(trial, health) for trial, health in known if not _is_valid(trial, health)]
-    valid = [health for trial, health in known if _is_valid(trial, health)]
+    invalid = [(trial, health) for trial, health in known if not health.is_valid]
+    valid = [health for _, health in known if health.is_valid]
     healths = valid or [health for _, health in invalid]
     if not healths:
         return None
@@ -50,16 +49,9 @@ def generator_of(measurement: Measurement) -> Generator | None:
         is_valid=not invalid or (bool(valid) and _is_known(measurement.capacity)),
         invalid_trials=tuple(trial.number for trial, _ in invalid),
         reasons=tuple(
-            f"trial {trial.number}: {limit}"
-            for trial, health in invalid
-            for limit in health.limits or trial.verdict.reasons
+            f"trial {trial.number}: {limit}" for trial, health in invalid for limit in health.limits
         ),
     )
-
-
-def _is_valid(trial: Trial, health: Health) -> bool:
-    """Return whether neither the generator's machine nor its connections were the limit."""
-    return health.is_valid and trial.verdict.state is not TrialState.INVALID
 
 
 def _is_known(found: Capacity | None) -> bool:

@@ -14,8 +14,7 @@ from loadstone.store.store import Store, run_folder
 def accepting_ranges(run: Run) -> Run:
     """Return a run in which an interval that is too wide for a number is an answer, too.
 
-    For where the measurements of several runs are combined, or where the range itself is what was
-    asked for.
+    For where the measurements of several runs are combined.
     """
     return replace(
         run,

@@ -82,7 +82,7 @@ def _ratio(pair: CellPair, ended: TurnResult | None, store: Store) -> RatioOutco
 def exit_code(ended: Sequence[TurnOutcome], in_turns: Sequence[RatioOutcome] = ()) -> int:
     """Return the highest exit code; 0 if every cell was measured and held."""
     missing = [MeasurementInvalid.exit_code for one in ended if not (one.result or one.failure)]
-    codes = [one.exit_code for one in (*ended, *in_turns)]
+    codes = [*(one.exit_code for one in ended), *(one.exit_code for one in in_turns)]
     return max((*codes, *missing), default=0)
 
 

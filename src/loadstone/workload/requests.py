@@ -8,7 +8,6 @@ from loadstone.cloud.permission import require_permission
 from loadstone.engine import gate
 from loadstone.engine.gate import Allowance
 from loadstone.errors import InvalidInput
-from loadstone.keystone.compile import known_s
 from loadstone.keystone.contexts.workload import Actors
 from loadstone.keystone.identity import Identity
 from loadstone.keystone.prepared import prepare, require_credentials, require_permitted
@@ -93,8 +92,7 @@ class Requests:
         def load(request: TrialRequest, terms: LoadTerms) -> Loaded:
             nonlocal prepared
             limits = limits_of_trial(self.limits, request)
-            lasting_s = limits.tokens_last_s(known_s(request.load))
-            prepared = prepared.lasting(access, target.federation, lasting_s, say)
+            prepared = prepared.lasting(access, target.federation, request.load, limits, say)
             fresh = prepared.of_run(run_id)  # with unique names for what iterations create
             if request.users_share < 1:
                 fresh = fresh.of_fewer_users(request.users_share)

@@ -350,7 +350,10 @@ def _keys(document: Document, found: tuple[sections.File, ...]) -> Facts:
         values["fernet.rotation_s"] = sorted(rotations)[len(rotations) // 2]
     # keystone-manage fernet_setup makes the keys 0 and 1, and each rotation a new highest number.
     values["fernet.is_rotated"] = bool(rotations) or any(int(row[0]) > 1 for row in keys)
-    missing = {"fernet.rotation_s": "the times of the keys show no period"}
+    missing = {
+        "fernet.rotation_s": "the times of the keys show no period",
+        "fernet.digest": "the collector may not read the keys",
+    }
     return Facts(values, missing)
 
 

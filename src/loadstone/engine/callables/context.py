@@ -28,7 +28,8 @@ class Context:
         self.settings = settings
         self._deliver = send
         self._is_over = False
-        self._lock = threading.Lock()
+        # Garbage collection may end an action of this thread while it reports another.
+        self._lock = threading.RLock()
         self._path: tuple[str, ...] = ()
         self._paused_ns = 0
 

@@ -106,7 +106,7 @@ class PostgresSource(KeptSource["Connection[Any]"]):
                 yield Reading(self.name, metric, value * factor, unit)
         yield from self._sessions(link)
         yield from self._wal(link)
-        settings = {name: int(value) for name, value in self._execute(link, LIMIT_SQL)}
+        settings = {name: int(value) for name, value in self._execute(link, LIMIT_SQL).fetchall()}
         reserved = sum(settings.get(name, 0) for name in RESERVED)
         limit = settings["max_connections"] - reserved
         yield Reading(self.name, "connections_limit", float(limit))

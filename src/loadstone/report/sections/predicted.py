@@ -1,11 +1,13 @@
 """A prediction of N from a low load as a section."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from loadstone.report import figures, prediction
 from loadstone.report.section import VALID, Answer, Certainty, Fact, NamedFigure
 from loadstone.report.sections import workload
 from loadstone.result.model import Measurement
+from loadstone.search.low_load import of_low_load
 
 
 def answer(measurement: Measurement) -> Answer:
@@ -53,4 +55,5 @@ def facts(measurement: Measurement) -> Iterator[Fact]:
 
 def numbers(measurement: Measurement) -> Iterator[NamedFigure]:
     """Yield the figures of the low load."""
-    return workload.numbers(measurement)
+    low = of_low_load(measurement.trials)  # the other trials are requests one after the other
+    return workload.numbers(replace(measurement, trials=(low,) if low else ()))

@@ -338,6 +338,10 @@ def invalid(measurement: Measurement) -> Iterator[str]:
         one = len(found.invalid_trials) == 1
         trials = f"trial {which}: it says" if one else f"trials {which}: they say"
         yield f"The load generator was the limit in {trials} nothing of the service."
+    few = [one.number for one in measurement.trials if one.verdict.cause is Cause.CONNECTIONS]
+    if few:
+        which = f"Trial {few[0]}" if len(few) == 1 else f"Trials {', '.join(map(str, few))}"
+        yield f"{which} had too few connections to show what the service can do."
 
 
 def generator(measurement: Measurement) -> Iterator[str]:
