@@ -35,7 +35,10 @@ class _Part(BaseModel):
 class AnswerData(_Part):
     """What was measured."""
 
-    label: str = Field(description="`N`, `predicted N`, `throughput`, `downtime`, `B / A`")
+    label: str = Field(
+        description="`N`, `predicted N`, `throughput`, `highest throughput` (of `run --step`, "
+        "perhaps `with its SLA held`), `downtime`, `B / A`"
+    )
     text: str = Field(description="as shown: `33`, `at least 40`, `not found`")
     unit: str
     value: Number = Field(description="`null` if there is none, or only a bound")
