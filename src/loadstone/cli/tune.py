@@ -215,6 +215,7 @@ def tune(ctx: click.Context, **options: Unpack[TuneOptions]) -> None:
 def _begun(options: TuneOptions) -> "BegunTuning":
     """Return the tuning that the options ask for; InvalidInput if it cannot prove anything."""
     from loadstone.compare.measure import ALONE_S
+    from loadstone.errors import InvalidInput
     from loadstone.tune.journal import BegunTuning, ComparisonLoad
     from loadstone.tune.measured import DEFAULT_BESIDE_ITSELF, config_of
     from loadstone.tune.model import TuningObjective
@@ -247,7 +248,9 @@ def _begun(options: TuneOptions) -> "BegunTuning":
         commands=commands,
     )
     _require_time(begun)
-    config_of(begun, "", DEFAULT_BESIDE_ITSELF)  # a wrong scenario is refused before it begins
+    # A wrong scenario is refused before it begins.
+    if config_of(begun, "", DEFAULT_BESIDE_ITSELF).searched.secrets:
+        raise InvalidInput("--arg: a secret would be kept in the tuning's journal; leave it out")
     return begun
 
 

@@ -38,15 +38,17 @@ class SharedCores:
     journals: Sequence[UndoJournal]
     owner: Owner
     cores: tuple[int, ...]
+    width: int = 1  # cores of a worker: as many as it has threads, on the side where it has more
     _sides: list[tuple[Process, ...]] = field(default_factory=list, init=False)  # workers
     _steps: list[UndoStep] = field(default_factory=list, init=False)
 
     def deal(self, random: Random) -> None:
-        """Bind worker i of both sides to the same core, and their caches; others each time."""
-        cores = random.sample(self.cores, len(self.cores))
+        """Bind worker i of both sides to the same cores, and their caches; others each time."""
+        count = len(self.cores)
+        cores = random.sample(self.cores, count)
         for side in self._sides:
             for number, worker in enumerate(side):
-                bind(worker, (cores[number % len(cores)],))
+                bind(worker, {cores[(number + one) % count] for one in range(self.width)})
         of_caches = random.sample(self.cores, max(1, len(self.cores) // CACHE_SHARE))
         for cache in chain(*self.caches):
             bind(cache, of_caches)
@@ -76,9 +78,11 @@ class SharedCores:
 
 @contextmanager
 def shared_cores(
-    members: Sequence[Members], journals: Sequence[UndoJournal]
+    members: Sequence[Members], journals: Sequence[UndoJournal], threads: int | None
 ) -> Iterator[SharedCores | None]:
     """Yield the processes of both services; at the end they may use all their cores again.
+
+    `threads` is how many cores a worker can use at most; None: as many as there are.
 
     The journal of each side names what is to be undone, so that they get their cores back even if
     this process is killed. None if the workers are on another machine, or if they may not use the
@@ -95,7 +99,8 @@ def shared_cores(
             stack.enter_context(watched(journal, owner))
         cores = next(iter(allowed))
         caches = [tuple(map(identify, _caches(one, cores))) for one in members]
-        shared = SharedCores(members, caches, journals, owner, tuple(sorted(cores)))
+        width = min(threads or len(cores), len(cores))
+        shared = SharedCores(members, caches, journals, owner, tuple(sorted(cores)), width)
         stack.callback(shared.give_back)
         shared.find_workers()
         yield shared

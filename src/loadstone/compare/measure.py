@@ -416,7 +416,9 @@ class _Session:
     def _take_turns(self, pair: gate.Pair, measure_a: Measure, measure_b: Measure) -> None:
         members = [target.members for target in self.targets]
         journals = [UndoJournal.of(fault_target(target)) for target in self.targets]
-        with shared_cores(members, journals) as shared:
+        known = [target.watch and target.watch.setup.threads for target in self.targets]
+        threads = max((one for one in known if one), default=None) if all(known) else None
+        with shared_cores(members, journals, threads) as shared:
             config, order = self.config, self.backend.random()
             left_s = config.load_s - config.profiling_s
             turns = _LoadInTurns(config, pair, (measure_a, measure_b), shared, order, left_s)

@@ -42,17 +42,27 @@ def together(found: Sequence[Compared], criteria: Criteria) -> tuple[Compared, .
 
 
 def _all_differ(rows: Sequence[MetricComparison]) -> bool:
-    return all(row.answer in (ComparisonAnswer.FASTER, ComparisonAnswer.SLOWER) for row in rows)
+    return all(map(_differs, rows))
+
+
+def _differs(row: MetricComparison) -> bool:
+    return row.answer in (ComparisonAnswer.FASTER, ComparisonAnswer.SLOWER)
 
 
 def _with_answers(
     compared: Compared, criteria: Criteria, answers: Sequence[MetricComparison]
 ) -> Compared:
     answered = iter(answers)
+    # A larger share of the error rate does not change a difference that is known.
     metrics = tuple(
-        (title, tuple(next(answered) for _ in rows)) for title, rows in compared.metrics
+        (title, tuple(_kept(known, next(answered)) for known in rows))
+        for title, rows in compared.metrics
     )
     return replace(compared, criteria=criteria, metrics=metrics)
+
+
+def _kept(known: MetricComparison, answer: MetricComparison) -> MetricComparison:
+    return known if _differs(known) else answer
 
 
 def report_of_several(found: Sequence[Compared], store: str = "") -> Report:
@@ -83,7 +93,10 @@ def report_of_several(found: Sequence[Compared], store: str = "") -> Report:
         data={
             **reports[0].data,
             "guard": guard_data(found),
-            "comparisons": [dict(report.data) for report in reports],
+            "comparisons": [
+                {**report.data, "measurements": [dict(one.data) for one in report.sections]}
+                for report in reports
+            ],
         },
     )
     return with_left(report, [run_id for one in found for run_id in one.left], store)

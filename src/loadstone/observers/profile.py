@@ -70,6 +70,7 @@ class WorkerProfile(TrialObserver):
     say: Say
     purpose: str | None = None  # of the trials that are profiled; None: all
     threads: int | None = None  # of each worker that serve requests; None: unknown
+    most: int | None = MOST_WORKERS  # workers that are profiled; None: all, for times per request
     _folder: "tempfile.TemporaryDirectory[str] | None" = field(default=None, init=False)
     _profilers: list[_Profiler] = field(default_factory=list, init=False)
     _began_s: float = field(default=0.0, init=False)
@@ -81,7 +82,7 @@ class WorkerProfile(TrialObserver):
             return
         try:
             self._folder = tempfile.TemporaryDirectory(prefix="loadstone-profile-")
-            for pid in tuple(workers(self.members))[:MOST_WORKERS]:
+            for pid in tuple(workers(self.members))[: self.most]:
                 file = Path(self._folder.name) / f"{pid}.folded"
                 self._profilers.append(_Profiler(_started(pid, file), file))
         except (OSError, EnvironmentUnusable) as problem:  # a full disk; py-spy was removed

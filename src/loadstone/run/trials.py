@@ -12,7 +12,7 @@ from loadstone.errors import MeasurementInvalid
 from loadstone.faults.carried import FaultRunner
 from loadstone.observers.hooks import Hooks
 from loadstone.observers.identity_requests import IdentityWatch, capacities
-from loadstone.observers.profile import WorkerProfile
+from loadstone.observers.profile import MOST_WORKERS, WorkerProfile
 from loadstone.observers.resources import ResourceWatch
 from loadstone.observers.sla_abort import SlaAbort
 from loadstone.plan.trace import Trace
@@ -120,7 +120,9 @@ class Trials:
             keep_stacks = partial(self.store.keep_profile, run.run_id, self.index)
             wanted = _profiled(config.policy)
             threads = target.watch.setup.threads if target.watch is not None else None
-            observers.append(WorkerProfile(target.members, keep_stacks, say, wanted, threads))
+            most = None if isinstance(config.policy, Interleaved) else MOST_WORKERS
+            profile = WorkerProfile(target.members, keep_stacks, say, wanted, threads, most)
+            observers.append(profile)
             if isinstance(config.policy, Interleaved) and target.lab is not None:
                 # Imported here: it imports the code of the lab, which other runs do not need.
                 from loadstone.observers.statements import StatementLog
