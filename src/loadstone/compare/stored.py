@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from statistics import NormalDist
+from statistics import NormalDist, fmean
 
 from loadstone.analysis.goal import NO_OBJECTIVES, Goal, goal
 from loadstone.analysis.interval import CONFIDENCE, of_ratio
@@ -283,20 +283,21 @@ def _apart(
 
 
 def _estimates(measured: Measurement) -> Iterator[tuple[Metric, StoredValue]]:
-    """Yield the metrics with values greater than 0."""
-    capacity, stats = measured.capacity, measured.stats
+    """Yield the metrics with values greater than 0; of several loads, their means."""
+    capacity = measured.capacity
     if capacity is not None and capacity.rate_rps and _is_number(capacity):
         # The intervals of some methods hold N less often than an answer needs.
         is_sure = capacity.confidence >= CONFIDENCE
         ends = (capacity.low_rps, capacity.high_rps) if is_sure else (None, None)
         yield CAPACITY, StoredValue(capacity.rate_rps, *ends)
-    is_single = len(measured.trials) == 1  # loads with a fault are repeated
-    if measured.policy == "fixed" and is_single and stats is not None and stats.ok:
+    # A load with a fault is made several times, and so are those of a comparison in blocks.
+    every = [one.stats for one in measured.trials if measured.policy == "fixed" and one.stats.ok]
+    if every:
         if _rate_rps(measured) is None:  # else it is that of the schedule
-            yield THROUGHPUT, StoredValue(stats.completed_rps)
-        yield MEDIAN, StoredValue(stats.total.median_s)
-        yield P95, StoredValue(stats.total.p95_s)
-        yield P99, StoredValue(stats.total.p99_s)
+            yield THROUGHPUT, StoredValue(fmean(one.completed_rps for one in every))
+        yield MEDIAN, StoredValue(fmean(one.total.median_s for one in every))
+        yield P95, StoredValue(fmean(one.total.p95_s for one in every))
+        yield P99, StoredValue(fmean(one.total.p99_s for one in every))
     if measured.cpu_per_request_s:
         yield CPU, StoredValue(measured.cpu_per_request_s)
 

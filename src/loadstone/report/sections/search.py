@@ -110,8 +110,9 @@ def facts(measurement: Measurement) -> Iterator[Fact]:
     if asked := _hosts(measurement):
         yield Fact("hosts", asked, rank=1)
     if capacity is not None and capacity.rate_rps is None:
-        # The first of its words is the reason. The exit code, which has it, is that of all repeats.
-        known = capacity.words[:1] if measurement.is_repeat else capacity.words[1:2]
+        # The first of its words is the reason, which stands beside the exit code if that is not 0.
+        has_no_code = measurement.is_repeat or measurement.accepts_range
+        known = capacity.words[:1] if has_no_code else capacity.words[1:2]
         yield from (Fact("known", words, rank=2) for words in known)
     elif capacity is not None and capacity.kind is CapacityKind.REFUSAL and measurement.trials:
         yield from (Fact("refusals", words, rank=2) for words in capacity.words[:1])
