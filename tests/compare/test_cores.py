@@ -44,7 +44,7 @@ def test_workers_share_their_cores_and_get_all_of_them_back(
 ) -> None:
     pids = [[one.pid for one in side() or ()] for side in sides]
     before = {pid: os.sched_getaffinity(pid) for side in pids for pid in side}
-    with shared_cores(sides, journals) as shared:
+    with shared_cores(sides, journals, 1) as shared:
         assert shared is not None
         assert [step.description for one in journals for step in one.steps()] == [
             "give the service's processes all their cores"
@@ -60,13 +60,27 @@ def test_workers_share_their_cores_and_get_all_of_them_back(
 
 
 @needs_cores
+@pytest.mark.parametrize("threads", [2, 1000, None])
+def test_a_worker_has_as_many_cores_as_threads(
+    sides: tuple[Members, Members], journals: tuple[UndoJournal, ...], threads: int | None
+) -> None:
+    [first, *_] = sides[0]() or ()
+    allowed = os.sched_getaffinity(first.pid)
+    with shared_cores(sides, journals, threads) as shared:
+        assert shared is not None
+        shared.deal(Random(1))
+        wanted = len(allowed) if threads is None else min(threads, len(allowed))
+        assert len(os.sched_getaffinity(first.pid)) == wanted
+
+
+@needs_cores
 def test_the_caches_of_both_sides_share_a_core_which_changes(
     sides: tuple[Members, Members], journals: tuple[UndoJournal, ...]
 ) -> None:
     [[worker, one], [_, other]] = [side() or () for side in sides]
     before = {pid: os.sched_getaffinity(pid) for pid in (one.pid, other.pid)}
     both = [[worker, replace(one, part="memcached")], [worker, replace(other, part="memcached-2")]]
-    with shared_cores((lambda: both[0], lambda: both[1]), journals) as shared:
+    with shared_cores((lambda: both[0], lambda: both[1]), journals, 1) as shared:
         assert shared is not None
         assert str(one.pid) in journals[0].steps()[0].what
         seen = set()
@@ -86,7 +100,7 @@ def test_workers_of_a_later_start_share_their_cores_too(
     [first, second] = sides[0]() or ()
     now = [first]
     before = os.sched_getaffinity(second.pid)
-    with shared_cores((lambda: now, sides[1]), journals) as shared:
+    with shared_cores((lambda: now, sides[1]), journals, 1) as shared:
         assert shared is not None
         now[:] = [second]
         shared.find_workers()
@@ -119,7 +133,7 @@ def test_workers_that_may_not_use_the_same_cores_are_left_alone(
     [first, *_] = sides[0]() or ()
     [core, *_] = os.sched_getaffinity(0)
     os.sched_setaffinity(first.pid, {core})
-    with shared_cores(sides, journals) as shared:
+    with shared_cores(sides, journals, 1) as shared:
         assert shared is None
     assert os.sched_getaffinity(first.pid) == {core}
 
@@ -127,5 +141,5 @@ def test_workers_that_may_not_use_the_same_cores_are_left_alone(
 def test_a_service_elsewhere_has_no_workers_to_place(
     sides: tuple[Members, Members], journals: tuple[UndoJournal, ...]
 ) -> None:
-    with shared_cores((sides[0], lambda: None), journals) as shared:
+    with shared_cores((sides[0], lambda: None), journals, 1) as shared:
         assert shared is None
