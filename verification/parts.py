@@ -206,6 +206,15 @@ COMPARISON = (
         "{python} -m verification.comparison.real --times 1 --difference 'capacity 200 and 206'",
     ),
     Part(
+        "comparison-quiet",
+        "comparison",
+        "answers for real Keystones of known difference, 20 times each, without other work",
+        1.5 * HOUR_S,
+        "{python} -m verification.comparison.real --difference 'hash rounds 4 and 6' "
+        "--difference '2 ms more' --difference '24.0.0 and 25.0.0, application credentials'",
+        "{python} -m verification.comparison.real --times 1 --difference 'capacity 200 and 206'",
+    ),
+    Part(
         "comparison-equal",
         "comparison",
         "answers for two equal Keystones, 20 times, beside two busy processes",
