@@ -48,7 +48,8 @@ class SharedCores:
         cores = random.sample(self.cores, count)
         for side in self._sides:
             for number, worker in enumerate(side):
-                bind(worker, {cores[(number + one) % count] for one in range(self.width)})
+                first = number * self.width
+                bind(worker, {cores[(first + one) % count] for one in range(self.width)})
         of_caches = random.sample(self.cores, max(1, len(self.cores) // CACHE_SHARE))
         for cache in chain(*self.caches):
             bind(cache, of_caches)

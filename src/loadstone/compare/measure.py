@@ -44,7 +44,7 @@ from loadstone.faults.journal import UndoJournal
 from loadstone.faults.pending import fault_target, undone_target
 from loadstone.plan.load import ClosedLoad, OpenLoad
 from loadstone.plan.model import Limits, Placement
-from loadstone.result.model import Measurement, Run, Tags
+from loadstone.result.model import WARM_UP, Measurement, Run, Tags
 from loadstone.result.observer import Display
 from loadstone.run.backend import REAL, Backend
 from loadstone.run.exit_code import left_by
@@ -70,7 +70,6 @@ PAIRED = "comparison"  # parameter: the label that both runs of a comparison sha
 # worker; the second came after 115 validations on two workers, and the next ones come seldom. Once
 # the time of an iteration is known, a warm-up ends after AFTER_START iterations of each side.
 AFTER_START_S, AFTER_START = 15.0, 400
-WARM_UP = "warm-up"  # purpose of the first trial after a start, which is not compared
 # Share of the highest rate from which on it, not the service, may be the throughput. (That the
 # engine held iterations back says less: in a closed loop some are, long before the service idles.)
 # In turns, the end of each turn has fewer in flight, so that less than the highest rate completes.

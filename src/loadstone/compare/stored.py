@@ -20,7 +20,6 @@ from loadstone.compare.measure import (
     SAME_WITHIN,
     SIDE,
     STARTS,
-    WARM_UP,
 )
 from loadstone.compare.metrics import CAPACITY, CPU, MEDIAN, P95, P99, THROUGHPUT
 from loadstone.compare.pairs import (
@@ -38,7 +37,7 @@ from loadstone.errors import InvalidInput
 from loadstone.report import figures
 from loadstone.report.history import EFFORT
 from loadstone.report.settings import SettingDifference, differences
-from loadstone.result.model import Measurement, Run
+from loadstone.result.model import WARM_UP, Measurement, Run
 from loadstone.search.model import Capacity
 from loadstone.store.store import Store
 
@@ -291,7 +290,9 @@ def _estimates(measured: Measurement) -> Iterator[tuple[Metric, StoredValue]]:
         ends = (capacity.low_rps, capacity.high_rps) if is_sure else (None, None)
         yield CAPACITY, StoredValue(capacity.rate_rps, *ends)
     # A load with a fault is made several times, and so are those of a comparison in blocks.
-    every = [one.stats for one in measured.trials if measured.policy == "fixed" and one.stats.ok]
+    loads = measured.trials if measured.policy == "fixed" else ()
+    made = [one for one in loads if one.stats.ok and one.purpose != WARM_UP]
+    every = [one.stats for one in made if one.is_valid] or [one.stats for one in made]
     if every:
         if _rate_rps(measured) is None:  # else it is that of the schedule
             yield THROUGHPUT, StoredValue(fmean(one.completed_rps for one in every))

@@ -213,6 +213,7 @@ class Measurement:
 LAB = "lab"  # fact of the target: name of the deployment, as its URL may change
 LAB_HOST = "lab host"  # fact of the target: the host of a fleet that it is on
 OF_LAB_HOST = "lab host's "  # prefix of facts about that host's machine
+WARM_UP = "warm-up"  # purpose of the first trial after a start, which is not compared
 TAG = "tag "  # prefix of the facts that --tag gave
 BESIDE = "measured beside"  # fact of the target: other measurements on it at the same time
 

@@ -42,7 +42,7 @@ def with_curve(session: Session, body: Strategy) -> Strategy:
                     alarm_s=ALARM_S,
                     settle_s=session.settle_s,
                     max_connections=session.settings.max_connections,
-                    found=found,
+                    found=_checked(found, n_rps, tried),
                 )
                 tried.append((yield request))
     return _checked(found, n_rps, tried)

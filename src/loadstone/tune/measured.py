@@ -13,7 +13,6 @@ from math import log
 from loadstone.compare import disturbance
 from loadstone.compare.answer import Criteria, Metric, MetricComparison
 from loadstone.compare.measure import (
-    WARM_UP,
     ComparisonConfig,
     MeasuredComparison,
     Side,
@@ -28,7 +27,7 @@ from loadstone.errors import (
 )
 from loadstone.lab.keystone import settings
 from loadstone.plan.load import ClosedLoad
-from loadstone.result.model import Run
+from loadstone.result.model import WARM_UP, Run
 from loadstone.result.observer import Display
 from loadstone.run.backend import Backend
 from loadstone.run.flow import run

@@ -324,9 +324,8 @@ def sentences(summary: FaultSummary, repeats: list[FaultEffect]) -> Iterator[str
             kinds[kind.kind] = (count + kind.count, max(worst_s, kind.max_s))
     for cause, (count, worst_s) in sorted(kinds.items(), key=lambda one: -one[1][0]):
         yield f"{figures.counted(count, 'time')}: {cause}, told after {worst_s:.2f} s at most."
-    found = {one.id: (load, one) for load, it in enumerate(repeats, 1) for one in it.findings}
-    for load, finding in found.values():
-        which = f"In load {load} of {len(repeats)}: " if len(repeats) > 1 else ""
+    which = f"In one of {len(repeats)} loads: " if len(repeats) > 1 else ""
+    for finding in {one.id: one for effect in repeats for one in effect.findings}.values():
         yield f"{which}{finding.sentence} Try: {finding.advice}"
     yield from _recovery(summary, repeats)
 

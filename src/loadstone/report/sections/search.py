@@ -12,6 +12,7 @@ from loadstone.report.section import VALID, Answer, Certainty, Fact, NamedFigure
 from loadstone.report.sections import statements
 from loadstone.report.sections.trials import Edge, edge, kept_up
 from loadstone.result.model import Measurement
+from loadstone.result.outcome import shortfalls
 from loadstone.search.model import Capacity, CapacityKind
 
 UNWATCHED = "the service is full; what in it is full was not watched: add --monitor ssh=HOST"
@@ -110,9 +111,9 @@ def facts(measurement: Measurement) -> Iterator[Fact]:
     if asked := _hosts(measurement):
         yield Fact("hosts", asked, rank=1)
     if capacity is not None and capacity.rate_rps is None:
-        # The first of its words is the reason, which stands beside the exit code if that is not 0.
-        has_no_code = measurement.is_repeat or measurement.accepts_range
-        known = capacity.words[:1] if has_no_code else capacity.words[1:2]
+        # The reason stands beside the exit code if that is not 0.
+        reasons = {one.reason for one in shortfalls(measurement)}
+        known = [one for one in capacity.words[:2] if one not in reasons][:1]
         yield from (Fact("known", words, rank=2) for words in known)
     elif capacity is not None and capacity.kind is CapacityKind.REFUSAL and measurement.trials:
         yield from (Fact("refusals", words, rank=2) for words in capacity.words[:1])

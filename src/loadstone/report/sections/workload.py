@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from statistics import fmean
 from typing import Any
 
 from loadstone.analysis.model import Stats
@@ -22,7 +23,7 @@ from loadstone.report.section import (
 from loadstone.report.sections import fault, statements
 from loadstone.report.sections.tables import hook_name
 from loadstone.report.sections.trials import healths
-from loadstone.result.model import Measurement
+from loadstone.result.model import WARM_UP, Measurement
 from loadstone.result.task_workload import Settings, TaskWorkload
 
 
@@ -36,12 +37,25 @@ def _throughput(measurement: Measurement) -> Answer:
     subject = figures.begun(measurement.title)
     if stats is None:
         return Answer("throughput", figures.NOT_FOUND, "", f"{subject}: {nothing(measurement)}.")
+    if len(measurement.trials) > 1:
+        return _of_several(subject, measurement)
     rate = figures.rate(stats.throughput_rps)
     said = f"{subject}: {stats.ok:,} of {stats.total.count:,} succeeded"
     if stats.ok:
         mean = figures.milliseconds(1000 * stats.total.mean_s)
         said += f", {rate} a second, {mean} each on average"
     return Answer("throughput", rate, "per second", f"{said}.", stats.throughput_rps)
+
+
+def _of_several(subject: str, measurement: Measurement) -> Answer:
+    """Return the mean throughput of several loads, without those that warm up."""
+    every = [one.stats for one in measurement.trials if one.purpose != WARM_UP]
+    every = every or [one.stats for one in measurement.trials]
+    ok, count = sum(one.ok for one in every), sum(one.total.count for one in every)
+    mean_rps = fmean(one.throughput_rps for one in every)
+    rate = figures.rate(mean_rps)
+    said = f"{ok:,} of {count:,} succeeded in {len(every)} loads, {rate} a second on average"
+    return Answer("throughput", rate, "per second", f"{subject}: {said}.", mean_rps)
 
 
 def nothing(measurement: Measurement) -> str:
@@ -106,7 +120,7 @@ def _load(measurement: Measurement) -> Iterator[Fact]:
     percentiles = (("p50", total.median_s), ("p95", total.p95_s), ("p99", total.p99_s))
     shown = ", ".join(f"{name} {figures.plain_s(time_s)}" for name, time_s in percentiles)
     p95 = f"{figures.plain_s(total.p95_s)} s"
-    if total.ok:
+    if total.ok and len(measurement.trials) == 1:
         yield Fact("times", f"{shown} s", rank=2)
         yield Fact("p95", p95, is_line=False, is_column=True)
     if hooks := _hooks(measurement):

@@ -44,7 +44,18 @@ def _search(session: Session) -> Strategy:
         if best_rps > ceiling_rps / FACTOR:
             return _peak(best_rps, ("more clients could exceed the ceiling",))
         clients *= FACTOR
+    return _still_rising(session, best_rps, clients)
+
+
+def _still_rising(session: Session, best_rps: float, clients: int) -> Capacity:
+    """Return the result if no step saw a peak; `clients` are those of the next step."""
     note = f"still rising at {clients // FACTOR} clients"
+    if session.settings.max_connections < FIRST:
+        why = (
+            f"no trial was made: the method begins with {FIRST} clients, and --max-connections "
+            f"allows {session.settings.max_connections}"
+        )
+        return Capacity(None, None, None, 0.0, (why,))
     if clients <= session.settings.max_connections:
         return replace(_peak(best_rps, (note, "the budget ended the search")), kind=None)
     note = f"at least {best_rps:.4g}/s: {note}, and no more connections are allowed"
