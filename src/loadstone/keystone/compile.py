@@ -19,14 +19,14 @@ from loadstone.plan.script import Pause, Step, Text
 _UNKNOWN_LOAD_S = 300.0
 
 
-def known_s(load: Load) -> float:
+def _known_s(load: Load) -> float:
     """Return how long a load lasts; an estimate if only its iterations are counted."""
     return load.duration_s if load.duration_s is not None else _UNKNOWN_LOAD_S
 
 
 def needed_s(column: str, load: Load, limits: Limits) -> float:
     """Return for how long tokens of a column must be valid before a load."""
-    lasting_s = limits.tokens_last_s(known_s(load))
+    lasting_s = limits.tokens_last_s(_known_s(load))
     return _least_s(column, lasting_s, is_open_ended=load.duration_s is None)
 
 
@@ -44,7 +44,7 @@ def compile_plan(
     """
     if scenario.origin is not None and scenario.columns:
         raise AssertionError(f"{scenario.name} needs a cloud")
-    load_s = known_s(load)
+    load_s = _known_s(load)
     lasting_s = limits.tokens_last_s(load_s)
     columns = {
         name: _column(name, access, users, tokens, lasting_s, is_open_ended=load.duration_s is None)

@@ -143,7 +143,7 @@ class LiveState:
 
     @property
     def left_s(self) -> float | None:
-        """How long load may still last; None: there is no limit."""
+        """Seconds of load time that are left; None: there is no limit."""
         if self.load_left_s is None:
             return None
         since_s = min((one.start_s for one in self.loads), default=self.now_s)

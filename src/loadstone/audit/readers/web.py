@@ -147,8 +147,8 @@ def _instance(
     own = _own_files(master, uwsgi_files)
     other = _other_format(master)
     # A server that names no file may have changed its title, and with it its arguments.
-    has_title = not any(word.startswith("-") for word in master.arguments)
-    chosen = own if own or other or not has_title else uwsgi_files
+    is_renamed = not any(word.startswith("-") for word in master.arguments)
+    chosen = own if own or other or not is_renamed else uwsgi_files
     settings = _settings(chosen, master)
     children = tuple(p for p in servers if p.parent == master.pid)
     unread = other or _unread(chosen, settings, master, len(children))

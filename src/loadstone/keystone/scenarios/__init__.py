@@ -47,7 +47,7 @@ def named(name: str) -> Scenario:
                 f"{name}: {part} cannot be mixed: the users of the others would have {special}, too"
             )
         others = [one for other, one in parts.items() if other != part]
-        if scenario.revokes_tokens and any(one.keeps_tokens for one in others):
+        if scenario.revokes_tokens and any(one.uses_tokens for one in others):
             raise InvalidInput(
                 f"{name}: {part} cannot be mixed with scenarios that use tokens: Keystone revokes "
                 "those of a user who leaves a group"

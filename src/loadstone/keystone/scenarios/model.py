@@ -110,8 +110,8 @@ class Scenario:
         return replace(self, values={**self.values, MADE.column: (iteration_prefix(run_id),)})
 
     @property
-    def keeps_tokens(self) -> bool:
-        """Whether an iteration uses a token of its user that was issued before."""
+    def uses_tokens(self) -> bool:
+        """Whether an iteration uses a token of its user after it was issued."""
         return bool(self.token_columns) or (
             len(self.steps) > 1 and not self.is_sent_by_administrator
         )

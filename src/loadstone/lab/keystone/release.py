@@ -205,9 +205,8 @@ def _at_commit(text: str) -> Release:
 def _version_of(tree: Path, reference: str = "HEAD") -> str:
     """Return the last tag, else the version of an unpacked source distribution."""
     try:
-        is_own = not git(
-            tree, "rev-parse", "--show-prefix"
-        ).strip()  # not of a repository around it
+        # Empty in the top folder: the tags of a repository around the tree are not its own.
+        is_own = not git(tree, "rev-parse", "--show-prefix").strip()
         found = git(tree, "describe", "--tags", "--abbrev=0", reference) if is_own else b""
         tag = found.decode().strip()
     except EnvironmentUnusable:

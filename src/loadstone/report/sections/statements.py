@@ -331,7 +331,7 @@ def retried(count: int) -> str:
 
 
 def invalid(measurement: Measurement) -> Iterator[str]:
-    """Describe in which trials the load generator was the limit, not the service."""
+    """Describe in which trials the load generator or its connections were the limit."""
     found = generator_of(measurement)
     if found is not None and found.invalid_trials:
         which = ", ".join(str(number) for number in found.invalid_trials)
