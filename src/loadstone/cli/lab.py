@@ -12,6 +12,7 @@ import click
 from loadstone.cli.choose import UNDONE_ANYWAY, refuse_given
 from loadstone.cli.generator import OF_FLEET, FleetOptions, fleet_options
 from loadstone.cli.output import show_rows
+from loadstone.cli.shell import unset
 from loadstone.cli.stored import JSON, write_json
 
 if TYPE_CHECKING:
@@ -292,6 +293,8 @@ def env(name: str, clouds_yaml: bool) -> None:
 
         click.echo(yaml.safe_dump({"clouds": {name: cloud(variables)}}, sort_keys=False), nl=False)
         return
+    if others := unset(variables):
+        click.echo(others)
     for key, value in variables.items():
         click.echo(f"export {key}={shlex.quote(value)}")
 

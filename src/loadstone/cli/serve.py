@@ -14,6 +14,7 @@ from click.core import ParameterSource
 
 from loadstone.cli.choose import added, option_table
 from loadstone.cli.duration import Number, RateRange, ShareParam, Span
+from loadstone.cli.shell import unset
 from loadstone.cli.stored import OutputFile, write
 from loadstone.errors import InvalidInput
 from loadstone.serve import service
@@ -325,6 +326,8 @@ def _print_environment(chosen: service.ServiceSettings, port: int) -> None:
     """Print OS_* for a shell; a password from the environment appears as its variable."""
     given = {"OS_PASSWORD": PASSWORD, CLIENT_SECRET: CLIENT_SECRET}
     variables = service.environment_variables(chosen, port) | service.oidc_variables(chosen, port)
+    if others := unset(variables):
+        click.echo(others)
     for name, value in variables.items():
         source = given.get(name, "")
         if os.environ.get(source):
