@@ -167,6 +167,7 @@ def test_what_an_earlier_run_left_is_named_with_the_command_that_removes_it(acce
     assert not rows["leftovers"]["is_there"]
     assert not rows["leftovers"]["is_needed"]
     assert rows["leftovers"]["mend"] == (
+        "on the machine that measured it, with its --store: "
         "loadstone results clean 20261121-0931-ab12cd --cloud test"
     )
 

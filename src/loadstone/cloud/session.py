@@ -15,6 +15,7 @@ from urllib3.connectionpool import ConnectionPool
 from urllib3.exceptions import InsecureRequestWarning, ReadTimeoutError
 from urllib3.util import Retry
 
+from loadstone.cloud.authorities import system_authorities
 from loadstone.cloud.body import BodyTooLong, CappedBody
 from loadstone.cloud.cloud import Cloud
 from loadstone.cloud.loopback import POOLS
@@ -178,7 +179,7 @@ def open_session(
     return Session(
         auth=cloud.auth,
         session=connections,
-        verify=tls.ca_file or tls.verify,
+        verify=tls.ca_file or (tls.verify and system_authorities()),
         cert=cert,
         app_name="loadstone",
     )

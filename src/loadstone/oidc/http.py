@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 from urllib.parse import urlsplit
 
+from loadstone.cloud.authorities import system_authorities
 from loadstone.cloud.body import BodyTooLong
 from loadstone.cloud.cloud import Endpoint
 from loadstone.errors import EnvironmentUnusable
@@ -55,7 +56,7 @@ class Http:
         self._base = Endpoint(endpoint.scheme, endpoint.host, endpoint.port, "").url
         self._session = requests.Session()
         self._session.trust_env = False
-        self._session.verify = tls.ca_file or tls.verify
+        self._session.verify = tls.ca_file or (tls.verify and system_authorities())
         for scheme in ("http://", "https://"):
             self._session.mount(scheme, BoundedAdapter(say, loopback_only=loopback_only))
 

@@ -1,5 +1,6 @@
 """Checks of a target before it is measured: a few logins and reads, no load."""
 
+import os
 import socket
 import ssl
 import time
@@ -10,12 +11,14 @@ from http import HTTPStatus
 
 from loadstone.cloud import Access, Cloud, connect
 from loadstone.cloud.access import NEVER_S
+from loadstone.cloud.authorities import system_authorities
 from loadstone.cloud.cloud import Endpoint
 from loadstone.cloud.permission import FLAG, is_loopback
 from loadstone.errors import EnvironmentUnusable, LoadstoneError
 from loadstone.keystone.clean import LISTS_OWN_DOMAIN
 from loadstone.keystone.identity import Identity, Refused
 from loadstone.keystone.resources import ResourceKind
+from loadstone.plan.model import Tls
 from loadstone.system.http_date import own_date
 from loadstone.system.say import Say
 from loadstone.target.requirement import Requirement
@@ -88,9 +91,7 @@ def certificate_of(cloud: Cloud) -> Requirement:
         mend = "leave out verify: false (OS_INSECURE)"
         return Requirement("certificate", False, "is not verified", mend, is_needed=False)
     try:
-        context = ssl.create_default_context(cafile=tls.ca_file)
-        if tls.cert_file is not None:
-            context.load_cert_chain(tls.cert_file, tls.key_file)
+        context = _context(tls)
         with socket.create_connection((endpoint.host, endpoint.port), CONNECT_S) as link:
             began_s = time.monotonic()
             secured = context.wrap_socket(link, server_hostname=endpoint.host)
@@ -100,7 +101,9 @@ def certificate_of(cloud: Cloud) -> Requirement:
             version = secured.version()
     except (OSError, KeyError) as problem:
         why = getattr(problem, "verify_message", "") or str(problem)
-        return Requirement("certificate", False, why, "see below", is_needed=False)
+        # With a client certificate asked for, say, the login may still succeed.
+        is_refused = isinstance(problem, ssl.SSLCertVerificationError)
+        return Requirement("certificate", False, why, "see below", is_needed=is_refused)
     days = (ssl.cert_time_to_seconds(until) - time.time()) / 86_400
     ends = datetime.fromtimestamp(ssl.cert_time_to_seconds(until), UTC)
     found = (
@@ -110,6 +113,19 @@ def certificate_of(cloud: Cloud) -> Requirement:
     return Requirement(
         "certificate", days >= SOON_DAYS, found, "renew it before it ends", is_needed=False
     )
+
+
+def _context(tls: Tls) -> ssl.SSLContext:
+    authorities = tls.ca_file or system_authorities()
+    if isinstance(authorities, bool):
+        context = ssl.create_default_context()
+    elif os.path.isdir(authorities):
+        context = ssl.create_default_context(capath=authorities)
+    else:
+        context = ssl.create_default_context(cafile=authorities)
+    if tls.cert_file is not None:
+        context.load_cert_chain(tls.cert_file, tls.key_file)
+    return context
 
 
 def clock_of(ask: Callable[[], str]) -> Requirement:
@@ -209,6 +225,7 @@ def _leftovers(identity: Identity) -> Iterator[Requirement]:
         "leftovers",
         False,
         f"of runs {', '.join(ids[:SHOWN])}{more}, unless these are still at work",
+        "on the machine that measured it, with its --store: "
         f"loadstone results clean {ids[0]} {_option(identity.access.cloud)}".rstrip(),
         is_needed=False,
     )
