@@ -1,6 +1,7 @@
 """Bad input: one clear line, the right exit code, no traceback."""
 
 import json
+import resource
 from collections.abc import Iterator
 from itertools import pairwise
 
@@ -8,7 +9,7 @@ import click
 import pytest
 
 from loadstone.cli import loadstone as program
-from loadstone.cli.doctor import build_programs
+from loadstone.cli.doctor import build_programs, descriptors, disk
 from loadstone.cli.duration import Number
 
 
@@ -198,6 +199,22 @@ def test_doctor_says_what_is_there(at_once):
     ended = at_once("doctor")
     assert ended.returncode == 0, ended.stdout
     assert "engine" in ended.stdout
+
+
+def test_doctor_refuses_a_home_that_cannot_be_written(tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("LOADSTONE_HOME", str(tmp_path / "file" / "home"))
+    found = disk()
+    assert not found.is_there
+    assert found.found == f"{tmp_path}/file is not a folder that you may write to"
+
+
+def test_doctor_compares_the_hard_limit_to_which_the_engine_raises_its_own(monkeypatch):
+    limits = {"allowed": (256, 524_288)}
+    monkeypatch.setattr(resource, "getrlimit", lambda _: limits["allowed"])
+    assert descriptors().is_there
+    limits["allowed"] = (256, 512)
+    assert not descriptors().is_there
 
 
 @pytest.mark.processes

@@ -15,9 +15,9 @@ from typing import Any
 from loadstone.audit.document import UnreadableFacts, parse
 from loadstone.audit.transport import AT_ONCE, COLLECTOR, MOST_BYTES, Collected, last_line
 from loadstone.errors import EnvironmentUnusable
+from loadstone.system.installation import pip_install
 from loadstone.system.interrupts import Interrupts
 
-EXTRA = "--via ansible needs: pip install ansible-core ansible-runner"
 _ENDED = ("runner_on_ok", "runner_on_failed", "runner_on_unreachable")
 
 
@@ -29,10 +29,10 @@ def collect(inventory: Path, timeout_s: float, *, become: bool) -> tuple[Collect
     try:
         import ansible_runner  # type: ignore[import-untyped]  # it has none
     except ImportError:
-        raise EnvironmentUnusable(EXTRA) from None
+        raise _missing() from None
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
     if shutil.which("ansible", path=path) is None:
-        raise EnvironmentUnusable(EXTRA)
+        raise _missing()
     results: dict[str, dict[str, Any]] = {}
 
     def keep(event: dict[str, Any]) -> bool:
@@ -86,3 +86,8 @@ def _collected(host: str, result: dict[str, Any]) -> Collected:
     except UnreadableFacts as unreadable:
         message = last_line(str(result.get("stderr") or result.get("msg") or ""))
         return Collected(host, failure=message or str(unreadable))
+
+
+def _missing() -> EnvironmentUnusable:
+    command = pip_install("ansible-core", "ansible-runner")
+    return EnvironmentUnusable(f"--via ansible needs: {command}")

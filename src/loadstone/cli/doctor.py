@@ -15,6 +15,7 @@ from loadstone.cli.oidc import OIDC, TargetOptions, oidc_options, provider_of
 from loadstone.cli.stored import JSON, write_json
 from loadstone.cli.version import PACKAGE
 from loadstone.errors import EnvironmentUnusable
+from loadstone.system.installation import pip_install
 from loadstone.target.requirement import Requirement
 
 if TYPE_CHECKING:
@@ -179,7 +180,7 @@ def installer() -> Requirement:
 
     path = find_uv()
     found = str(path or "not found; pip is used, which takes longer")
-    return Requirement("uv", path is not None, found, "python3 -m pip install uv", is_needed=False)
+    return Requirement("uv", path is not None, found, pip_install("uv"), is_needed=False)
 
 
 def engine() -> Requirement:
@@ -192,11 +193,14 @@ def engine() -> Requirement:
 
 
 def disk() -> Requirement:
-    """Check the free space in Loadstone's folder."""
+    """Check that Loadstone's folder can be written, and its free space."""
     from loadstone.system import paths
 
     folder = paths.home()
     existing = next(parent for parent in (folder, *folder.parents) if os.path.exists(parent))
+    if not (existing.is_dir() and os.access(existing, os.W_OK | os.X_OK)):
+        hint = "set LOADSTONE_HOME to a folder of yours"
+        return Requirement("disk", False, f"{existing} is not a folder that you may write to", hint)
     free_gib = shutil.disk_usage(existing).free / 2**30
     found = f"{free_gib:.1f} GiB free in {folder}"
     hint = "free 1 GiB, or set LOADSTONE_HOME to a folder with room"
@@ -207,6 +211,9 @@ def descriptors() -> Requirement:
     """Check the limit of open files, and so of connections."""
     import resource
 
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    enough = soft >= DESCRIPTORS_NEEDED or soft == resource.RLIM_INFINITY
-    return Requirement("open files", enough, f"{soft} allowed", f"ulimit -n {DESCRIPTORS_NEEDED}")
+    # The engine raises its own limit to this one.
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard == resource.RLIM_INFINITY:
+        return Requirement("open files", True, "no limit")
+    hint = "raise nofile in /etc/security/limits.conf, or LimitNOFILE= of the systemd unit"
+    return Requirement("open files", hard >= DESCRIPTORS_NEEDED, f"{hard} allowed", hint)

@@ -23,6 +23,7 @@ from loadstone.cloud.cloud import Cloud, Endpoint
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.plan.model import Tls
 from loadstone.system import yaml_file
+from loadstone.system.installation import pip_install
 
 if TYPE_CHECKING:
     from openstack.config import OpenStackConfig
@@ -268,7 +269,7 @@ def _cloud(
             raise
         raise EnvironmentUnusable(
             f"{where('auth_type')}: {kind} needs the package lxml, which is not installed: "
-            "pip install keystoneauth1[saml2]"
+            f"{pip_install('keystoneauth1[saml2]')}"
         ) from None
     except (IndexError, KeyError, ValueError):
         if (field := _unfilled(given)) is None:

@@ -15,6 +15,7 @@ from loadstone.errors import EnvironmentUnusable
 from loadstone.live.metrics import families
 from loadstone.live.push import Destination, Receiver, receiver_url
 from loadstone.live.state import LiveState
+from loadstone.system.installation import pip_install
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,7 +50,7 @@ def require_opentelemetry() -> None:
     except ImportError:
         raise EnvironmentUnusable(
             f"{OPTION} needs OpenTelemetry's exporter, which is not installed: "
-            "pip install opentelemetry-sdk opentelemetry-exporter-otlp-proto-http"
+            f"{pip_install('opentelemetry-sdk', 'opentelemetry-exporter-otlp-proto-http')}"
         ) from None
 
 

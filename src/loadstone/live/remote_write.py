@@ -14,6 +14,7 @@ from loadstone.errors import EnvironmentUnusable
 from loadstone.live.metrics import families
 from loadstone.live.push import Destination, Receiver, receiver_url
 from loadstone.live.state import LiveState
+from loadstone.system.installation import pip_install
 
 OPTION = "--remote-write"
 PATH = "/api/v1/write"  # of a Prometheus, where the URL names no path
@@ -44,7 +45,7 @@ def require_messages() -> None:
     except ImportError:
         raise EnvironmentUnusable(
             f"{OPTION} needs OpenTelemetry's exporter for it, which is not installed: "
-            "pip install opentelemetry-exporter-prometheus-remote-write"
+            f"{pip_install('opentelemetry-exporter-prometheus-remote-write')}"
         ) from None
 
 

@@ -20,6 +20,7 @@ from loadstone.monitor.roles import Role, role_of
 from loadstone.monitor.service import Members
 from loadstone.result.observer import TrialObserver
 from loadstone.search.model import TrialRequest
+from loadstone.system.installation import pip_install
 from loadstone.system.say import Say
 
 RATE_HZ = 50
@@ -44,7 +45,7 @@ def program() -> str:
     found = shutil.which("py-spy", path=beside) or shutil.which("py-spy")
     if found is None:
         raise EnvironmentUnusable(
-            "--profile needs py-spy, which is not installed: pip install py-spy"
+            f"--profile needs py-spy, which is not installed: {pip_install('py-spy')}"
         )
     return found
 

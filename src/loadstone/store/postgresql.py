@@ -5,6 +5,7 @@ from sqlalchemy.exc import DBAPIError
 
 from loadstone.errors import EnvironmentUnusable
 from loadstone.store.location import VARIABLE, without_secrets
+from loadstone.system.installation import pip_install
 
 CONNECT_TIMEOUT_S = 10
 KEEPALIVE_S = 15
@@ -38,7 +39,7 @@ def engine(url: URL, patience_s: float) -> Engine:
         )
     except ImportError as problem:
         raise EnvironmentUnusable(
-            f"{without_secrets(url)} needs psycopg; install: pip install 'psycopg[binary]'"
+            f"{without_secrets(url)} needs psycopg; install: {pip_install('psycopg[binary]')}"
         ) from problem
 
     def on_begin(connection: Connection) -> None:

@@ -7,6 +7,7 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING, Self
 
 from loadstone.errors import EnvironmentUnusable
+from loadstone.system.installation import pip_install
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
@@ -44,7 +45,7 @@ class Authority:
             key = _new_key()
         except ImportError:
             raise EnvironmentUnusable(
-                "certificates need cryptography; install it: pip install cryptography"
+                f"certificates need cryptography; install it: {pip_install('cryptography')}"
             ) from None
         return cls(_sign(name, key, key), key)
 

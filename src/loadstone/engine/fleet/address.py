@@ -14,8 +14,8 @@ from loadstone.engine.fleet import hosts_file
 from loadstone.engine.fleet.hosts_file import SshFleet
 from loadstone.errors import EnvironmentUnusable, InvalidInput
 from loadstone.system import paths
+from loadstone.system.installation import pip_install
 
-MISSING = "a fleet needs Dask distributed; install it: pip install distributed cryptography"
 MOST_LOCAL = 64
 CA, CERTIFICATE, KEY = "ca.pem", "certificate.pem", "key.pem"
 
@@ -58,7 +58,7 @@ FleetAddress = LocalFleet | SchedulerAddress | SshFleet
 def require_installed() -> None:
     """Raise EnvironmentUnusable without Dask distributed."""
     if find_spec("distributed") is None:
-        raise EnvironmentUnusable(MISSING)
+        raise _missing()
 
 
 def certificates() -> Path:
@@ -123,7 +123,7 @@ def _require_valid(path: Path) -> None:
     try:
         from cryptography.x509 import load_pem_x509_certificate
     except ImportError:
-        raise EnvironmentUnusable(MISSING) from None
+        raise _missing() from None
     try:
         ends = load_pem_x509_certificate(path.read_bytes()).not_valid_after_utc
     except (OSError, ValueError) as error:
@@ -149,3 +149,8 @@ def require_own(address: str, where: str) -> None:
             f"{where} is none of this machine's addresses ({why}); write the one at "
             "which the hosts reach it"
         ) from None
+
+
+def _missing() -> EnvironmentUnusable:
+    command = pip_install("distributed", "cryptography")
+    return EnvironmentUnusable(f"a fleet needs Dask distributed; install it: {command}")

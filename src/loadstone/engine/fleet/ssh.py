@@ -19,6 +19,7 @@ from loadstone.engine.fleet.address import Certificates
 from loadstone.engine.fleet.hosts_file import SshFleet, SshHost
 from loadstone.engine.version import version
 from loadstone.errors import EnvironmentUnusable
+from loadstone.system.installation import pip_install
 
 PROBE_S, INSTALL_S, START_S, END_S = 30.0, 600.0, 60.0, 5.0
 AT_ONCE = 32
@@ -165,7 +166,7 @@ def _require_pinned() -> None:
     if (ours := version_of("distributed")) != pinned[1]:
         raise EnvironmentUnusable(
             f"this machine has distributed {ours}, hosts get {pinned[1]}; install the same here: "
-            f"pip install distributed=={pinned[1]}"
+            f"{pip_install(f'distributed=={pinned[1]}')}"
         )
 
 

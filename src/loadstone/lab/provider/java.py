@@ -11,7 +11,7 @@ from loadstone.errors import EnvironmentUnusable
 from loadstone.lab.programs import Program
 
 LEAST = 17  # of Keycloak 26 (www.keycloak.org/server/configuration)
-PACKAGE = "openjdk-17-jre-headless"  # Debian 12's only one
+PACKAGE = "default-jre-headless"  # Debian's, of the release that it supports
 FOLDERS = "/usr/lib/jvm"
 
 
@@ -52,8 +52,9 @@ def choose(major: int | None) -> Java:
         return fit[0]
     wanted = f"Java {LEAST} or later" if major is None else f"Java {major}"
     has = ", ".join(f"{one.version} in {one.home}" for one in there)
+    package = PACKAGE if major is None else f"openjdk-{major}-jre-headless"
     raise EnvironmentUnusable(
-        f"not installed: {wanted} (found {has or 'no Java'}); install: apt-get install {PACKAGE}, "
+        f"not installed: {wanted} (found {has or 'no Java'}); install: apt-get install {package}, "
         "or set JAVA_HOME to another"
     )
 

@@ -8,6 +8,7 @@ from loadstone.monitor.metrics import Reading
 from loadstone.monitor.source import Unreadable
 from loadstone.monitor.sources.address import TIMEOUT_S
 from loadstone.monitor.sources.service_source import KeptSource
+from loadstone.system.installation import pip_install
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection
@@ -124,7 +125,7 @@ class MariaDbSource(KeptSource["Connection"]):
         try:
             import pymysql
         except ImportError:
-            raise Unreadable("PyMySQL is not installed; pip install pymysql") from None
+            raise Unreadable(f"PyMySQL is not installed; {pip_install('pymysql')}") from None
         address = self.address
         try:
             self._link = pymysql.connect(

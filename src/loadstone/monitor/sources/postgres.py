@@ -12,6 +12,7 @@ from loadstone.monitor.metrics import Reading
 from loadstone.monitor.source import Unreadable
 from loadstone.monitor.sources.address import TIMEOUT_S, MonitorAddress
 from loadstone.monitor.sources.service_source import KeptSource
+from loadstone.system.installation import pip_install
 
 if TYPE_CHECKING:
     from psycopg import Connection, Cursor
@@ -182,7 +183,7 @@ def connect(address: MonitorAddress) -> "Connection[Any]":
     try:
         import psycopg
     except ImportError:
-        raise Unreadable("psycopg is not installed; pip install 'psycopg[binary]'") from None
+        raise Unreadable(f"psycopg is not installed; {pip_install('psycopg[binary]')}") from None
     try:
         return psycopg.connect(
             host=address.host or address.path,

@@ -19,6 +19,7 @@ from loadstone.search.guard import guarded
 from loadstone.search.model import Capacity, Strategy
 from loadstone.search.session import Session
 from loadstone.search.settings import SearchSettings
+from loadstone.system.installation import pip_install
 
 LOWEST_RPS = 1.0
 TRIAL_S = 10.0
@@ -36,7 +37,7 @@ Answer = Trial | None  # None: stop
 def mlrsearch(settings: SearchSettings) -> Strategy:
     """Search with the package's controller."""
     if find_spec("MLRsearch") is None:
-        raise EnvironmentUnusable("method mlrsearch needs a package: pip install MLRsearch")
+        raise EnvironmentUnusable(f"method mlrsearch needs: {pip_install('MLRsearch')}")
     session = Session(settings)
     return guarded(session, _search(session))
 
