@@ -114,6 +114,13 @@ def test_what_is_no_keystone(variables, status, body):
     assert "http://HOST:5000/v3" in line
 
 
+def test_http_where_nginx_serves_https(variables):
+    page = b"The plain HTTP request was sent to HTTPS port"
+    with serving(answering(400, page)) as url:
+        line = refused({**variables, "OS_AUTH_URL": url})
+    assert line.endswith("answers HTTP 400; is this http where https is served?")
+
+
 def test_a_keystone_that_is_down_behind_its_front(variables):
     with serving(answering(503, b"no backend")) as url:
         line = refused({**variables, "OS_AUTH_URL": url})

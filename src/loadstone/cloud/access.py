@@ -231,6 +231,10 @@ def _discover(cloud: Cloud, session: "Session") -> Endpoint:
                 f"{cloud.auth_url}: answers HTTP 429: a rate limiter refuses this machine; wait, "
                 "or let its operator permit it"
             ) from error
+        if error.http_status == HTTPStatus.BAD_REQUEST and cloud.endpoint.scheme == "http":
+            raise EnvironmentUnusable(
+                f"{cloud.auth_url}: answers HTTP 400; is this http where https is served?"
+            ) from error
         raise _no_keystone(cloud, _first_line(error)) from error
     except DiscoveryFailure as error:
         raise _no_keystone(cloud, _first_line(error)) from error

@@ -434,7 +434,10 @@ class Identity:
         """Return the error for a response to somebody; Refused if it is definite (4xx)."""
         hint = ""
         if response.status_code == _FORBIDDEN and whom == "admin":
-            hint = f"; {self.access.cloud.lacks_role('to prepare users')}"
+            hint = (
+                f"; {self.access.cloud.lacks_role('to prepare users')}; --users 0 prepares none, "
+                "nor does `loadstone run --existing-users FILE`"
+            )
         is_definite = _CLIENT_ERROR <= response.status_code < _SERVER_ERROR
         refusal = Refused if is_definite else EnvironmentUnusable
         return refusal(
