@@ -70,6 +70,8 @@ def clean(
     if not leftovers:
         with open_to_read(location) as store:
             store.mark_clean(run_id)
+            if store.holds(record.run_id):  # which made the users, if this run resumed with them
+                store.mark_clean(record.run_id)
     ctx.exit(FELL_SHORT if leftovers else 0)
 
 

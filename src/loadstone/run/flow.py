@@ -123,19 +123,52 @@ class _Flow:
         begun = _new_run(config, self.target, self.backend)
         folder = self.store.begin(begun)
         self.display.on_run(begun)
-        if self.maker != run_id:
-            resume.link(folder, self.store.folder(self.maker))
         for warning in (*config.warnings, *_untraced(config)):
             self.display.say(warning)
         self.display.say(f"run {run_id}: {access.identity_url}")
-        end = _recorded_end(begun, config.target, self.target, self.store, self.backend.clock)
-        with end, self._faults():
+        with self._recorded_end(begun), self._faults():
+            if self.maker != run_id:
+                resume.link(folder, self.store.folder(self.maker))
             for group in config.groups:
                 self._group(group)
                 if self.present.status == "aborted":
                     return
                 if config.ends_at_broken_criteria and not self.present.checks_passed:
                     return
+
+    @contextmanager
+    def _recorded_end(self, begun: Run) -> Iterator[None]:
+        """Store how a run ended, however it ends."""
+        status, failure = "failed", None
+        try:
+            yield
+            status = "finished"
+        except KeyboardInterrupt:
+            status = "interrupted"
+            raise
+        except LoadstoneError as error:
+            failure = str(error)
+            raise
+        finally:
+            store, environment = self.store, begun.environment
+            if others := self.target.beside:
+                beside = (BESIDE, ", ".join(others))
+                environment = replace(environment, target=(*environment.target, beside))
+            is_kept = not is_temporary(self.config.target)
+            has_leftovers = is_kept and _has_leftovers(store, begun.run_id)
+            environment = replace(environment, has_leftovers=has_leftovers)
+            ended_at = _now(self.backend.clock)
+            store.finish(
+                replace(
+                    begun,
+                    status=status,
+                    ended_at=ended_at,
+                    failure=failure,
+                    environment=environment,
+                )
+            )
+            if self.maker != begun.run_id and not has_leftovers:
+                store.mark_clean(self.maker)  # its users are gone, too
 
     @contextmanager
     def _faults(self) -> Iterator[None]:
@@ -397,35 +430,6 @@ def _new_run(config: RunConfig, target: Target, backend: Backend) -> Run:
         command=config.command,
         title=config.title,
     )
-
-
-@contextmanager
-def _recorded_end(
-    begun: Run, choice: TargetChoice, target: Target, store: Store, clock: Clock
-) -> Iterator[None]:
-    """Store how a run ended, however it ends."""
-    status, failure = "failed", None
-    try:
-        yield
-        status = "finished"
-    except KeyboardInterrupt:
-        status = "interrupted"
-        raise
-    except LoadstoneError as error:
-        failure = str(error)
-        raise
-    finally:
-        environment, ended_at = begun.environment, _now(clock)
-        if others := target.beside:
-            beside = (BESIDE, ", ".join(others))
-            environment = replace(environment, target=(*environment.target, beside))
-        has_leftovers = not is_temporary(choice) and _has_leftovers(store, begun.run_id)
-        environment = replace(environment, has_leftovers=has_leftovers)
-        store.finish(
-            replace(
-                begun, status=status, ended_at=ended_at, failure=failure, environment=environment
-            )
-        )
 
 
 def _has_leftovers(store: Store, run_id: str) -> bool:

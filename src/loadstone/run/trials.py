@@ -63,6 +63,7 @@ class Trials:
         is_last = self.left_s < left_s  # of the run's load, not of the measurement's
         observers = self._observers()
         before_s = sum(one.spent_s for one in self.measurement.trials)
+        began_s = self.engine.clock.monotonic_s()
         try:
             trial, is_cut_short = run_trial(
                 request, self.load, self._conditions(min(left_s, self.left_s), observers)
@@ -70,8 +71,10 @@ class Trials:
         finally:
             for observer in observers:
                 observer.close()
-            # A trial is among them also if it failed after its load.
-            self.left_s -= sum(one.spent_s for one in self.measurement.trials) - before_s
+            # A trial is among them also if it failed after its load. Of one that failed during
+            # its load, the whole time counts.
+            spent_s = sum(one.spent_s for one in self.measurement.trials) - before_s
+            self.left_s -= spent_s or self.engine.clock.monotonic_s() - began_s
         if is_cut_short and is_last:
             raise MeasurementInvalid(
                 f"the load was ended after {self.run.budget_s:.0f} s, in workload "
@@ -131,8 +134,10 @@ class Trials:
         return observers
 
     def _keep(self, trial: Trial, samples: Samples | SampleFile | None) -> Trial:
+        others = tuple(one for one in self.measurement.trials if one.number != trial.number)
+        # Its load counts also if the disk is full.
+        self.measurement = replace(self.measurement, trials=(*others, trial))
         kept = self.store.keep_trial(self.run.run_id, self.index, trial, samples)
-        others = (one for one in self.measurement.trials if one.number != kept.number)
         self.measurement = replace(self.measurement, trials=(*others, kept))
         return kept
 
