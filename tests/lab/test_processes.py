@@ -164,3 +164,10 @@ def test_the_watcher_ends_what_its_killed_owner_started(tmp_path: Path) -> None:
         owner.kill()
     until(lambda: processes.marked(tmp_path) == ())
     until(lambda: not (tmp_path / "secret").exists())
+
+
+def test_a_python_without_pidfd_ends_processes(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.delattr(os, "pidfd_open")
+    master = started(tmp_path, SLEEPER)
+    processes.stop(master)
+    assert not processes.alive(master)

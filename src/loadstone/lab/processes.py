@@ -286,6 +286,11 @@ def _wait(processes: Iterable[Process], patience_s: float) -> tuple[Process, ...
 
 
 def _signal(process: Process, number: signal.Signals) -> None:
+    if not hasattr(os, "pidfd_open"):  # Python built for old kernels
+        with suppress(ProcessLookupError):
+            if alive(process):
+                os.kill(process.pid, number)
+        return
     # A pidfd refers to one process, so the pid cannot be reused between check and signal.
     try:
         handle = os.pidfd_open(process.pid)

@@ -31,6 +31,7 @@ MOST_AT_ONCE = 16  # parallel commands; further ones wait until one ends
 MOST_RUNS = 10_000  # of all hooks of a workload; further triggers are ignored
 GRACE_S = 5.0  # between SIGTERM and SIGKILL
 _POLL_S = 0.1  # interval of checking whether the run was abandoned
+_END_S = 0.005  # interval of checking whether a process that closed its pipes has ended
 _SLACK = 4_096  # characters read beyond MOST_TEXT, so that a secret at the cut is replaced whole
 
 Moment = tuple[int, str, int]  # number of the hook, unit, value
@@ -193,24 +194,19 @@ class Hooks(TrialObserver):
         if process.stdout is None or process.stderr is None:
             raise AssertionError("both are pipes")
         out, err = _CapturedOutput(process.stdout), _CapturedOutput(process.stderr)
-        ended = os.pidfd_open(process.pid)  # readable once the process has ended
         with selectors.DefaultSelector() as selector:
             for one in (out, err):
                 os.set_blocking(one.pipe.fileno(), False)
                 selector.register(one.pipe, selectors.EVENT_READ, one)
-            selector.register(ended, selectors.EVENT_READ, None)
-            try:
-                deadline_s = time.monotonic() + self.timeout_s
-                is_late = not _over(selector, deadline_s, self._given_up)
-                if is_late:
-                    # Wait for the command only after both signals: until then the id of its group
-                    # cannot be reused.
-                    _signal(process, signal.SIGTERM)
-                    _over(selector, time.monotonic() + GRACE_S)
-                    _signal(process, signal.SIGKILL)
-                process.wait()
-            finally:
-                os.close(ended)
+            deadline_s = time.monotonic() + self.timeout_s
+            is_late = not _over(selector, process, deadline_s, self._given_up)
+            if is_late:
+                # Wait for the command only after both signals: until then the id of its group
+                # cannot be reused.
+                _signal(process, signal.SIGTERM)
+                _over(selector, process, time.monotonic() + GRACE_S)
+                _signal(process, signal.SIGKILL)
+            process.wait()
         return out, err, is_late
 
     def _redacted(self, output: "_CapturedOutput") -> str:
@@ -248,16 +244,28 @@ class _CapturedOutput:
 
 
 def _over(
-    selector: selectors.BaseSelector, deadline_s: float, given_up: Flag | None = None
+    selector: selectors.BaseSelector,
+    process: subprocess.Popen[bytes],
+    deadline_s: float,
+    given_up: Flag | None = None,
 ) -> bool:
     """Read until both pipes and the process have ended; False: time-out, or run abandoned."""
-    while selector.get_map():
+    while (has_pipes := bool(selector.get_map())) or not _has_ended(process):
         if time.monotonic() >= deadline_s or (given_up is not None and given_up.is_set()):
             return False
+        if not has_pipes:
+            time.sleep(_END_S)
+            continue
         for key, _ in selector.select(_POLL_S):
-            if key.data is None or not key.data.read():
+            if not key.data.read():
                 selector.unregister(key.fileobj)
     return True
+
+
+def _has_ended(process: subprocess.Popen[bytes]) -> bool:
+    """Return whether a process has ended, without waiting for it: its id stays its own."""
+    how = os.WEXITED | os.WNOHANG | os.WNOWAIT
+    return os.waitid(os.P_PID, process.pid, how) is not None
 
 
 def _signal(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
