@@ -34,6 +34,8 @@ from known_service import NAME, known_service
 
 SMALL = ("workers=1", "hash-rounds=4", "database=mariadb", "cache=memcached")
 THREADS = (*SMALL, "threads=4")
+# A password check of 90 ms, during which other threads can use Python.
+PASSWORDS = (*SMALL, "hash-rounds=10")
 # Keystone 30.0.0 runs the line in both validations of a request: its own token and the subject's.
 PATCH = """\
 --- a/keystone/token/provider.py
@@ -64,7 +66,7 @@ class Difference:
 DIFFERENCES = {
     "equal": Difference("same", SMALL, SMALL, scenario="validate"),
     "1 and 2 workers": Difference("faster", SMALL, (*SMALL, "workers=2"), scenario="validate"),
-    "1 and 4 threads": Difference("faster", SMALL, THREADS, scenario="validate"),
+    "1 and 4 threads": Difference("faster", PASSWORDS, (*PASSWORDS, "threads=4")),
     "hash rounds 12 and 11": Difference(
         "faster", (*SMALL, "hash-rounds=12"), (*SMALL, "hash-rounds=11")
     ),
