@@ -124,7 +124,8 @@ def test_loadstone_prepares_measures_up_to_its_ceiling_and_removes(tmp_path):
     assert seen["requests"]["DELETE /v3/users/{id}"] == 3
     sent = sum(trial["requests"] for trial in found["trials"])
     assert seen["requests"]["GET /v3/auth/tokens"] == sent
-    assert set(seen["answers"]) == {"200", "201", "204"}
+    assert set(seen["answers"]) == {"200", "201", "204", "404"}
+    assert seen["answers"]["404"] == 1  # whether the domain is gone is looked at once
     assert found["capacity"]["high_rps"] is None
     assert max(trial["rate_rps"] or 0 for trial in found["trials"]) <= 200
     assert any("ceiling" in words or "at least" in words for words in found["words"])

@@ -36,11 +36,11 @@ def starved(samples: Samples, max_connections: int | None) -> Verdict | None:
     is_ok = rows.is_ok[order]
     late = took_s[is_waiting & is_ok]
     first = took_s[is_ok][: max(LEAST_FIRST, int(FIRST_SHARE * max_connections))]
-    if not len(late) or not len(first) or np.median(late) >= QUEUEING * np.mean(first):
+    if not len(late) or not len(first) or np.median(late) >= QUEUEING * np.median(first):
         return None
     reason = (
         f"all {max_connections} connections were in use and answers still took "
-        f"{np.median(late):.3g} s, {np.mean(first):.3g} s at first: more connections would have "
+        f"{np.median(late):.3g} s, {np.median(first):.3g} s at first: more connections would have "
         f"brought more answers"
     )
     return Verdict(TrialState.INVALID, (reason,), Cause.CONNECTIONS)
