@@ -19,6 +19,7 @@ LEADING = ("throughput", "request time")  # as in compare/metrics.py
 HEADS = {
     "same": "Not slower.",
     "faster": "This change makes it faster.",
+    "slower, no limit": "This change makes it slower; no limit was set (`--fail-if-slower`).",
     "slightly slower": "This change makes it slower, by less than the guard allows.",
     "slower": "**This change makes it slower** than the guard allows.",
     "left": "Not slower, but **something that the measurement created is left** in the cloud.",
@@ -74,7 +75,7 @@ def answer_of(code: int, data: Path) -> str:
     measurements = found["measurements"]
     answers = [answer for one in measurements for answer in leading(one["metrics"])]
     if "slower" in answers:
-        return "slightly slower"
+        return "slightly slower" if found.get("guard") else "slower, no limit"
     return "faster" if "faster" in answers else "same"
 
 

@@ -24,7 +24,7 @@ exit $CODE
 
 
 def guarded(
-    folder: Path, code: int, answer: str | None = None, outcome: str | None = None, **metrics: str
+    folder: Path, code: int, answer: str | None = None, outcome: str = "not slower", **metrics: str
 ) -> tuple[int, str, str]:
     """Run the guard with a Loadstone that ends so; return exit code, state and text."""
     command = folder / "loadstone"
@@ -59,7 +59,6 @@ def run_guard(folder: Path, command: str, variables: dict[str, str]) -> tuple[in
         (0, "unknown", "same", "Not slower."),
         (0, "faster", "changed", "makes it faster."),
         (0, "slower", "changed", "by less than the guard allows."),
-        (1, "slower", "changed", "**This change makes it slower**"),
         (4, "unknown", "undecided", "**Undecided**"),
         (3, None, "failed", "**The guard did not run**"),
         (70, None, "failed", "**The guard did not run**"),
@@ -122,6 +121,12 @@ def scripts(path: Path) -> list[str]:
     return [step["run"] for step in steps if "run" in step]
 
 
+def test_a_slower_change_without_a_limit_is_not_called_allowed(tmp_path):
+    _, state, text = guarded(tmp_path, 0, "slower", outcome="")
+    assert state == "changed"
+    assert "slower; no limit was set" in text.splitlines()[2]
+
+
 @pytest.mark.parametrize("script", scripts(ROOT / "action.yml"))
 def test_the_scripts_of_the_action_are_bash(script):
     subprocess.run(["bash", "-n"], input=script, text=True, check=True)
@@ -144,13 +149,15 @@ def test_the_action_calls_the_guard_without_a_shell_for_its_options(tmp_path):
         f'[ "$2" = venv ] || exec {sys.executable} "$@"\n'
         f"mkdir -p $3/bin && cp {tmp_path}/fake $3/bin/loadstone && cp /bin/true $3/bin/pip\n"
     )
-    (tmp_path / "fake").write_text(FAKE.replace("exit $CODE", 'echo "$@" >&2; exit 0'))
+    (tmp_path / "fake").write_text(
+        FAKE.replace("exit $CODE", "exit 0").replace("\n", '\necho "$@" >words\n', 1)
+    )
     for name in ("python", "fake"):
         (tmp_path / name).chmod(0o755)
     variables = {
         "ACTION": str(ROOT),
         "ANSWER": json.dumps({"measurements": [{"metrics": {"throughput": {"answer": "same"}}}]}),
-        "COMPARE": "--release a --release b;touch${IFS}x --fail-if-slower 5%",
+        "COMPARE": "--release a --release b;touch${IFS}x\n--fail-if-slower 5%\n",
         "GITHUB_OUTPUT": str(tmp_path / "output"),
         "GITHUB_STEP_SUMMARY": str(tmp_path / "summary"),
         "PYTHON": str(python),
@@ -165,5 +172,9 @@ def test_the_action_calls_the_guard_without_a_shell_for_its_options(tmp_path):
         capture_output=True,
     )
     assert not (tmp_path / "x").exists()
+    assert (
+        "--release a --release b;touch${IFS}x --fail-if-slower 5%"
+        in (tmp_path / "words").read_text()
+    )
     assert "Not slower." in (tmp_path / "summary").read_text()
     assert (tmp_path / "output").read_text() == "state=same\n"
