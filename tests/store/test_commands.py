@@ -81,6 +81,17 @@ def test_a_task_that_was_interrupted_has_held_nothing(loadstone, tmp_path):
     assert codes == {"finished": (0, 0, True), "interrupted": (4, 4, False)}
 
 
+def test_a_task_that_was_interrupted_before_its_first_load_decides_nothing(loadstone, tmp_path):
+    cut = replace(workload(SAMPLES[0, 1]), status="interrupted", trials=())
+    run = replace(RESULT, kind="task", status="interrupted", measurements=(cut,))
+    with Store.open(tmp_path / "cut") as store:
+        store.begin(run)
+        store.finish(run)
+    ended = loadstone("results", "sla-check", "--store", str(tmp_path / "cut"))
+    assert ended.returncode == 4
+    assert "ended before its first load did" in ended.stderr
+
+
 @pytest.mark.parametrize(
     ("number", "in_list", "sla"),
     [

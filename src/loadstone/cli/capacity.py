@@ -196,7 +196,7 @@ def capacity(ctx: click.Context, **options: Unpack[CapacityOptions]) -> None:
     Exit codes:
       0  N was found or predicted
       1  there is no N: more requests fail than are allowed, at any rate, or no
-         rate meets the objectives
+         rate meets the objectives; or something created could not be removed
       3  the target cannot be used, or lacks what a scenario needs
       4  no number: N is only known to lie in a wide range, the load generator was
          the limit, or the target changed during the measurement

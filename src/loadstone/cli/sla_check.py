@@ -32,7 +32,7 @@ def sla_check(
     """Show which SLA rules of the task RUN (an id, its beginning, or "latest") held.
 
     Exit code 0 if all held, 1 if one did not, 2 if RUN is not a task, 4 if all held but RUN did
-    not end, 70 after an internal error.
+    not end, or nothing was measured, 70 after an internal error.
     """
     from loadstone.report import sla
     from loadstone.report.console import wide
@@ -40,6 +40,8 @@ def sla_check(
     with open_to_read(location) as store:
         result = store.get(run)
     rows = sla.rows(result)
+    if not rows and result.kind == "task" and result.status != "finished":
+        raise MeasurementInvalid(f"run {result.run_id} ended before its first load did")
     if not rows:
         raise InvalidInput(f"run {result.run_id} has no SLA: it is not a task, or none ended")
     if to is not None:

@@ -29,7 +29,6 @@ class BottleneckKind(StrEnum):
 
     CPU = "cpu"
     DISK = "disk"
-    NETWORK = "network"
     MEMORY = "memory"
     CONNECTIONS = "connections"
     LOCK = "lock"
