@@ -141,3 +141,30 @@ def test_step_concurrency_says_that_it_needs_more_connections() -> None:
     assert capacity.words[0] == (
         "no trial was made: the method begins with 10 at once, and --max-connections allows 5"
     )
+
+
+def test_closed_loop_peak_near_the_ceiling_is_a_lower_bound() -> None:
+    # Two clients complete 67 a second, more than half of what may be sent; eight would 266.
+    service = Service(workers=8, capacity_rps=266.0, variation=0.05)
+    capacity, _ = played("closed-loop-peak", service, ceiling_rps=100.0)
+    assert capacity.kind is CapacityKind.CEILING
+    assert (capacity.low_rps, capacity.high_rps) == (capacity.rate_rps, None)
+
+
+def test_closed_loop_peak_that_the_budget_ends_has_no_number() -> None:
+    service = Service(workers=64, capacity_rps=6400.0, variation=0.05)
+    capacity, _ = played("closed-loop-peak", service, ceiling_rps=9000.0, budget_s=45.0)
+    assert (capacity.kind, capacity.rate_rps, capacity.low_rps) == (None, None, None)
+    assert capacity.words[1] == "the budget ended the search"
+
+
+def test_stepped_concurrency_that_the_budget_ends_keeps_what_held() -> None:
+    capacity, trials = played("step-concurrency", Service(capacity_rps=50.0), budget_s=60.0)
+    most = max(trial.stats.due for trial in trials)
+    assert capacity.words[0] == f"{most} at once succeed; the budget ended"
+    assert capacity.rate_rps is not None
+
+
+def test_a_method_without_a_curve_refuses_one() -> None:
+    with pytest.raises(InvalidInput, match="step-concurrency measures no --curve; use meter or"):
+        strategy("step-concurrency", SearchSettings(curve_s=5.0))

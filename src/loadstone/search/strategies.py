@@ -39,6 +39,11 @@ def strategy(name: str, settings: SearchSettings) -> Callable[[], Strategy]:
             f"--method {name} ignores latency objectives; use "
             f"{' or '.join(JUDGE_OBJECTIVES)}, or leave --objective out"
         )
+    if settings.curve_s and name not in JUDGE_OBJECTIVES:
+        raise InvalidInput(
+            f"--method {name} measures no --curve; use {' or '.join(JUDGE_OBJECTIVES)}, or leave "
+            "--curve out"
+        )
     if name == "mlrsearch" and settings.ceiling_rps <= LOWEST_RPS:
         raise InvalidInput(
             f"--max-rate {settings.ceiling_rps:g} is too low for --method mlrsearch, which begins "

@@ -1,7 +1,5 @@
 """More client processes until responses per second peak, 20 s each (wiki: KeystonePerformance)."""
 
-from dataclasses import replace
-
 from loadstone.plan.load import ClosedLoad
 from loadstone.search.guard import guarded
 from loadstone.search.model import Capacity, CapacityKind, Strategy
@@ -42,7 +40,8 @@ def _search(session: Session) -> Strategy:
         if best_rps > NEAR_CEILING * ceiling_rps:
             return _at_ceiling(best_rps, ceiling_rps)
         if best_rps > ceiling_rps / FACTOR:
-            return _peak(best_rps, ("more clients could exceed the ceiling",))
+            note = f"at least {best_rps:.4g}/s: more clients could exceed the ceiling"
+            return Capacity(best_rps, best_rps, None, 0.0, (note, *WORDS), CapacityKind.CEILING)
         clients *= FACTOR
     return _still_rising(session, best_rps, clients)
 
@@ -57,7 +56,8 @@ def _still_rising(session: Session, best_rps: float, clients: int) -> Capacity:
         )
         return Capacity(None, None, None, 0.0, (why,))
     if clients <= session.settings.max_connections:
-        return replace(_peak(best_rps, (note, "the budget ended the search")), kind=None)
+        most = (f"{best_rps:.4g}/s completed at most",) if best_rps else ()
+        return Capacity(None, None, None, 0.0, (note, "the budget ended the search", *most))
     note = f"at least {best_rps:.4g}/s: {note}, and no more connections are allowed"
     return Capacity(best_rps, best_rps, None, 0.0, (note, *WORDS), CapacityKind.CEILING)
 

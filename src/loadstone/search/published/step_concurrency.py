@@ -7,7 +7,7 @@ c grows by 10 while the success rate is as expected, with pauses of 60 s between
 from loadstone.plan.load import ClosedLoad
 from loadstone.search.guard import guarded
 from loadstone.search.model import Capacity, Strategy
-from loadstone.search.session import Session
+from loadstone.search.session import BudgetSpent, Session
 from loadstone.search.settings import SearchSettings
 
 STEP = 10
@@ -27,11 +27,14 @@ def _search(session: Session) -> Strategy:
     concurrency = STEP
     most = session.settings.max_connections
     while failed is None and concurrency <= most and session.left_s > 0:
-        trial = yield from session.run_trial(
-            ClosedLoad(concurrency, iterations=concurrency),
-            f"{concurrency} at once",
-            pause_s=PAUSE_S if held else 0.0,
-        )
+        try:
+            trial = yield from session.run_trial(
+                ClosedLoad(concurrency, iterations=concurrency),
+                f"{concurrency} at once",
+                pause_s=PAUSE_S if held else 0.0,
+            )
+        except BudgetSpent:  # its answers would take longer than what is left
+            break
         stats = trial.stats
         ceiling = trial.ceiling or ceiling
         if stats.ok < EXPECTED_SUCCESS * stats.due:
@@ -46,8 +49,9 @@ def _search(session: Session) -> Strategy:
         )
     if not held:
         return Capacity(None, None, None, 0.0, (failed or "the budget was too small",))
+    why = "no more connections are allowed" if concurrency > most else "the budget ended"
     notes = (
-        f"{held} at once succeed; {failed or 'no more was tried'}",
+        f"{held} at once succeed; {failed or why}",
         f"a number at once is not a rate: {held_rps:.4g}/s is what {held} at once took",
         *((ceiling,) if ceiling else ()),
     )
