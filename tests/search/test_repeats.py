@@ -119,6 +119,16 @@ def test_searches_that_contradict_each_other_are_no_number() -> None:
     )
 
 
+def test_a_bound_that_contradicts_searches_that_agree_is_named() -> None:
+    ceiling = Capacity(250.0, 250.0, None, 0.95, ("at least 250/s, the ceiling",))
+    found = combined([at(100.0), at(101.0), ceiling])
+    assert (found.rate_rps, found.low_rps, found.high_rps) == (None, None, None)
+    assert found.words[0] == (
+        "2 searches found 100 to 101/s, 1.0 % apart, and the bound of another search is too far "
+        "for an interval: more searches tell"
+    )
+
+
 def test_what_all_searches_share_is_that_of_the_repeated_search() -> None:
     limited = replace(FOUND, kind=CapacityKind.REFUSAL)
     assert combined([limited, limited]).kind is CapacityKind.REFUSAL

@@ -44,11 +44,11 @@ def combined(searches: Sequence[Capacity], budget_s: float) -> Capacity:
     found = of_logs([math.log(one.rate_rps or 0.0) for one in known])
     downs = [math.log((one.rate_rps or 0.0) / (one.low_rps or 1e-9)) for one in known]
     ups = [math.log((one.high_rps or 0.0) / (one.rate_rps or 1e-9)) for one in known]
-    low, high = _with_bounds(
+    own = (
         min(found.low or found.mean, found.mean * math.exp(-_left(downs))),
         max(found.high or found.mean, found.mean * math.exp(_left(ups))),
-        searches,
     )
+    low, high = _with_bounds(*own, searches)
     notes = (_spread(known), *_without(stated, known), *_shared_notes(stated, known))
     confidence = min(CONFIDENCE, *(one.confidence for one in known))
     kind = _shared_kind(known)
@@ -61,7 +61,9 @@ def combined(searches: Sequence[Capacity], budget_s: float) -> Capacity:
     }
     if confidence >= CONFIDENCE and reach > MOST_REACH:
         spread, *more = notes
-        apart = f"{spread}, which is too far for an interval: more searches tell"
+        is_apart = max(own[1] / found.mean - 1, 1 - own[0] / found.mean) > MOST_REACH
+        why = "which is" if is_apart else "and the bound of another search is"
+        apart = f"{spread}, {why} too far for an interval: more searches tell"
         return Capacity(None, None, None, 0.0, (apart, *more))
     # Published methods state their numbers however wide they are.
     if confidence < CONFIDENCE or reach <= limits.get(kind, math.inf):

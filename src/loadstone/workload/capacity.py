@@ -205,6 +205,8 @@ def _searchable(
     groups = [one for one in contexts if isinstance(one, Users)]
     count = sum(one.tenants * one.users_per_tenant for one in groups) if groups else None
     users = "none" if count is None else str(count)
+    # Of a mix, fewer users would send less, and the administrator as much as before.
+    is_countable = scenario.origin is None and not scenario.has_several_kinds_of_senders
     senders = 1 if most_existing == 0 or scenario.is_sent_by_administrator else count
     return Searchable(
         scenario,
@@ -212,7 +214,7 @@ def _searchable(
         contexts,
         most_existing,
         users=OWN_USER if most_existing == 0 else users,
-        senders=senders if scenario.origin is None else None,
+        senders=senders if is_countable or most_existing == 0 else None,
     )
 
 

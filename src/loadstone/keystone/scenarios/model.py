@@ -119,8 +119,18 @@ class Scenario:
     @property
     def is_sent_by_administrator(self) -> bool:
         """Whether each request carries the administrator's token, whichever user it is about."""
+        return all(self._by_administrator)
+
+    @property
+    def has_several_kinds_of_senders(self) -> bool:
+        """Whether the administrator sends some requests, and users send the others."""
+        return any(self._by_administrator) and not self.is_sent_by_administrator
+
+    @property
+    def _by_administrator(self) -> tuple[bool, ...]:
+        """For each request, whether it carries the administrator's token."""
         steps = [step for step in self.steps if isinstance(step, Step)]
-        return all(("X-Auth-Token", (ADMIN_TOKEN,)) in step.headers for step in steps)
+        return tuple(("X-Auth-Token", (ADMIN_TOKEN,)) in step.headers for step in steps)
 
     @property
     def goes_with_users(self) -> str:
