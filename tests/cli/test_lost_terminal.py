@@ -18,6 +18,7 @@ from fake_keystone import PASSWORD, FakeKeystone
 from fake_server import serving
 
 from loadstone.cli.screen import Screen
+from loadstone.cli.stderr import Stderr
 from loadstone.engine.progress import Progress
 from loadstone.live.feed import Feed
 from loadstone.plan.load import OpenLoad
@@ -195,6 +196,7 @@ class _Lost:
 def test_the_display_never_raises(monkeypatch, is_terminal):
     if is_terminal:
         monkeypatch.setenv("FORCE_COLOR", "1")
+        monkeypatch.setattr(Stderr, "isatty", lambda _: True)
     monkeypatch.setattr("sys.stderr", _Lost())
     monkeypatch.setattr("loadstone.cli.screen.LINE_EVERY_S", 0.0)
     with Screen() as screen:

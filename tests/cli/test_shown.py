@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterator
 
 from loadstone.cli.screen import Screen
+from loadstone.cli.stderr import Stderr
 from loadstone.diagnosis.demand import Setup
 from loadstone.diagnosis.resources import Watch
 from loadstone.engine.progress import Progress
@@ -63,8 +64,17 @@ class _Busy(Source):
         pass
 
 
+def test_a_log_with_colours_is_not_redrawn(monkeypatch, capfd):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    with Screen() as screen:
+        assert not screen.needs_resources
+        screen.say("a line")
+    assert capfd.readouterr().err == "a line\n"
+
+
 def test_a_terminal_shows_what_is_busiest_beside_the_load(monkeypatch, capfd):
-    monkeypatch.setenv("FORCE_COLOR", "1")  # stderr counts as a terminal
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setattr(Stderr, "isatty", lambda _: True)
     monkeypatch.setattr("loadstone.live.feed.BUSY_EVERY_S", 0.0)
     with Monitor([_Busy()], every_s=0.1) as monitor, Screen() as screen:
         feed = Feed([screen])

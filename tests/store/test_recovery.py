@@ -184,7 +184,7 @@ def test_an_open_store_is_closed_at_the_next_start(tmp_path):
     folder = tmp_path / "store"
     with Store.open(folder) as store:
         store.begin(replace(RESULT, measurements=()))
-    for journal in ("studies/one/turns.jsonl", "tunings/one/comparisons.jsonl"):
+    for journal in ("studies/one/cells.jsonl", "tunings/one/comparisons.jsonl"):
         (folder / journal).parent.mkdir(parents=True)
         (folder / journal).write_text("")
     for path in (folder, *folder.rglob("*")):
@@ -225,3 +225,32 @@ def test_a_folder_of_runs_that_are_not_loadstones_keeps_its_permissions(tmp_path
     assert stat.S_IMODE(own.stat().st_mode) == 0o700
     for path in (tmp_path, tmp_path / "runs", others, program):
         assert stat.S_IMODE(path.stat().st_mode) == 0o755
+
+
+@pytest.mark.parametrize("name", ["studies/run.sh", "tunings/mine/notes", "unrecorded/list.txt"])
+def test_files_that_are_not_loadstones_keep_their_permissions(tmp_path, name):
+    other = tmp_path / name
+    other.parent.mkdir(parents=True)
+    other.write_text("")
+    for path in (other, other.parent, tmp_path):
+        path.chmod(0o755)
+    with Store.open(tmp_path) as store:
+        store.begin(replace(RESULT, measurements=()))
+        own = store.folder(RESULT.run_id)
+    own.chmod(0o755)
+    (tmp_path / "runs").chmod(0o755)
+    Store.open(tmp_path).close()
+    assert stat.S_IMODE(own.stat().st_mode) == 0o700
+    for path in (other, other.parent, tmp_path):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o755
+
+
+def test_an_import_that_is_interrupted_leaves_no_rows(tmp_path, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    with Store.open(tmp_path) as store:
+        monkeypatch.setattr(Store, "_write_files", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            store.begin(RESULT)
+        assert not store.holds(RESULT.run_id)

@@ -101,7 +101,7 @@ def _watch(running: "Monitor", setup: "Setup", for_s: float | None) -> KeyboardI
         console = PrintableConsole(stderr=True)
         live = (
             stack.enter_context(Live(console=console, transient=True))
-            if console.is_terminal
+            if console.is_interactive and console.file.isatty()
             else None
         )
         try:

@@ -46,10 +46,9 @@ class Screen(Viewer):
         self.console = PrintableConsole(file=unfailing(styled(sys.stderr)), highlight=False)
         self._live = Live(console=self.console, refresh_per_second=4, transient=True)
         self._last_line_s = -inf
-
-    @property
-    def _is_redrawn(self) -> bool:
-        return self.console.is_terminal and self._style is ProgressStyle.PANEL
+        # FORCE_COLOR makes a console of a file, and a dumb terminal cannot move the cursor.
+        can_redraw = self.console.is_interactive and self.console.file.isatty()
+        self._is_redrawn = can_redraw and style is ProgressStyle.PANEL
 
     @property
     def needs_resources(self) -> bool:  # type: ignore[override]  # an attribute in the protocol

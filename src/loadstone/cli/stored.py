@@ -1,6 +1,8 @@
 """Options and output of the commands that use the store."""
 
+import io
 import os
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -159,6 +161,9 @@ def write(text: str, to: Path) -> None:
     """
     line = text.removesuffix("\n")
     if to == STDOUT:
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            # JUnit, OpenMetrics, HTML and SVG are UTF-8, whatever the terminal's encoding is.
+            sys.stdout.reconfigure(encoding="utf-8")
         click.echo(line)
     else:
         files.write(to, f"{line}\n")

@@ -211,6 +211,8 @@ def _performed(
 ) -> Performed:
     names = ("config_id", "started_at", "status", "count", "ok")
     common: dict[str, Any] = {name: trial[name] for name in names}
+    # A workload without an iteration has no time of its own.
+    common["started_at"] = common["started_at"] or row["started_at"]
     times: dict[str, Any] = {name: trial.get(name) for name in DURATIONS if name != "p99_s"}
     return Performed(
         run_id=row["run_id"],

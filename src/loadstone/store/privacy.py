@@ -8,11 +8,13 @@ from pathlib import Path
 
 from loadstone.store import row_files
 from loadstone.store.location import StoreLocation
+from loadstone.store.run_id import is_run_id
 from loadstone.system import files
 
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 # What a store consists of; anything else in its folder is not Loadstone's and is left alone.
-_OWN = ("results.db*", "runs", "studies", "tunings", "unrecorded")
+_DATABASE = tuple(f"results.db{end}" for end in ("", "-journal", "-wal", "-shm"))
+_JOURNALS = (("studies", "cells.jsonl"), ("tunings", "comparisons.jsonl"))
 
 
 def make_private(location: StoreLocation) -> bool:
@@ -52,13 +54,20 @@ def share(location: StoreLocation, run_folder: Path) -> None:
 
 
 def _own(folder: Path) -> set[Path]:
-    """Return what belongs to a store; of a folder `runs` that others use, too, only its runs."""
-    own = {path for pattern in _OWN for path in folder.glob(pattern)}
-    runs = folder / "runs"
-    if _is_open(runs):
-        found = set(row_files.run_folders(folder))
-        if found != set(runs.glob("*")):
-            return own - {runs} | found
+    """Return what belongs to a store; of a folder that others use, too, only Loadstone's part."""
+    own = {folder / name for name in _DATABASE if os.path.lexists(folder / name)}
+    marks = folder / row_files.UNRECORDED
+    known = {
+        folder / "runs": set(row_files.run_folders(folder)),
+        marks: {path for path in marks.glob("*") if is_run_id(path.name)},
+    }
+    for name, journal in _JOURNALS:
+        known[folder / name] = {path.parent for path in (folder / name).glob(f"*/{journal}")}
+    for place, found in known.items():
+        if not os.path.lexists(place):
+            continue
+        is_shared = _is_open(place) and found != set(place.glob("*"))
+        own |= found if is_shared else {place}
     return own
 
 

@@ -129,10 +129,19 @@ class Store:
                 folder.rmdir()
             raise
         # Before the mark: a mark without files is taken for one that was left behind.
-        self._write_files(run.run_id, records)
-        if run.status == "running":
-            row_files.mark(self._folder, run.run_id)
+        try:
+            self._write_files(run.run_id, records)
+            if run.status == "running":
+                row_files.mark(self._folder, run.run_id)
+        except BaseException:
+            if run.status != "running":  # an import that is interrupted leaves nothing
+                self._remove_rows(run.run_id)
+            raise
         return folder
+
+    def _remove_rows(self, run_id: str) -> None:
+        with suppress(EnvironmentUnusable), database.writing(self._engine) as connection:
+            connection.execute(delete(runs).where(runs.c.run_id == run_id))
 
     def keep_measurement(self, run_id: str, index: int, measurement: Measurement) -> None:
         """Store a measurement with its trials; `index` counts the run's measurements from 0."""
