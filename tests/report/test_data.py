@@ -5,12 +5,12 @@ from pathlib import Path
 import jsonschema
 import made_runs
 import pytest
+import result_schema
 from made_stats import nothing_ended
 from pydantic import ValidationError
 from realistic import keystone
 
 from loadstone.compare.section import report_of as report_of_comparison
-from loadstone.report import schema
 from loadstone.report.data import as_data
 from loadstone.report.sections.run import report_of
 from loadstone.search.model import Capacity
@@ -32,8 +32,8 @@ def data_of(run):
 @pytest.mark.parametrize("kind", REPORTS)
 def test_each_kind_has_the_published_shape(kind):
     data = json.loads(json.dumps(as_data(REPORTS[kind]), allow_nan=False))
-    schema.check(data)
-    jsonschema.validate(data, json.loads(schema.published()))
+    result_schema.check(data)
+    jsonschema.validate(data, json.loads(result_schema.published()))
     assert "measurements" in data
 
 
@@ -41,14 +41,14 @@ def test_a_key_that_is_not_in_the_schema_is_found():
     data = data_of(ISSUE)
     data["measurements"][0]["trials"][0]["more"] = 1
     with pytest.raises(ValidationError, match="more"):
-        schema.check(data)
+        result_schema.check(data)
 
 
 def test_the_published_schema_and_the_docs_are_those_of_the_models():
     docs = Path(__file__).parents[2] / "docs/results.md"
-    why = "run: python -m loadstone.report.schema docs/results.md"
-    assert schema.published() == schema.schema(), why
-    assert schema.with_tables(docs.read_text()) == docs.read_text(), why
+    why = "run: python tests/support/result_schema.py docs/results.md"
+    assert result_schema.published() == result_schema.schema(), why
+    assert result_schema.with_tables(docs.read_text()) == docs.read_text(), why
 
 
 def test_every_kind_of_measurement_of_a_run_has_the_same_keys():
@@ -86,7 +86,7 @@ def test_a_percentile_that_is_not_a_number_is_null():
     stats = nothing_ended(finding.trials[0].stats)
     trial = replace(finding.trials[0], stats=stats, usage=None)
     data = data_of(replace(ISSUE, measurements=(replace(finding, trials=(trial,)),)))
-    schema.check(data)
+    result_schema.check(data)
     assert data["measurements"][0]["trials"][0]["latency"]["p99_s"] is None
 
 
@@ -106,7 +106,7 @@ def test_a_search_that_the_generator_ended_is_not_valid():
         trials=(finding.trials[3],),
     )
     data = data_of(replace(ISSUE, measurements=(starved,)))
-    schema.check(data)
+    result_schema.check(data)
     [one] = data["measurements"]
     assert one["capacity"]["rate_rps"] is None
     assert not one["generator"]["valid"]

@@ -15,13 +15,14 @@ from xml.etree import ElementTree as Xml
 
 import command_server
 import pytest
+import result_schema
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from simulator.service import Service
 from virtual import VirtualCommandLine
 
 from loadstone.cli.screen import Screen
 from loadstone.live.feed import Feed
-from loadstone.report import figures, schema
+from loadstone.report import figures
 from loadstone.result.model import Measurement, Run
 from loadstone.run.flow import run
 from loadstone.store.store import Store
@@ -179,7 +180,7 @@ def test_the_terminal_shows_rate_latency_and_what_held(runs: Runs, kind: str) ->
 def test_json_has_the_figures_of_each_trial(runs: Runs, kind: str) -> None:
     data = json.loads(runs("results", "show", runs.kept[kind].run_id, "--json", "-").stdout)
     measurement = only(runs.kept[kind])
-    schema.check(data)
+    result_schema.check(data)
     [shown] = data["measurements"]
     assert [one["latency"]["p95_s"] for one in shown["trials"]] == [
         trial.stats.total.p95_s for trial in measurement.trials

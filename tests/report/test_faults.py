@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import result_schema
 from realistic import keystone
 from rendered import data_of, in_full, measured, page_of, summary_of
 from scripted import Scripted, made, simulated
@@ -12,7 +13,6 @@ from loadstone.analysis.fault_effect import effect
 from loadstone.diagnosis.finding import Confidence, Finding
 from loadstone.engine.outcome import Outcome
 from loadstone.monitor.service import EndedProcess
-from loadstone.report import schema
 from loadstone.report.sections import fault
 from loadstone.result.outcome import exit_code
 from loadstone.store import codec
@@ -40,7 +40,7 @@ RUN = run_of(killed(1.0), killed(2.0))
 
 
 def test_data_has_each_repeat_and_their_means_beside_what_was_published() -> None:
-    schema.check(data_of(RUN))
+    result_schema.check(data_of(RUN))
     data = measured(RUN)
     assert [one["repeat"] for one in data["faults"]] == [1, 2]
     [summary] = data["faults_summary"]
@@ -72,7 +72,7 @@ def test_a_recovery_that_is_not_shown_is_exit_code_4_and_is_said() -> None:
     few = effect(simulated(dark, 1, 5.0), Injection(ACTION, 10.0, 11.0))
     run = run_of(few)
     assert exit_code(run) == 4
-    schema.check(data_of(run))
+    result_schema.check(data_of(run))
     [summary] = measured(run)["faults_summary"]
     assert (summary["recovered"], summary["not_recovered"], summary["not_shown"]) == (0, 0, 1)
     assert measured(run)["faults"][0]["recovery"] == "not shown"
@@ -166,7 +166,7 @@ def test_a_rolling_change_is_said_in_one_sentence() -> None:
     assert "2 of 1,015 requests failed (2 while node 1 was out)" in fault.changed(lost)
     shown = in_full(run_of(replace(lost, logged_failures=2)))
     assert "10.0 to 14.0 s: node 1 was out; 2 of 200 failed" in shown
-    schema.check(data_of(run_of(seen)))
+    result_schema.check(data_of(run_of(seen)))
     assert codec.loads(FaultEffect, codec.dumps(lost)) == lost
 
 
@@ -174,7 +174,7 @@ def test_what_bounds_the_queues_is_a_finding() -> None:
     finding = Finding("overload-queues", "It is slow.", (), Confidence.PROPOSED, "less.")
     run = run_of(replace(killed(1.0), findings=(finding,)))
     assert "overload-queues" in [one["id"] for one in measured(run)["findings"]]
-    schema.check(data_of(run))
+    result_schema.check(data_of(run))
 
 
 def test_a_share_is_rounded_to_none_or_all_only_if_it_is_none_or_all() -> None:

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+import result_schema
 from made_workloads import workload
 from realistic import keystone
 from rendered import data_of, in_full, measured, page_of, summary_of
@@ -14,7 +15,7 @@ from loadstone.diagnosis.demand import MACHINE, BottleneckKind, Observation, Res
 from loadstone.diagnosis.limit import named_limit
 from loadstone.diagnosis.resources import Resources, Timeline
 from loadstone.monitor.roles import Role
-from loadstone.report import prediction, schema, trial_figures
+from loadstone.report import prediction, trial_figures
 from loadstone.report.sections import charts, statements
 from loadstone.report.sections.run import report_of
 from loadstone.result.model import Run
@@ -45,7 +46,7 @@ def watched() -> Run:
 
 
 def test_json_names_the_bottleneck_ranks_resources_and_gives_findings():
-    schema.check(data_of(watched()))
+    result_schema.check(data_of(watched()))
     data = measured(watched())
     assert data["limit"] == "Keystone's CPU: 98 % of 2 cores, 272 ms of CPU a request"
     assert data["bottleneck"]["kind"] == "cpu"
@@ -137,7 +138,7 @@ def profiled() -> Run:
 
 
 def test_a_profile_says_where_the_time_goes_and_what_it_cost():
-    schema.check(data_of(profiled()))
+    result_schema.check(data_of(profiled()))
     data = measured(profiled())
     assert data["profile"]["parts"] == {"password hashing": 0.6, "SQL ORM": 0.4}
     assert data["profile"]["profiler_cores"] == pytest.approx(0.1)
@@ -274,7 +275,7 @@ def test_what_one_more_core_or_worker_would_allow_is_said_to_be_a_bound():
     assert "10.7 with one more core" in line
     assert "7.14 with one more worker" in line
     assert "one core and one worker more: at most 10.7/s" in " ".join(summary_of(run).split())
-    schema.check(data_of(run))
+    result_schema.check(data_of(run))
     data = measured(run)
     assert data["bounds"]["limit"] == "the machine's CPU"
     assert [one["change"] for one in data["bounds"]["changes"]] == [

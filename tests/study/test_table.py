@@ -5,6 +5,7 @@ from dataclasses import replace
 from math import exp, inf, log, nan, sqrt
 
 import pytest
+import result_schema
 from rich.console import Console
 from study_files import TWO_BY_TWO, result_of, stretch_of
 
@@ -15,7 +16,7 @@ from loadstone.compare.answer import ComparisonAnswer, MetricComparison
 from loadstone.compare.metrics import THROUGHPUT
 from loadstone.compare.turns import NotFull
 from loadstone.monitor.usage import Usage
-from loadstone.report import html, markdown, schema, terminal
+from loadstone.report import html, markdown, terminal
 from loadstone.report.console import console
 from loadstone.report.data import as_data
 from loadstone.result.model import LAB_HOST, Environment
@@ -360,7 +361,7 @@ def test_table_and_data_say_the_same(tmp_path):
     assert (data["study"], data["seed"], data["missing"]) == ("mine", 5, 6)
     assert data["measurements"][1]["values"] == [10.0, 10.5, 11.0]
     assert data["measurements"][1]["published"] == 42
-    schema.check(data)
+    result_schema.check(data)
     [one] = data["differences"]
     assert one["words"].startswith("nginx/apache = 2 [1.78, 2.24], 3 pairs")
     assert "nginx / apache" in text
@@ -645,7 +646,7 @@ def test_a_turn_that_failed_is_in_the_data_with_its_exit_code(tmp_path):
     codes = {one["title"]: one["certainty"]["exit_code"] for one in data["measurements"]}
     assert codes.pop("web apache, workers 2") == 0
     assert set(codes.values()) == {3}
-    schema.check(data)
+    result_schema.check(data)
 
 
 def test_the_reference_is_no_cell_of_which_a_difference_is_told(tmp_path):

@@ -1,4 +1,4 @@
-"""A report as JSON-compatible data; `report/schema.py` describes it."""
+"""A report as JSON-compatible data; `report/result.schema.json` describes it."""
 
 import math
 from dataclasses import asdict

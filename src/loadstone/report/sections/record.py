@@ -1,6 +1,6 @@
 """Every figure of a measurement as data, with the same keys for each; null: unknown or absent.
 
-`report/schema.py` describes it.
+`report/result.schema.json` describes it.
 """
 
 from dataclasses import asdict

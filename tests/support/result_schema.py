@@ -1,18 +1,18 @@
 """The shape of a report as data, for programs that read it: `--json` of every command.
 
-`result.schema.json` beside this file is written from these models, and so is the table in
-docs/results.md: `python -m loadstone.report.schema docs/results.md`.
+`result.schema.json` of `loadstone.report` is written from these models, and so are the tables in
+docs/results.md: `python tests/support/result_schema.py docs/results.md`.
 """
 
 import json
 import sys
 from collections.abc import Iterator
-from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
+from loadstone import report
 from loadstone.analysis.model import Failure as KeptFailure
 from loadstone.analysis.sla import Check
 from loadstone.diagnosis.finding import AuditFinding
@@ -21,7 +21,7 @@ from loadstone.report.data import SCHEMA_VERSION
 from loadstone.report.section import NextStep, Statement
 from loadstone.result.model import Reduction
 
-FILE = "result.schema.json"
+FILE = Path(report.__file__).parent / "result.schema.json"
 BEGIN, END = "<!-- result schema -->\n\n", "\n<!-- end of result schema -->"
 Number = float | None
 Pairs = dict[str, str]
@@ -611,7 +611,7 @@ def schema() -> str:
 
 def published() -> str:
     """Return the JSON Schema that is in the package."""
-    return resources.files("loadstone.report").joinpath(FILE).read_text("utf-8")
+    return FILE.read_text("utf-8")
 
 
 def tables() -> str:
@@ -643,7 +643,7 @@ def with_tables(page: str) -> str:
 
 def _main(page: Path) -> None:
     page.write_text(with_tables(page.read_text("utf-8")), "utf-8")
-    (Path(__file__).parent / FILE).write_text(schema(), "utf-8")
+    FILE.write_text(schema(), "utf-8")
 
 
 if __name__ == "__main__":
