@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 from known_service import ISSUE, Known, known_service, seen_by
 from measured import searched
+from skewed_clock import SkewedClock
 
 from loadstone.engine import local
 from loadstone.engine.fleet import connect
 from loadstone.engine.fleet import fleet as fleets
 from loadstone.engine.fleet.address import LocalFleet
-from loadstone.engine.fleet.clock import ClockReading, SkewedClock
+from loadstone.engine.fleet.clock import ClockReading
 from loadstone.engine.fleet.fleet import Fleet, lead_ns
 from loadstone.errors import InvalidInput
 from loadstone.plan.load import BandLoad, ClosedLoad, Load, OpenLoad, Stage, StagedLoad

@@ -17,10 +17,10 @@ import pytest
 from known_service import ISSUE, NAME, Known, known_service, seen_by, serving
 from network_hosts import HERE, network
 from reserved_port import reserve_port
+from skewed_clock import SkewedClock
 
 from loadstone.engine.fleet import certificates, connect, daemons
 from loadstone.engine.fleet.address import LocalFleet, SchedulerAddress
-from loadstone.engine.fleet.clock import SkewedClock
 from loadstone.engine.fleet.fleet import FleetHost
 from loadstone.engine.fleet.member import LEASE_S
 from loadstone.engine.parquet import read

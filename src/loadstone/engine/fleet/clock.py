@@ -8,7 +8,6 @@ its duration.
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 # Largest drift between two quartz clocks, in addition to the errors of the two readings.
 DRIFT = 200e-6
@@ -44,27 +43,15 @@ def _round_trip(now_ns: Callable[[], int]) -> ClockReading:
     return ClockReading(middle_ns, theirs_ns - middle_ns, (ended_ns - began_ns) // 2)
 
 
-@dataclass(frozen=True, slots=True)
-class SkewedClock:
-    """A clock that is wrong by an offset and a drift, for tests on one machine."""
+class HostClock:
+    """The system clock of a host."""
 
-    offset_ns: int = 0
-    drift: float = 0.0  # seconds per second, since `since_ns`
-    since_ns: int = 0
-    jump_ns: int = 0  # by how much it is set when the file `jumps_with` appears
-    jumps_with: Path | None = None
+    __slots__ = ()
 
     def now_ns(self) -> int:
         """Return what this clock shows."""
-        real_ns = time.time_ns()
-        drifted_ns = round(self.drift * (real_ns - self.since_ns))
-        return real_ns + self._set_by_ns() + drifted_ns
+        return time.time_ns()
 
     def real_ns(self, shown_ns: int) -> int:
-        """Return the real time at which this clock shows `shown_ns`."""
-        passed_ns = (shown_ns - self._set_by_ns() - self.since_ns) / (1 + self.drift)
-        return round(self.since_ns + passed_ns)
-
-    def _set_by_ns(self) -> int:
-        has_jumped = self.jumps_with is not None and self.jumps_with.exists()
-        return self.offset_ns + (self.jump_ns if has_jumped else 0)
+        """Return the system time at which this clock shows `shown_ns`."""
+        return shown_ns

@@ -21,7 +21,7 @@ from loadstone.engine.fleet.client import (
 from loadstone.engine.fleet.client import (
     opened as opened_client,
 )
-from loadstone.engine.fleet.clock import SkewedClock
+from loadstone.engine.fleet.clock import HostClock
 from loadstone.engine.fleet.fleet import ANSWER_S, Fleet, FleetHost
 from loadstone.engine.fleet.member import LEASE_S, Member, MemberFacts
 from loadstone.errors import EnvironmentUnusable
@@ -33,7 +33,7 @@ RENEW_S = LEASE_S / 4
 
 
 @contextmanager
-def opened(address: FleetAddress, clocks: Sequence[SkewedClock] = ()) -> Iterator[Fleet]:
+def opened(address: FleetAddress, clocks: Sequence[HostClock] = ()) -> Iterator[Fleet]:
     """Connect to a fleet and reserve it for this client.
 
     `clocks` replace the hosts' clocks in tests. Raises EnvironmentUnusable where a host has another
@@ -85,7 +85,7 @@ def _chosen(client: "Client", address: FleetAddress) -> tuple[FleetWorker, ...]:
 
 
 def _hosts(
-    client: "Client", address: FleetAddress, clocks: Sequence[SkewedClock]
+    client: "Client", address: FleetAddress, clocks: Sequence[HostClock]
 ) -> tuple[FleetHost, ...]:
     name = f"{socket.gethostname()}, process {os.getpid()}"
     started = [

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loadstone.engine import local
-from loadstone.engine.fleet.clock import SkewedClock
+from loadstone.engine.fleet.clock import HostClock
 from loadstone.engine.health import Health
 from loadstone.engine.progress import Progress
 from loadstone.engine.samples import Samples
@@ -57,9 +57,9 @@ class Member:
     Runs as a Dask actor. A worker runs one method at a time, so no method waits for the load.
     """
 
-    def __init__(self, client: str, clock: SkewedClock | None = None) -> None:
+    def __init__(self, client: str, clock: HostClock | None = None) -> None:
         self.client = client
-        self.clock = clock or SkewedClock()
+        self.clock = clock or HostClock()
         self._last_call_s = time.monotonic()
         self._part: _LoadPart | None = None
         _reserve(self)
