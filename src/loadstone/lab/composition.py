@@ -33,14 +33,16 @@ def assemble(
         part.prepare(say)
         process = part.start()
         paths = tuple(str(path) for path in part.logs())
-        record = Record(part.name, process, int(part.stop_signal), paths, part.statistics())
+        statistics = part.statistics() if part.is_reported else ""
+        record = Record(part.name, process, int(part.stop_signal), paths, statistics)
         begun = begun.with_record(record)
         state.write(folder, begun)
         if process is not None:
             unawaited.append((part, process))
         if not part.starts_beside_others:
             _await_all(unawaited, say)
-        begun = replace(begun, facts=(*begun.facts, *part.facts()))
+        if part.is_reported:
+            begun = replace(begun, facts=(*begun.facts, *part.facts()))
     _await_all(unawaited, say)
     return begun
 

@@ -23,6 +23,8 @@ class Part:
     packages: ClassVar[tuple[str, ...]] = ()  # must be installed in the environment
     # Consecutive parts with this flag start in parallel.
     starts_beside_others: ClassVar[bool] = False
+    # Whether reports show its facts and `loadstone monitor` reads its counters.
+    is_reported: ClassVar[bool] = True
 
     @property
     def name(self) -> str:

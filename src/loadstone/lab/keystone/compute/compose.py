@@ -128,17 +128,10 @@ def _database(blueprint: Blueprint) -> Callable[[Path], ComputeDatabase]:
 
 @dataclass(frozen=True, slots=True)
 class MiddlewareMemcached(Memcached):
-    """Caches validated tokens for the services. Its counters are not read: it is not Keystone's."""
+    """Caches validated tokens for the services."""
 
     kind = "compute-memcached"
-
-    def statistics(self) -> str:
-        """Return no URL."""
-        return ""
-
-    def facts(self) -> Facts:
-        """Return no row."""
-        return ()
+    is_reported = False  # it is not Keystone's
 
 
 def _memcached(blueprint: Blueprint) -> tuple[Memcached, ...]:

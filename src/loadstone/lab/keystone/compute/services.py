@@ -71,10 +71,11 @@ class Configuration(Part):
 
 @dataclass(frozen=True, slots=True)
 class CloudApi(Uwsgi):
-    """The API of one service, served by uWSGI. It is not measured: no counters are read."""
+    """The API of one service, served by uWSGI."""
 
     service: str = ""
     starts_beside_others = True
+    is_reported = False  # it is not measured
 
     @property
     def name(self) -> str:
@@ -85,10 +86,6 @@ class CloudApi(Uwsgi):
     def statistics_socket(self) -> Path | None:
         """No socket."""
         return None
-
-    def facts(self) -> Facts:
-        """Return no row."""
-        return ()
 
 
 def api(cloud: CloudLayout, service: str, module: str | None = None) -> CloudApi:
