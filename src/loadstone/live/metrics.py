@@ -18,6 +18,7 @@ from loadstone.live.feed import Viewer
 from loadstone.live.site import NOT_FOUND, ListenAddress, Request, Response, Routes, SiteServer
 from loadstone.live.state import HostPoint, LiveState
 from loadstone.plan.load import OpenLoad
+from loadstone.report import exposition
 from loadstone.report.openmetrics import estimate_rps
 
 if TYPE_CHECKING:
@@ -85,17 +86,7 @@ class MetricsEndpoint(Viewer, Routes):
 
 def render(state: LiveState) -> str:
     """Return the metrics of a state as OpenMetrics."""
-    from prometheus_client import CollectorRegistry
-    from prometheus_client.openmetrics.exposition import generate_latest
-
-    class StateCollector:
-        def collect(self) -> "Iterator[Metric]":
-            return families(state)
-
-    registry = CollectorRegistry()
-    registry.register(StateCollector())
-    text: bytes = generate_latest(registry)  # type: ignore[no-untyped-call]  # it has no types
-    return text.decode()
+    return exposition.text_of(families(state))
 
 
 def families(state: LiveState) -> "Iterator[Metric]":

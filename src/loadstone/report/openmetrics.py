@@ -17,7 +17,7 @@ from datetime import datetime
 from loadstone.analysis.model import NOT_JUDGED, Durations, Trial, TrialState
 from loadstone.engine.health import Health
 from loadstone.monitor.usage import Usage
-from loadstone.report import names, prediction
+from loadstone.report import exposition, names, prediction
 from loadstone.report.generator import generator_of
 from loadstone.report.sections import steps
 from loadstone.report.sections.trials import representative
@@ -93,8 +93,7 @@ Point = tuple[str, Labels, float | SummaryValues | None]
 
 def render(run: Run) -> str:
     """Return the metrics of a run as text; without unknown values."""
-    from prometheus_client import CollectorRegistry, Metric
-    from prometheus_client.openmetrics.exposition import generate_latest
+    from prometheus_client import Metric
 
     metrics: dict[str, Metric] = {}
     for name, labels, value in _points(run):
@@ -105,14 +104,9 @@ def render(run: Run) -> str:
         for suffix, own_labels, number in _samples(value):
             metrics[name].add_sample(PREFIX + name + suffix, labels | own_labels, number)
 
-    class ResultCollector:
-        def collect(self) -> list[Metric]:
-            return [metrics[name] for name in HELP if name in metrics and metrics[name].samples]
-
-    registry = CollectorRegistry()
-    registry.register(ResultCollector())
-    text: bytes = generate_latest(registry)  # type: ignore[no-untyped-call]  # it has no types
-    return text.decode()
+    return exposition.text_of(
+        metrics[name] for name in HELP if name in metrics and metrics[name].samples
+    )
 
 
 def _samples(value: float | SummaryValues | None) -> Iterator[tuple[str, Labels, float]]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from loadstone.audit.evaluate import Audit, RuleState
+from loadstone.report import exposition
 
 HELP = {
     "loadstone_audit_rule_state": "How a rule ended on a host (label state); always 1.",
@@ -22,21 +23,13 @@ Point = tuple[str, dict[str, str], float]
 
 def render(audit: Audit) -> str:
     """Return the metrics as text."""
-    from prometheus_client import CollectorRegistry, Metric
-    from prometheus_client.openmetrics.exposition import generate_latest
+    from prometheus_client import Metric
 
     metrics = {name: Metric(name, text, "gauge") for name, text in HELP.items()}
     for name, labels, value in _points(audit):
         metrics[name].add_sample(name, labels, value)
 
-    class AuditCollector:
-        def collect(self) -> list[Metric]:
-            return [metric for metric in metrics.values() if metric.samples]
-
-    registry = CollectorRegistry()
-    registry.register(AuditCollector())
-    text: bytes = generate_latest(registry)  # type: ignore[no-untyped-call]  # it has no types
-    return text.decode()
+    return exposition.text_of(metric for metric in metrics.values() if metric.samples)
 
 
 def _points(audit: Audit) -> Iterator[Point]:
