@@ -1,6 +1,7 @@
 """`loadstone bisect`: which version made it slower?"""
 
 import hashlib
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Unpack
@@ -313,8 +314,6 @@ def _known(
 
 def _without_slowdown(ends: "Compared", bisection: _VersionBisection) -> "Report":
     from loadstone.compare.section import report_of
-    from loadstone.errors import MeasurementInvalid
-    from loadstone.report.section import Statement
 
     first, last = bisection.versions[0].name, bisection.versions[-1].name
     said = (
@@ -322,25 +321,16 @@ def _without_slowdown(ends: "Compared", bisection: _VersionBisection) -> "Report
         if bisection.options["is_faster"]
         else f"{last} was not shown to be slower than {first}: there is no slowdown to find."
     )
+    data: dict[str, object] = {
+        "first_bad": None,
+        "last_good": None,
+        "not_judged": [],
+        "slowdown": None,
+        "metric": None,
+        "steps": [],
+    }
     report = report_of(ends, bisection.options["location"].option)
-    return replace(
-        report,
-        title=said,
-        statements=(Statement(said), *report.statements),
-        exit_code=MeasurementInvalid.exit_code,
-        data={
-            **report.data,
-            "bisection": {
-                "sentence": said,
-                "first_bad": None,
-                "last_good": None,
-                "not_judged": [],
-                "slowdown": None,
-                "metric": None,
-                "steps": [],
-            },
-        },
-    )
+    return _with_answer(report, said, data, is_answered=False)
 
 
 def _with_steps(
@@ -351,9 +341,8 @@ def _with_steps(
 ) -> "Report":
     from loadstone.compare.bisect import is_confirmed, slowdown
     from loadstone.compare.section import interval, report_of
-    from loadstone.errors import MeasurementInvalid
     from loadstone.report import figures
-    from loadstone.report.section import Row, Statement, Table, TableColumn
+    from loadstone.report.section import Row, Table, TableColumn
 
     names = [one.name for one in bisection.versions]
     good, bad = names[found.last_good], names[found.first_bad]
@@ -406,31 +395,38 @@ def _with_steps(
     )
     report = report_of(neighbours, bisection.options["location"].option)
     is_answered = found.is_found and has_brought_it
+    data = {
+        "first_bad": blamed if is_answered else None,
+        "last_good": before,
+        "not_judged": names[found.last_good + 1 : found.first_bad],
+        "slowdown": slowdown(whole),
+        "metric": whole.metric.name,
+        "steps": [
+            {
+                "version": names[one.index],
+                "answer": one.answer.value,
+                "ratio": one.row.ratio if one.row else None,
+            }
+            for one in found.steps
+        ],
+    }
+    report = replace(report, tables=(steps, *report.tables))
+    return _with_answer(report, said, data, is_answered=is_answered)
+
+
+def _with_answer(
+    report: "Report", said: str, data: Mapping[str, object], *, is_answered: bool
+) -> "Report":
+    """Return the report of a comparison as that of the bisection that it is part of."""
+    from loadstone.errors import MeasurementInvalid
+    from loadstone.report.section import Statement
+
     return replace(
         report,
         title=said,
         statements=(Statement(said), *report.statements),
-        tables=(steps, *report.tables),
         exit_code=0 if is_answered else MeasurementInvalid.exit_code,
-        data={
-            **report.data,
-            "bisection": {
-                "sentence": said,
-                "first_bad": blamed if is_answered else None,
-                "last_good": before,
-                "not_judged": names[found.last_good + 1 : found.first_bad],
-                "slowdown": slowdown(whole),
-                "metric": whole.metric.name,
-                "steps": [
-                    {
-                        "version": names[one.index],
-                        "answer": one.answer.value,
-                        "ratio": one.row.ratio if one.row else None,
-                    }
-                    for one in found.steps
-                ],
-            },
-        },
+        data={**report.data, "bisection": {"sentence": said, **data}},
     )
 
 
