@@ -6,6 +6,7 @@ import signal
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import ClassVar
 
 from loadstone.lab import processes
 from loadstone.lab.keystone.compute import schemas
@@ -164,71 +165,73 @@ def nova_services(cloud: CloudLayout) -> tuple[NovaService, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Discovery(Part):
-    """Registers the compute host in its cell, once."""
+class _OnceOnly(Part):
+    """A program that runs once for the data of a cloud."""
 
     cloud: CloudLayout
-    name: str = "nova-discovery"
+    marker: ClassVar[str]  # file that says that it has run
+    purpose: ClassVar[str]
+    failing: ClassVar[str]
 
-    @property
-    def _done(self) -> Path:
-        return self.cloud.data / "host-discovered"
+    def prepare(self, say: Say) -> None:
+        """Run the program, unless it has run."""
+        done = self.cloud.data / self.marker
+        if done.exists():
+            return
+        say(self.purpose)
+        command = Command(self._arguments(), self._log, self.cloud.folder, self.cloud.variables)
+        processes.complete(command, self.failing, self._stdin())
+        done.touch()
+
+    def logs(self) -> tuple[Path, ...]:
+        """Return the log of the program."""
+        return (self._log,)
 
     @property
     def _log(self) -> Path:
-        return self.cloud.folder / "logs" / "nova-discovery.log"
+        return self.cloud.folder / "logs" / f"{self.name}.log"
 
-    def prepare(self, say: Say) -> None:
-        """Run nova-manage."""
-        if self._done.exists():
-            return
-        say("making the compute host known to its cell")
-        folder = self.cloud.configuration
-        files = ("nova.conf", "nova-db.conf")
-        options = (word for name in files for word in ("--config-file", str(folder / name)))
-        arguments = (self.cloud.program("nova-manage"), *options, "cell_v2", "discover_hosts")
-        command = Command(arguments, self._log, self.cloud.folder, self.cloud.variables)
-        processes.complete(command, "the compute host could not be made known to its cell")
-        self._done.touch()
+    def _arguments(self) -> tuple[str, ...]:
+        raise NotImplementedError
 
-    def logs(self) -> tuple[Path, ...]:
-        """Return the log of nova-manage."""
-        return (self._log,)
+    def _stdin(self) -> str:
+        return ""
 
 
 @dataclass(frozen=True, slots=True)
-class Contents(Part):
-    """Tiny public images and some flavors, created once."""
+class Discovery(_OnceOnly):
+    """Registers the compute host in its cell."""
 
-    cloud: CloudLayout
+    name: str = "nova-discovery"
+    marker = "host-discovered"
+    purpose = "making the compute host known to its cell"
+    failing = "the compute host could not be made known to its cell"
+
+    def _arguments(self) -> tuple[str, ...]:
+        folder = self.cloud.configuration
+        files = ("nova.conf", "nova-db.conf")
+        options = (word for name in files for word in ("--config-file", str(folder / name)))
+        return (self.cloud.program("nova-manage"), *options, "cell_v2", "discover_hosts")
+
+
+@dataclass(frozen=True, slots=True)
+class Contents(_OnceOnly):
+    """Tiny public images and some flavors."""
+
     admin_password: str = field(repr=False)
     name: str = "compute-contents"
+    marker = "contents-made"
+    purpose = f"making the images {', '.join(IMAGES)} and the flavors {', '.join(FLAVORS)}"
+    failing = "the compute cloud's images and flavors could not be made"
 
-    @property
-    def _done(self) -> Path:
-        return self.cloud.data / "contents-made"
+    def _arguments(self) -> tuple[str, ...]:
+        return (self.cloud.program("python"), str(INSIDE / "contents.py"))
 
-    @property
-    def _log(self) -> Path:
-        return self.cloud.folder / "logs" / "compute-contents.log"
-
-    def prepare(self, say: Say) -> None:
-        """Create what is missing."""
-        if self._done.exists():
-            return
-        say(f"making the images {', '.join(IMAGES)} and the flavors {', '.join(FLAVORS)}")
+    def _stdin(self) -> str:
         order = {
             "auth_url": self.cloud.auth_url,
             "password": self.admin_password,
             "images": IMAGES,
             "flavors": FLAVORS,
         }
-        program = (self.cloud.program("python"), str(INSIDE / "contents.py"))
-        command = Command(program, self._log, self.cloud.folder, self.cloud.variables)
-        failing = "the compute cloud's images and flavors could not be made"
-        processes.complete(command, failing, json.dumps(order))
-        self._done.touch()
-
-    def logs(self) -> tuple[Path, ...]:
-        """Return the log of the script."""
-        return (self._log,)
+        return json.dumps(order)
