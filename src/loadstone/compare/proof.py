@@ -32,7 +32,7 @@ def paragraph(
     pairs = max(row.pairs for row in (first, *others))
     sentences = [
         f"With {', '.join(changes)}, {first.metric.name} of {title} {_effect(first, found)}",
-        *(f"{_capital(row.metric.name)} {_effect(row, found)}" for row in others),
+        *(f"{figures.begun(row.metric.name)} {_effect(row, found)}" for row in others),
         *(() if not_full is None else (not_full.sentence(SIDES),)),
         *_costs(rows, memory_mb),
         f"Measured in {pairs} pairs of trials, in random order, on {facts['cores']} cores "
@@ -40,10 +40,6 @@ def paragraph(
         f"To repeat it: {command}",
     ]
     return "\n".join(sentences)
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def _effect(row: MetricComparison, found: Compared) -> str:

@@ -23,6 +23,7 @@ from loadstone.monitor.sources.open import open_source
 from loadstone.oidc.target import OidcIssuer
 from loadstone.plan.hooks import FaultInjection
 from loadstone.plan.load import BandLoad, ClosedLoad, Load, OpenLoop, peak_rps
+from loadstone.report.figures import counted
 from loadstone.search.low_load import LOAD_S
 from loadstone.search.model import TrialRequest
 from loadstone.target.choice import (
@@ -194,7 +195,7 @@ def _policy(one: MeasurementConfig, max_rate_rps: float) -> tuple[str, float, fl
             return "a low load, from which N is predicted", LOAD_S, max_rate_rps
         case Steps(requests=requests):
             rates = [_rate(request.load, max_rate_rps) for request in requests()]
-            words = f"a load that rises in {_count(len(rates), 'step')} at most"
+            words = f"a load that rises in {counted(len(rates), 'step')} at most"
             return words, one.budget_s, max(rates, default=max_rate_rps)
         case Fixed(request=request):
             # Iterations of a task that are due late all run, until the budget ends the load.
@@ -217,7 +218,7 @@ def _policy(one: MeasurementConfig, max_rate_rps: float) -> tuple[str, float, fl
 def _words(load: Load) -> str:
     match load:
         case ClosedLoad():
-            ends = [_count(load.iterations, "iteration")] if load.iterations else []
+            ends = [counted(load.iterations, "iteration")] if load.iterations else []
             ends += [f"{load.duration_s:g} s"] if load.duration_s is not None else []
             return f"{load.workers} at once, for {' or '.join(ends)}"
         case BandLoad():
@@ -284,9 +285,9 @@ def _of_users(context: Users, target: TargetChoice) -> Iterator[str]:
             case NamedTarget(lab=str()) | OwnLab() | LabOnHost():
                 unless = ", unless the lab has users of its own (LDAP)"
     needs_domain = context.project_domain is None or context.user_domain is None
-    domain = f"{_count(1, 'domain')}, " if needs_domain else ""
-    projects = _count(context.tenants, "project")
-    users = _count(context.tenants * context.users_per_tenant, "user")
+    domain = f"{counted(1, 'domain')}, " if needs_domain else ""
+    projects = counted(context.tenants, "project")
+    users = counted(context.tenants * context.users_per_tenant, "user")
     yield f"{domain}{projects}, {users}{unless}"
 
 
@@ -299,12 +300,8 @@ def _of_context(context: Context, tenants: int) -> Iterator[str]:
         case Network():
             networks = tenants * context.networks_per_tenant
             subnets = networks * context.subnets_per_network
-            yield f"{_count(networks, 'network')}, {_count(subnets, 'subnet')}"
+            yield f"{counted(networks, 'network')}, {counted(subnets, 'subnet')}"
         case ExistingServers():
-            yield _count(tenants * context.per_tenant, "server")
+            yield counted(tenants * context.per_tenant, "server")
         case _:
             return
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
