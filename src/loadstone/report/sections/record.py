@@ -90,16 +90,20 @@ def _generator(generator: Generator | None) -> dict[str, Any] | None:
     if generator is None:
         return None
     return {
-        "send_lag_ms": {
-            "p50": finite(generator.lag_p50_ms),
-            "p99": finite(generator.lag_p99_ms),
-            "max": finite(generator.lag_max_ms),
-        },
+        "send_lag_ms": _send_lag_ms(generator),
         "cpu_share": finite(generator.cpu_share),
         "cpu_share_max": finite(generator.cpu_share_max),
         "valid": generator.is_valid,
         "invalid_trials": list(generator.invalid_trials),
         "reasons": list(generator.reasons),
+    }
+
+
+def _send_lag_ms(sender: Generator | Health) -> dict[str, Any]:
+    return {
+        "p50": finite(sender.lag_p50_ms),
+        "p99": finite(sender.lag_p99_ms),
+        "max": finite(sender.lag_max_ms),
     }
 
 
@@ -160,11 +164,7 @@ def _health(health: Health | None) -> dict[str, Any] | None:
     if health is None:
         return None
     return {
-        "send_lag_ms": {
-            "p50": finite(health.lag_p50_ms),
-            "p99": finite(health.lag_p99_ms),
-            "max": finite(health.lag_max_ms),
-        },
+        "send_lag_ms": _send_lag_ms(health),
         "connection_wait_ms": {
             "p99": finite(health.wait_p99_ms),
             "max": finite(health.wait_max_ms),
