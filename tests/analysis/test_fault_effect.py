@@ -320,7 +320,9 @@ def test_the_figures_of_a_real_service_with_scripted_faults() -> None:
 
     def around(fault: Scripted):
         injection = Injection(fault.kind, fault.at_s, fault.end_s)
-        return effect(iterations, injection, fault.at_s - 3.5, fault.end_s + 3.0)
+        is_late = iterations.due_ns / 1e9 >= fault.at_s - 3.5
+        rows = replace(iterations, has_ended=iterations.has_ended & is_late)
+        return effect(rows, injection, fault.end_s + 3.0)
 
     down, slowed, refused = around(dark), around(slow), around(refuse)
     assert near(down.downtime_s, 1.0, 0.05, 2 * GAP_S)

@@ -93,12 +93,11 @@ class _Rows:
 def effect(
     iterations: Iterations,
     injection: Injection,
-    begin_s: float = 0.0,
     end_s: float = math.inf,
     usual_until_s: float = math.inf,
     pauses_s: Floats | None = None,
 ) -> FaultEffect:
-    """Compute the effect of a fault from the iterations between `begin_s` and `end_s`.
+    """Compute the effect of a fault from the iterations that ended before `end_s`.
 
     `pauses_s`, shape (n,), is how long each iteration paused, which is no part of its latency.
 
@@ -107,7 +106,7 @@ def effect(
     that was more than the service bears.
     """
     usual_until_s = min(usual_until_s, injection.at_s)
-    rows = _rows(iterations, begin_s, end_s, pauses_s)
+    rows = _rows(iterations, end_s, pauses_s)
     rows = rows.picked((rows.done_s <= usual_until_s) | (rows.done_s > injection.at_s))
     before = rows.picked(rows.done_s <= usual_until_s)
     usual = before.picked(before.is_ok)
@@ -214,10 +213,10 @@ def _estimates(found: Sequence[FaultEffect]) -> Iterator[tuple[str, Interval]]:
             yield name, mean
 
 
-def _rows(iterations: Iterations, begin_s: float, end_s: float, pauses_s: Floats | None) -> _Rows:
+def _rows(iterations: Iterations, end_s: float, pauses_s: Floats | None) -> _Rows:
     due_s = iterations.due_ns / 1e9
     done_s = iterations.done_ns / 1e9
-    kept = np.flatnonzero(iterations.has_ended & (due_s >= begin_s) & (done_s < end_s))
+    kept = np.flatnonzero(iterations.has_ended & (done_s < end_s))
     kept = kept[np.argsort(iterations.due_ns[kept], kind="stable")]
     return _Rows(
         due_s=due_s[kept],
