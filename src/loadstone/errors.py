@@ -48,3 +48,8 @@ class MeasurementInvalid(LoadstoneError):
 
 class LoadTimeUsed(MeasurementInvalid):
     """The permitted load time is used up."""
+
+
+def first_line(problem: Exception) -> str:
+    """Return a problem's message without the log lines that may follow it."""
+    return str(problem).splitlines()[0]

@@ -20,6 +20,7 @@ from loadstone.cli.compare import (
 from loadstone.cli.output import print_report, write_formats
 from loadstone.cli.stored import JSON, MARKDOWN, STORE, open_store
 from loadstone.cli.watching import watching
+from loadstone.errors import first_line
 
 if TYPE_CHECKING:
     from loadstone.compare.answer import MetricComparison
@@ -207,7 +208,7 @@ class _VersionBisection:
                 raise  # it says nothing of the version
             # InvalidInput: a setting that another version has, or a scenario that it lacks.
             except (EnvironmentUnusable, InvalidInput, MeasurementInvalid) as problem:
-                why = _first_line(problem)
+                why = first_line(problem)
                 self._say(f"{self.versions[index].name} cannot be measured: {why}")
                 step = JudgedVersion(index, StepAnswer.UNDECIDED, None, why)
             self._say(f"{self.versions[index].name}: {step.answer.value}")
@@ -227,7 +228,7 @@ class _VersionBisection:
         except (EnvironmentUnusable, MeasurementInvalid) as problem:
             # The steps have their answers all the same.
             names = (self.versions[found.last_good].name, self.versions[found.first_bad].name)
-            why = f"{names[1]} could not be compared with {names[0]}: {_first_line(problem)}"
+            why = f"{names[1]} could not be compared with {names[0]}: {first_line(problem)}"
             nothing = tuple((title, ()) for title, _ in ends.metrics)
             neighbours = Compared(names, (), nothing, ends.criteria, is_paired=True, notes=(why,))
         return _with_steps(neighbours, found, whole, self)
@@ -285,10 +286,6 @@ class _VersionBisection:
             (one.name, one.settings.pairs(), one.settings.source.title) for one in self.versions
         ]
         return hashlib.sha256(repr((pairs, load)).encode()).hexdigest()[:12]
-
-
-def _first_line(problem: Exception) -> str:
-    return str(problem).splitlines()[0]
 
 
 BISECTION = "bisection"  # parameter: the versions and the load of a bisection

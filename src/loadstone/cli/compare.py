@@ -417,9 +417,10 @@ def unmeasured(
 ) -> "Compared":
     """Return a comparison without metrics, and what its runs left behind."""
     from loadstone.compare.section import Compared
+    from loadstone.errors import first_line
     from loadstone.run.exit_code import left_by
 
-    why = str(problem).splitlines()[0]
+    why = first_line(problem)
     a, b = (side.name for side in config.sides)
     title = config.searched.scenario.title
     return Compared(

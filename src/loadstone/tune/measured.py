@@ -24,6 +24,7 @@ from loadstone.errors import (
     InvalidInput,
     MeasurementInvalid,
     StoreUnusable,
+    first_line,
 )
 from loadstone.lab.keystone import settings
 from loadstone.plan.load import ClosedLoad
@@ -107,7 +108,7 @@ class RealMeasure:
                 except StoreUnusable:
                     raise  # it says nothing of the combination
                 except (EnvironmentUnusable, MeasurementInvalid) as problem:
-                    failure = _first_line(problem)
+                    failure = first_line(problem)
                     failed_runs += self._begun([config.run_id])
         found = [_found(one) for one in runs]
         return ComparisonOutcome(
@@ -161,7 +162,7 @@ class RealMeasure:
     ) -> ComparisonOutcome:
         return ComparisonOutcome(
             None,
-            _first_line(problem),
+            first_line(problem),
             self.backend.clock.monotonic_s() - began_s,
             a_does_not_start=a_does_not_start,
             failed_runs=self._begun(config.run_ids),
@@ -211,10 +212,6 @@ class RealMeasure:
             findings=tuple(one.rule for one in found.runs[0].environment.audit),
             restart_s=_restart_s(found),
         )
-
-
-def _first_line(problem: Exception) -> str:
-    return str(problem).splitlines()[0]
 
 
 def config_of(
