@@ -23,6 +23,11 @@ class ComparisonAnswer(StrEnum):
     SAME = "same"
     UNKNOWN = "unknown"
 
+    @property
+    def is_difference(self) -> bool:
+        """Whether the sides were shown to differ."""
+        return self in (ComparisonAnswer.FASTER, ComparisonAnswer.SLOWER)
+
 
 @dataclass(frozen=True, slots=True)
 class Metric:
@@ -126,7 +131,7 @@ def decided(rows: Sequence[MetricComparison], criteria: Criteria) -> tuple[Metri
         total = sum(open_weights.values())
         for number, weight in open_weights.items():
             found[number] = _tested(found[number], criteria, criteria.alpha * weight / total)
-        different = [number for number in open_weights if _is_different(found[number])]
+        different = [number for number in open_weights if found[number].answer.is_difference]
         for number in different:
             del open_weights[number]
         if not different:
@@ -147,10 +152,6 @@ def _weights(rows: Sequence[MetricComparison]) -> list[float]:
     return [
         share / len(first) if row.metric in first else (1 - LEADING_WEIGHT) / others for row in rows
     ]
-
-
-def _is_different(row: MetricComparison) -> bool:
-    return row.answer in (ComparisonAnswer.FASTER, ComparisonAnswer.SLOWER)
 
 
 def answer_of(metric: Metric, low: float, high: float, same_within: float) -> ComparisonAnswer:

@@ -126,7 +126,7 @@ def _of_one_start(rows: Sequence[MetricComparison]) -> Iterator[str]:
     for row in leading(rows):
         least = SMALL_THROUGHPUT if row.metric == THROUGHPUT else SMALL
         is_small = row.high > 1 / (1 + least) and row.low < 1 + least
-        if is_small and row.answer in (ComparisonAnswer.FASTER, ComparisonAnswer.SLOWER):
+        if is_small and row.answer.is_difference:
             yield (
                 "Both services went on as they were. Two starts of one deployment can differ by up "
                 f"to {100 * least:.0f} % in {row.metric.name}, which the interval does not include."

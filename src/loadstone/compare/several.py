@@ -8,7 +8,7 @@ answers (the graphical procedure of Bretz et al., Statistics in Medicine 28, 200
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from loadstone.compare.answer import ComparisonAnswer, Criteria, MetricComparison, decided
+from loadstone.compare.answer import Criteria, MetricComparison, decided
 from loadstone.compare.section import Compared, answer_code, guard_data, report_of, worst_code
 from loadstone.report.section import Report, Section
 from loadstone.report.sections.left import with_left
@@ -42,11 +42,7 @@ def together(found: Sequence[Compared], criteria: Criteria) -> tuple[Compared, .
 
 
 def _all_differ(rows: Sequence[MetricComparison]) -> bool:
-    return all(map(_differs, rows))
-
-
-def _differs(row: MetricComparison) -> bool:
-    return row.answer in (ComparisonAnswer.FASTER, ComparisonAnswer.SLOWER)
+    return all(row.answer.is_difference for row in rows)
 
 
 def _with_answers(
@@ -62,7 +58,7 @@ def _with_answers(
 
 
 def _kept(known: MetricComparison, answer: MetricComparison) -> MetricComparison:
-    return known if _differs(known) else answer
+    return known if known.answer.is_difference else answer
 
 
 def report_of_several(found: Sequence[Compared], store: str = "") -> Report:

@@ -164,7 +164,7 @@ def overview(
         differ = {
             one.comparison.factor
             for one in compared
-            if one.step == step and one.answer in (ComparisonAnswer.FASTER, ComparisonAnswer.SLOWER)
+            if one.step == step and one.answer.is_difference
         }
         within = {name: _within(own, name) for name in names if name not in differ}
         alike = {
