@@ -430,6 +430,13 @@ def test_the_command_gives_a_table_and_data_and_spells_out_its_assumptions(comma
     assert "give one of the two" in told
 
 
+def test_a_run_that_is_named_twice_is_refused_and_does_not_count_as_two(command) -> None:
+    run_id = run(1, 0.0, WITHOUT_NOISE).run_id
+    code, shown, told = command("--logins", "40/s", "--run", "latest", "--run", run_id)
+    assert (code, shown) == (2, "")
+    assert f"run {run_id} is given twice" in told
+
+
 def test_the_command_asks_for_the_cores_of_a_node_if_the_hosts_differ(command, tmp_path):
     shares, cores = {"node-1": 0.5, "node-2": 0.5}, {"node-1": 32, "node-2": 16}
     with Store.open(tmp_path) as store:

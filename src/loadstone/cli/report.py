@@ -13,6 +13,7 @@ from loadstone.cli.stored import (
     STORE,
     OutputFile,
     open_to_read,
+    require_each_once,
     show_notices,
     write,
 )
@@ -166,9 +167,7 @@ def _compared(store: "Store", results: "list[Run]") -> "tuple[list[Run], list[Re
 
 
 def _require_one(results: "list[Run]", form: str, output: Path | None) -> None:
-    ids = [result.run_id for result in results]
-    if twice := next((one for one in ids if ids.count(one) > 1), None):
-        raise InvalidInput(f"run {twice} is given twice")
+    require_each_once([result.run_id for result in results])
     for result in results if form == "rally-json" else ():
         if not result.workloads:
             raise InvalidInput(

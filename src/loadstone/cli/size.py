@@ -8,7 +8,7 @@ import click
 from loadstone.cli.choose import once
 from loadstone.cli.duration import RateRange, ShareParam, per_second
 from loadstone.cli.output import print_report, write_formats
-from loadstone.cli.stored import JSON, STORE, open_to_read, show_notices
+from loadstone.cli.stored import JSON, STORE, open_to_read, require_each_once, show_notices
 from loadstone.keystone.scenarios import SCENARIOS
 
 if TYPE_CHECKING:
@@ -144,6 +144,7 @@ def _runs(
 
     if named:
         runs = [store.get(name) for name in named]
+        require_each_once([run.run_id for run in runs])
         return sorted(runs, key=lambda run: run.started_at, reverse=True)
     entries = [
         entry

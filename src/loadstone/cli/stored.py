@@ -3,7 +3,7 @@
 import io
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -140,6 +140,14 @@ def existing(location: "StoreLocation") -> "StoreLocation":
     if location.database is None and folder != paths.store() and not is_there:
         raise InvalidInput(f"--store {folder}: no such folder; no results are kept there")
     return location
+
+
+def require_each_once(run_ids: Sequence[str]) -> None:
+    """Raise InvalidInput if a run is named twice, for example as "latest" and by its id."""
+    from loadstone.errors import InvalidInput
+
+    if twice := next((one for one in run_ids if run_ids.count(one) > 1), None):
+        raise InvalidInput(f"run {twice} is given twice")
 
 
 def is_stdout_free(*outputs: Path | None) -> bool:
