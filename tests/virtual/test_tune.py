@@ -190,7 +190,15 @@ def test_combinations_that_do_not_start_are_findings(
     assert failed
     assert all(one["changes"]["cache"] == "memcached" for one in failed)
     first_line = str(problem).splitlines()[0]
-    assert any(first_line in one["text"] for one in found["statements"])
+    assert all(first_line in one["failure"] for one in failed)
+    words = (f"--resume={ended.data['tuning_id']}", "--markdown=tuned.md")
+    shown = " ".join(loadstone("tune", *words, lab=lab).stdout.split())
+    markdown = (loadstone.home / "tuned.md").read_text()
+    for told in (shown, markdown):
+        assert "threads=4" in told  # what was tried
+        assert "cache=memcached" in told
+        assert first_line in told.replace("\\", "")
+        assert "costs" in told
 
 
 def test_combinations_that_all_fail_are_no_answer(

@@ -428,5 +428,5 @@ def _show(report: "Report", options: TuneOptions) -> int:
         write(html.render(report), page)
         report = replace(report, page=str(page))  # and no command that would write it
     if is_free and is_stdout_free(page):
-        print_report(report)
+        print_report(report, in_full=True)
     return report.exit_code

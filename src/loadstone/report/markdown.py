@@ -46,6 +46,9 @@ def _section(section: Section) -> Iterator[str]:
     for table in section.tables:
         if table.is_primary:
             yield _table(table)
+            yield from _list(
+                [f"{text_of(row.cells[0])}: {row.note}" for row in table.rows if row.note]
+            )
 
 
 def _list(lines: list[str]) -> Iterator[str]:

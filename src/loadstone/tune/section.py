@@ -225,9 +225,9 @@ def _facts(shown: Shown) -> Iterator[Fact]:
         yield Fact("measured", _values(shown, proof), rank=2)
     if tuned.capacities is not None:
         yield Fact("N", _capacities(tuned.capacities), rank=2)
-    if tuned.proof_again is not None and tuned.proof is not None:
+    if tuned.proof is not None and tuned.stated is not tuned.proof:
         yield Fact("before the reduction", f"{words(tuned.proof.changes)}: {_proved(tuned.proof)}")
-    yield from (Fact(label, text, rank=3) for label, text in _doubts(tuned))
+    yield from (Fact(label, text, rank=3, tone="undecided") for label, text in _doubts(tuned))
     yield Fact("tried", f"{_count(tuned)} in {figures.seconds(tuned.spent_s)}", rank=3)
     check = tuned.check.evidence
     if check is not None:
@@ -302,7 +302,6 @@ def _seen(tuned: Tuned) -> float | None:
 
 def _statements(shown: Shown) -> Iterator[Statement]:
     tuned = shown.tuned
-    yield Statement(_sentence(shown))
     again = tuned.proof_again
     if tuned.proof is not None and again is not None:
         dropped = tuple(one for one in tuned.proof.changes if one not in again.changes)
@@ -323,10 +322,6 @@ def _statements(shown: Shown) -> Iterator[Statement]:
                 f"({_proved(again)}): the settings act together, so all of them are stated.",
                 Severity.WARNING,
             )
-    for one in tuned.trials:
-        if one.failure:
-            yield Statement(f"{words(one.changes)}: {one.failure}", Severity.WARNING)
-    yield from (Statement(text, Severity.WARNING) for _, text in _doubts(tuned))
     if tuned.trades:
         yield Statement(
             "Trades lower security or correctness. What they bring is not a gain, and is not in "
@@ -342,7 +337,7 @@ def _steps(shown: Shown) -> Iterator[NextStep]:
             yield NextStep(
                 f"{line.file}: {line.shown}",
                 worth=_worth(share, shown.tuned),
-                detail=_detail(setting),
+                detail=_detail(share, setting),
             )
 
 
@@ -365,9 +360,12 @@ def _worth(share: Share, tuned: Tuned) -> str:
     return "not measured alone"
 
 
-def _detail(setting: Setting) -> str:
-    parts = (f"costs a {setting.change.value}", setting.price, setting.source)
-    return "; ".join(one for one in parts if one)
+def _detail(share: Share, setting: Setting) -> str:
+    return f"{words((share.change,))} costs {_cost(setting)}."
+
+
+def _cost(setting: Setting) -> str:
+    return f"a {setting.change.value}" + (f"; {setting.price}" if setting.price else "")
 
 
 def _lines(shown: Shown, changes: Pairs) -> tuple[advice.ConfigLine, ...]:
@@ -389,15 +387,14 @@ def _tables(shown: Shown) -> Iterator[Table]:
 
 
 def _advised(shown: Shown) -> Table:
-    heads = (*columns("file", "line", numbers=["carries"]), TableColumn("change"))
+    heads = (*columns("file", "line", numbers=["carries"]), TableColumn("costs"))
     rows = []
     for share in _shares(shown.tuned):
         setting = shown.space.setting(*share.change)
-        worth = _worth(share, shown.tuned)
-        for line in _lines(shown, (share.change,)):
-            cells = (line.file, line.shown, worth, setting.change.value)
-            rows.append(Row(cells, note=_detail(setting)))
-            worth = ""
+        first, *others = _lines(shown, (share.change,))
+        cells = (first.file, first.shown, _worth(share, shown.tuned), _cost(setting))
+        rows.append(Row(cells, note=f"source: {setting.source}" if setting.source else ""))
+        rows += [Row((line.file, line.shown, "", "")) for line in others]
     caption = "Carries: how many times better the winner is than without this setting."
     return Table("Settings to change", heads, tuple(rows), caption, is_primary=True)
 
@@ -439,7 +436,8 @@ def _trials(tuned: Tuned) -> Table:
         runs = f" (run {', '.join(one.failed_runs)})" if one.failed_runs else ""
         rows.append(Row(cells, note=f"{one.failure}{runs}" if one.failure else ""))
     caption = "Seen while searching, beside the default. The best of them flatters itself."
-    return Table("Tried", (*figured, TableColumn("from")), tuple(rows), caption)
+    heads = (*figured, TableColumn("from"))
+    return Table("Tried", heads, tuple(rows), caption, is_primary=True)
 
 
 def _ranked(trials: tuple[TriedCombination, ...]) -> list[TriedCombination]:
