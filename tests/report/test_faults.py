@@ -53,9 +53,11 @@ def test_a_phase_after_the_load_is_not_said_to_have_failed() -> None:
     phases = (FaultPhase("node 1 was out", 10.0, 12.0), FaultPhase("node 2 was out", 500.0, 510.0))
     rows = simulated(Scripted("none", 10.0, 0.0), 1)
     one = effect(rows, Injection("rolling restart", 10.0, 510.0, phases=phases))
-    first, last = fault.phases(one)
-    assert "0 of 100 failed, p99" in first
-    assert last == "500.0 to 510.0 s: node 2 was out; no request was due"
+    [run] = run_of(one).measurements
+    _, table = fault.tables(run)
+    first, last = (row.cells for row in table.rows)
+    assert first[:3] == ("node 1 was out", "10.0 to 12.0 s", "0 of 100")
+    assert last == ("node 2 was out", "500.0 to 510.0 s", "no request was due", "")
 
 
 def test_a_fault_without_figures_says_nothing() -> None:
@@ -164,8 +166,13 @@ def test_a_rolling_change_is_said_in_one_sentence() -> None:
     assert "p99 was 1200 ms before, 910 ms at most meanwhile" in before
     lost = replace(seen, failed=2, phases=(replace(seen.phases[0], failed=2), seen.phases[1]))
     assert "2 of 1,015 requests failed (2 while node 1 was out)" in fault.changed(lost)
-    shown = in_full(run_of(replace(lost, logged_failures=2)))
-    assert "10.0 to 14.0 s: node 1 was out; 2 of 200 failed" in shown
+    run = run_of(replace(lost, logged_failures=2))
+    for shown in (summary_of(run), in_full(run), page_of(run)):
+        text = " ".join(shown.split())
+        assert "2 of 1,015 requests failed (2 while node 1 was out)" in text
+        assert "node 1 was out" in text
+        assert "2 of 200" in text
+        assert "own log has 2 failed requests of these loads, Loadstone counted 2." in text
     result_schema.check(data_of(run_of(seen)))
     assert codec.loads(FaultEffect, codec.dumps(lost)) == lost
 
@@ -174,6 +181,7 @@ def test_what_bounds_the_queues_is_a_finding() -> None:
     finding = Finding("overload-queues", "It is slow.", (), Confidence.PROPOSED, "less.")
     run = run_of(replace(killed(1.0), findings=(finding,)))
     assert "overload-queues" in [one["id"] for one in measured(run)["findings"]]
+    assert "overload-queues: It is slow. Try: less." in summary_of(run)
     result_schema.check(data_of(run))
 
 

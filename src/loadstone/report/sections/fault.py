@@ -186,11 +186,29 @@ def facts(measurement: Measurement) -> Iterator[Fact]:
     found = summaries(measurement)
     for rank, summary in enumerate(found, 2):
         yield Fact("fault" if len(found) > 1 else "did", _headline(summary), rank=rank)
+        yield from _details(_repeats(measurement, summary), rank)
     for summary in found[:1]:
         times = summary.figure("mttr_s")
         is_known = times is not None and not summary.not_shown
         after = _of_all(times, "s", summary) if times and is_known else figures.MISSING
         yield Fact("recovered after", after, is_line=False, is_column=True)
+
+
+def _repeats(measurement: Measurement, summary: FaultSummary) -> list[FaultEffect]:
+    return [one for one in effects(measurement) if one.action == summary.action]
+
+
+def _details(repeats: list[FaultEffect], rank: int) -> Iterator[Fact]:
+    """Yield what a rolling change cost, what haproxy logged, and the findings of an overload."""
+    for one in repeats:
+        if one.phases:
+            yield Fact("requests", changed(one), rank=rank)
+    if logged := _logged(repeats):
+        yield Fact("log", logged, rank=rank)
+    which = f"In one of {len(repeats)} loads: " if len(repeats) > 1 else ""
+    for finding in {one.id: one for effect in repeats for one in effect.findings}.values():
+        text = f"{finding.id}: {which}{finding.sentence} Try: {finding.advice}"
+        yield Fact("finding", text, rank=rank)
 
 
 def headlines(measurement: Measurement) -> Iterator[str]:
@@ -222,16 +240,18 @@ def _headline(summary: FaultSummary) -> str:
 
 
 def tables(measurement: Measurement) -> Iterator[Table]:
-    """Yield a table of each action over its repeats."""
+    """Yield a table of each action over its repeats, and one of the phases of each change."""
     for summary in summaries(measurement):
         yield _table(summary, measurement.scenario)
+        changes = [one for one in _repeats(measurement, summary) if one.phases]
+        for number, one in enumerate(changes, 1):
+            yield _phases(one, f", repeat {number}" if len(changes) > 1 else "")
 
 
 def described(measurement: Measurement) -> Iterator[str]:
     """Yield sentences about the effect of each action on clients."""
-    found = effects(measurement)
     for summary in summaries(measurement):
-        yield from sentences(summary, [one for one in found if one.action == summary.action])
+        yield from sentences(summary, _repeats(measurement, summary))
 
 
 def over_workloads(measurements: Sequence[Measurement]) -> Iterator[Table]:
@@ -301,22 +321,11 @@ def _interval(estimate: Interval, unit: str) -> str:
 def sentences(summary: FaultSummary, repeats: list[FaultEffect]) -> Iterator[str]:
     """Describe the effect of one action on clients, over its repeats."""
     failed, due = sum(one.failed for one in repeats), sum(one.due for one in repeats)
-    if any(one.phases for one in repeats):
-        for one in repeats:
-            yield changed(one)
-            yield from phases(one)
-    else:
+    if not any(one.phases for one in repeats):
         yield f"{failed:,} of {figures.counted(due, 'request')} failed from the fault on."
     if earlier := sum(one.baseline_failed for one in repeats):
         requests = figures.counted(sum(one.baseline_due for one in repeats), "request")
         yield f"{earlier:,} of {requests} failed before the fault, too."
-    logged = [one.logged_failures for one in repeats if one.logged_failures is not None]
-    if len(logged) == len(repeats):
-        total = failed + sum(one.baseline_failed for one in repeats)
-        yield (
-            f"haproxy's own log has {figures.counted(sum(logged), 'failed request')} of these "
-            f"loads, Loadstone counted {total:,}{_not_logged(repeats)}."
-        )
     kinds: dict[str, tuple[int, float]] = {}
     for effect in repeats:
         for kind in effect.errors:
@@ -324,9 +333,6 @@ def sentences(summary: FaultSummary, repeats: list[FaultEffect]) -> Iterator[str
             kinds[kind.kind] = (count + kind.count, max(worst_s, kind.max_s))
     for cause, (count, worst_s) in sorted(kinds.items(), key=lambda one: -one[1][0]):
         yield f"{figures.counted(count, 'time')}: {cause}, told after {worst_s:.2f} s at most."
-    which = f"In one of {len(repeats)} loads: " if len(repeats) > 1 else ""
-    for finding in {one.id: one for effect in repeats for one in effect.findings}.values():
-        yield f"{which}{finding.sentence} Try: {finding.advice}"
     yield from _recovery(summary, repeats)
 
 
@@ -370,6 +376,18 @@ def _change(remainders: list[Remainder]) -> str:
     return f"{text} (90 % intervals)"
 
 
+def _logged(repeats: list[FaultEffect]) -> str:
+    """Return the failures in haproxy's log beside those that were counted; empty without a log."""
+    logged = [one.logged_failures for one in repeats if one.logged_failures is not None]
+    if not logged or len(logged) < len(repeats):
+        return ""
+    total = sum(one.failed + one.baseline_failed for one in repeats)
+    return (
+        f"haproxy's own log has {figures.counted(sum(logged), 'failed request')} of these "
+        f"loads, Loadstone counted {total:,}{_not_logged(repeats)}."
+    )
+
+
 def _not_logged(repeats: list[FaultEffect]) -> str:
     """Return the failures that haproxy's log may lack, with the reason."""
     counts = {
@@ -410,14 +428,14 @@ def changed(effect: FaultEffect) -> str:
     )
 
 
-def phases(effect: FaultEffect) -> Iterator[str]:
-    """Yield the timeline of a rolling change, a line for each of its phases."""
+def _phases(effect: FaultEffect, which: str) -> Table:
+    """Return the timeline of a rolling change."""
+    rows = []
     for one in effect.phases:
-        if not one.due:  # after the load, or at a low rate
-            yield f"{one.begin_s:.1f} to {one.end_s:.1f} s: {one.words}; no request was due"
-            continue
-        p99 = "none succeeded" if one.p99_s is None else f"p99 {1000 * one.p99_s:.0f} ms"
-        yield (
-            f"{one.begin_s:.1f} to {one.end_s:.1f} s: {one.words}; {one.failed:,} of {one.due:,} "
-            f"failed, {p99}"
-        )
+        failed, p99 = "no request was due", ""  # after the load, or at a low rate
+        if one.due:
+            failed = f"{one.failed:,} of {one.due:,}"
+            p99 = "none succeeded" if one.p99_s is None else f"{1000 * one.p99_s:.0f} ms"
+        rows.append(Row((one.words, f"{one.begin_s:.1f} to {one.end_s:.1f} s", failed, p99)))
+    heads = columns("phase", numbers=("after the start", "failed", "p99"))
+    return Table(f"{effect.action}{which}, phases", heads, tuple(rows), is_primary=True)
