@@ -14,9 +14,11 @@ from loadstone.errors import EnvironmentUnusable
 from loadstone.report import html
 from loadstone.report.history import CapacityTrend, capacity_trends, sentences
 from loadstone.report.sections.trends import report_of
+from loadstone.report.trends import Trend
 from loadstone.report.trends import trends as workload_trends
 from loadstone.result.listing import Performed
 from loadstone.result.model import Run
+from loadstone.result.task_workload import TaskWorkload
 from loadstone.search.model import Capacity
 from loadstone.store.store import Store
 
@@ -270,3 +272,13 @@ def test_a_workload_without_a_load_is_dated_by_its_run(tmp_path):
         store.begin(replace(RESULT, kind="task", measurements=(failed,)))
         [entry] = store.history()
     assert entry.started_at == RESULT.started_at
+
+
+def test_equal_workloads_of_one_task_are_one_run() -> None:
+    def performed(run_id: str, position: int, median_s: float) -> Performed:
+        span = (0.1, median_s, 0.2, 0.2, 0.2, 0.1)
+        return Performed(run_id, position, "s", "c", "", "finished", 9, 9, *span, None)
+
+    runs = [performed(f"run-{one}", two, 0.1 * (1 + two)) for one in (1, 2) for two in (0, 1, 2)]
+    trend = Trend("c", "s", TaskWorkload(), tuple(runs))
+    assert (trend.count, trend.known, len(trend.runs)) == (2, 2, 6)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from statistics import median
 from typing import Any
 
 from loadstone.errors import EnvironmentUnusable
@@ -31,7 +32,12 @@ class Trend:
     @property
     def known(self) -> int:
         """Number of runs with a successful iteration."""
-        return sum(bool(run.median_s) for run in self.runs)
+        return sum(bool(median_s) for median_s in _medians_s(self.runs).values())
+
+    @property
+    def count(self) -> int:
+        """Number of runs; a task may have several equal workloads."""
+        return len({one.run_id for one in self.runs})
 
 
 def trends(
@@ -85,9 +91,10 @@ def _readable(
 def _trend(config_id: str, runs: list[Performed], run_of: Callable[[str], Run]) -> Trend:
     last = runs[-1]
     measurement = run_of(last.run_id).workloads[last.position]
+    of_runs = _medians_s(runs)
     found = changes(
-        [run.run_id for run in runs],
-        [run.median_s for run in runs],
+        list(of_runs),
+        list(of_runs.values()),
         lambda run_id: facts(run_of(run_id).environment),
     )
     workload = measurement.workload or TaskWorkload()
@@ -124,3 +131,13 @@ def as_data(trend: Trend) -> dict[str, Any]:
         ],
         "changes": changes_as_data(trend.changes),
     }
+
+
+def _medians_s(performed: Sequence[Performed]) -> dict[str, float | None]:
+    """Return the median of each run; of several equal workloads, the median of theirs."""
+    of_runs: dict[str, list[float]] = {}
+    for one in performed:
+        known = of_runs.setdefault(one.run_id, [])
+        if one.median_s:
+            known.append(one.median_s)
+    return {run_id: median(found) if found else None for run_id, found in of_runs.items()}
