@@ -18,8 +18,9 @@ from simulator.service import Limiter, Outage, Service
 from virtual import Ended, VirtualCommandLine
 
 from loadstone.compare.measure import _LoadInTurns
+from loadstone.engine import parquet
 from loadstone.engine.health import Health
-from loadstone.errors import InvalidInput, LoadTimeUsed
+from loadstone.errors import InvalidInput, LoadTimeUsed, StoreUnusable
 from loadstone.keystone.journal import JOURNAL
 
 SIDES = ("compare", "--cloud=a", "--cloud=b", "--users=0", "--json=-")
@@ -371,7 +372,7 @@ def test_a_stored_comparison_without_a_pair_says_why(loadstone: VirtualCommandLi
     [ended] = compared(loadstone, A, BROKEN, 1)
     a, b = (one["run_id"] for one in loadstone("results", "list", "--json=-").data)
     again = loadstone("compare", a, b)
-    assert again.code == 2
+    assert again.code == 4
     assert again.stderr.strip().endswith(f"ended before its first pair: {ended.data['error']}")
 
 
@@ -454,6 +455,19 @@ def test_one_that_cannot_be_measured_does_not_end_the_others(
     assert (ended.code, codes) == (4, [4, 0])
     assert c["metrics"]["throughput"]["answer"] == "faster"
     assert any("b: " in one and "failed" in one for one in ended.data["comparisons"][0]["notes"])
+
+
+def test_a_full_disk_ends_the_others_too(
+    loadstone: VirtualCommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_path: object, _samples: object) -> None:
+        raise StoreUnusable("No space left on device")
+
+    monkeypatch.setattr(parquet, "write", full)
+    clouds = {"a": A, "b": A, "c": times(1.3)}
+    ended = loadstone(*SIDES, "--cloud=c", *SHORT, clouds=clouds)
+    assert ended.code == 3
+    assert len(loadstone("results", "list", "--json=-").data) == 2  # c was not loaded
 
 
 def test_a_release_that_lacks_a_setting_does_not_end_the_others(

@@ -377,7 +377,12 @@ def _stored(pair: tuple[str, ...], options: CompareOptions) -> "Compared":
 def _measured(options: CompareOptions, backend: "Backend") -> "tuple[Compared, ...]":
     """Compare each target with the first; one that cannot be measured does not end the others."""
     from loadstone.compare.several import together
-    from loadstone.errors import EnvironmentUnusable, InvalidInput, MeasurementInvalid
+    from loadstone.errors import (
+        EnvironmentUnusable,
+        InvalidInput,
+        MeasurementInvalid,
+        StoreUnusable,
+    )
 
     (a, *others), most_slower = _sides(options), options["most_slower"]
     found, problems = list["Compared"](), list[Exception]()
@@ -391,6 +396,8 @@ def _measured(options: CompareOptions, backend: "Backend") -> "tuple[Compared, .
         )
         try:
             measured = measure(config, options["location"], backend)
+        except StoreUnusable:
+            raise  # nothing that the others show could be stored
         # InvalidInput: a setting that only another release has.
         except (EnvironmentUnusable, InvalidInput, MeasurementInvalid) as problem:
             problems.append(problem)
