@@ -6,10 +6,11 @@ import pytest
 from realistic import keystone
 
 from loadstone.compare.answer import ComparisonAnswer, Criteria
+from loadstone.compare.measure import MOST_PAIRS, PAIRED, ROLE
 from loadstone.compare.metrics import THROUGHPUT
 from loadstone.compare.section import report_of
 from loadstone.compare.stored import compare_runs
-from loadstone.errors import InvalidInput
+from loadstone.errors import InvalidInput, MeasurementInvalid
 from loadstone.result.model import Run
 from loadstone.search.model import Capacity
 
@@ -57,6 +58,18 @@ def test_of_repeated_searches_the_combined_result_is_compared() -> None:
         runs.append(replace(run(number, known), measurements=(single, single, whole)))
     [(_, rows)] = compared(*runs).metrics
     assert rows[0].answer is ComparisonAnswer.FASTER
+
+
+def test_a_finished_comparison_without_a_complete_pair_has_no_answer() -> None:
+    sides = []
+    for number, role in ((1, "A"), (2, "B")):
+        whole = fixed(number, None)
+        [load] = whole.measurements
+        known = {PAIRED: "label", ROLE: role, MOST_PAIRS: "12"}
+        load = replace(load, policy="turns", trials=(), parameters=tuple(known.items()))
+        sides.append(replace(whole, measurements=(load,)))
+    with pytest.raises(MeasurementInvalid, match="has no complete pair of trials"):
+        compared(*sides)
 
 
 def test_what_differs_in_the_load_is_named_beside_the_answer() -> None:

@@ -295,14 +295,17 @@ STEP = "bisection step"  # parameter: which two versions, and the metric if it i
 def _known(
     store: "Store", parameters: tuple[tuple[str, str], ...], most_slower: float | None
 ) -> "Compared | None":
-    """Return a comparison of an earlier run, unless it is damaged or its samples are not here."""
+    """Return a comparison of an earlier run.
+
+    One that is damaged, has no complete pair, or whose samples are not here, is made again.
+    """
     from loadstone.compare.measure import ROLE
     from loadstone.compare.stored import other_side, recorded
-    from loadstone.errors import EnvironmentUnusable
+    from loadstone.errors import EnvironmentUnusable, MeasurementInvalid
 
     for run_id, known in store.with_parameter(BISECTION):
         if all(known.get(name) == value for name, value in parameters) and known[ROLE] == "A":
-            with suppress(EnvironmentUnusable):
+            with suppress(EnvironmentUnusable, MeasurementInvalid):
                 both = other_side(store.get(run_id), store)
                 if both is not None and both[1].status == "finished":
                     return replace(recorded(*both, store.samples), most_slower=most_slower)

@@ -17,7 +17,7 @@ from loadstone.cli.stored import (
     show_notices,
     write,
 )
-from loadstone.errors import EnvironmentUnusable, InvalidInput
+from loadstone.errors import EnvironmentUnusable, InvalidInput, MeasurementInvalid
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -158,7 +158,7 @@ def _compared(store: "Store", results: "list[Run]") -> "tuple[list[Run], list[Re
         if len(results) != 2:
             return results, []
         found = recorded(results[0], results[1], store.samples)
-    except InvalidInput:  # they have no scenario in common
+    except (InvalidInput, MeasurementInvalid):  # no scenario in common, or no complete pair
         return results, []
     except EnvironmentUnusable as missing:  # the other run, or samples of loads in turns
         click.echo(f"loadstone: without the comparison: {missing}", err=True)

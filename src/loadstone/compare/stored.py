@@ -33,7 +33,7 @@ from loadstone.compare.section import Compared
 from loadstone.compare.turns import duet
 from loadstone.compare.where import COUNTED, PROFILED, Where, where
 from loadstone.engine.samples import Samples
-from loadstone.errors import InvalidInput
+from loadstone.errors import InvalidInput, MeasurementInvalid
 from loadstone.report import figures
 from loadstone.report.history import EFFORT
 from loadstone.report.settings import SettingDifference, differences
@@ -62,6 +62,8 @@ def compare_runs(
     a: Run, b: Run, criteria: Criteria, samples: ReadSamples, most_slower: float | None = None
 ) -> Compared:
     """Compare two runs; InvalidInput if they have no scenario in common.
+
+    Raises MeasurementInvalid for the two runs of one comparison without a complete pair.
 
     The two runs of one comparison are compared in pairs, as during the measurement.
     """
@@ -102,9 +104,13 @@ def compare_runs(
         if notes:
             raise InvalidInput(notes[0])
         if broken_off:
-            raise InvalidInput(
+            raise MeasurementInvalid(
                 f"the comparison of {a.run_id} and {b.run_id} ended before its first pair: "
                 f"{broken_off}"
+            )
+        if is_paired:
+            raise MeasurementInvalid(
+                f"the comparison of {a.run_id} and {b.run_id} has no complete pair of trials"
             )
         if not is_paired and any(one.policy == "turns" for one in a.measurements):
             raise InvalidInput(
