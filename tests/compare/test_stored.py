@@ -72,6 +72,15 @@ def test_a_finished_comparison_without_a_complete_pair_has_no_answer() -> None:
         compared(*sides)
 
 
+def test_searches_that_were_repeated_so_many_times_are_compared_with_others() -> None:
+    runs = [run(1, Capacity(100.0, 98.0, 102.0, 0.95)), run(2, Capacity(140.0, 138.0, 142.0, 0.95))]
+    [single], [whole] = (one.measurements for one in runs)
+    for count in (3, 5):
+        repeated = replace(whole, title=f"{single.title}, {count} searches")
+        [(_, rows)] = compared(runs[0], replace(runs[1], measurements=(repeated,))).metrics
+        assert rows[0].answer is ComparisonAnswer.FASTER
+
+
 def test_what_differs_in_the_load_is_named_beside_the_answer() -> None:
     a = run(1, Capacity(100.0, 98.0, 102.0, 0.95), users="10", HTTP="1.1")
     b = run(2, Capacity(140.0, 138.0, 142.0, 0.95), users="50", HTTP="1.1")

@@ -35,7 +35,7 @@ from loadstone.compare.where import COUNTED, PROFILED, Where, where
 from loadstone.engine.samples import Samples
 from loadstone.errors import InvalidInput, MeasurementInvalid
 from loadstone.report import figures
-from loadstone.report.history import EFFORT
+from loadstone.report.history import EFFORT, base_title
 from loadstone.report.settings import SettingDifference, differences
 from loadstone.result.model import WARM_UP, Measurement, Run
 from loadstone.search.model import Capacity
@@ -217,14 +217,21 @@ def _measured(run: Run) -> str:
 
 
 def _matched(a: Run, b: Run) -> Iterator[tuple[Measurement, Measurement]]:
-    """Pair measurements of the same title and policy, in their order."""
+    """Pair measurements of the same title and policy, in their order.
+
+    A search and the combined result of several are of the same title.
+    """
     remaining = list(_results(b))
     for one in _results(a):
         for other in remaining:
-            if (one.scenario, one.title, one.policy) == (other.scenario, other.title, other.policy):
+            if _kind(one) == _kind(other):
                 remaining.remove(other)
                 yield one, other
                 break
+
+
+def _kind(measured: Measurement) -> tuple[str, str, str]:
+    return measured.scenario, base_title(measured.title), measured.policy
 
 
 def _results(run: Run) -> Sequence[Measurement]:

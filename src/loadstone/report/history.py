@@ -174,7 +174,7 @@ def _trend(runs: list[PastSearch]) -> CapacityTrend:
         [n_rps(run) for run in runs],
         by_id.__getitem__,
     )
-    return CapacityTrend(_target(last), _base(last.title), tuple(runs), found)
+    return CapacityTrend(_target(last), base_title(last.title), tuple(runs), found)
 
 
 def n_rps(run: PastSearch) -> float | None:
@@ -186,10 +186,10 @@ def n_rps(run: PastSearch) -> float | None:
 
 def _key(one: PastSearch) -> tuple[object, ...]:
     parameters = tuple(pair for pair in one.parameters if pair[0] not in EFFORT)
-    return (_target(one), one.scenario, _base(one.title), parameters)
+    return (_target(one), one.scenario, base_title(one.title), parameters)
 
 
-def _base(title: str) -> str:
+def base_title(title: str) -> str:
     """Return the title without the number of repeated searches, or of one of them."""
     head, comma, tail = title.rpartition(", ")
     is_repeated = tail.endswith(" searches") or re.fullmatch(r"search \d+( of \d+)?", tail)
