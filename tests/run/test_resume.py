@@ -10,6 +10,7 @@ import pytest
 
 from loadstone.errors import EnvironmentUnusable
 from loadstone.run import resume
+from loadstone.store.store import Store
 
 TASK = """
 Authenticate.keystone:
@@ -73,3 +74,22 @@ def test_a_store_without_symbolic_links_is_one_line(tmp_path):
     # A folder that is not there stands for a file system that refuses the link.
     with pytest.raises(EnvironmentUnusable, match=r"--resume-users: .* cannot be a symbolic link"):
         resume.link(tmp_path / "none", tmp_path)
+
+
+def test_without_a_link_the_other_runs_users_are_not_called_removed(
+    loadstone,
+    fake,
+    killed,  # noqa: ARG001
+    monkeypatch,
+):
+    def refused(*_):
+        raise EnvironmentUnusable("no symbolic links here")
+
+    marked = []
+    with monkeypatch.context() as patched:
+        patched.setattr(resume, "link", refused)
+        patched.setattr(Store, "mark_clean", lambda _, run_id: marked.append(run_id))
+        told = loadstone("run", "task.yaml", "--resume-users", "latest")
+    assert (told.returncode, marked) == (3, [])
+    assert "no symbolic links here" in told.stderr
+    assert fake.names("users")

@@ -167,8 +167,9 @@ class _Flow:
                     environment=environment,
                 )
             )
-            if self.maker != begun.run_id and not has_leftovers:
-                store.mark_clean(self.maker)  # its users are gone, too
+            # The journal of the run that made the users: this run may have no link to it.
+            if self.maker != begun.run_id and not _has_leftovers(store, self.maker):
+                store.mark_clean(self.maker)
 
     @contextmanager
     def _faults(self) -> Iterator[None]:
