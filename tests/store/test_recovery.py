@@ -245,6 +245,21 @@ def test_files_that_are_not_loadstones_keep_their_permissions(tmp_path, name):
         assert stat.S_IMODE(path.stat().st_mode) == 0o755
 
 
+def test_a_closed_folder_of_the_user_is_not_entered(tmp_path):
+    program = tmp_path / "studies/run.sh"
+    program.parent.mkdir(mode=0o700)
+    program.write_text("")
+    program.chmod(0o755)
+    (tmp_path / "tunings").write_text("a file of the user")
+    (tmp_path / "tunings").chmod(0o755)
+    Store.open(tmp_path).close()
+    (tmp_path / "results.db").chmod(0o644)
+    Store.open(tmp_path).close()
+    assert stat.S_IMODE((tmp_path / "results.db").stat().st_mode) == 0o600
+    assert stat.S_IMODE(program.stat().st_mode) == 0o755
+    assert stat.S_IMODE((tmp_path / "tunings").stat().st_mode) == 0o755
+
+
 def test_an_import_that_is_interrupted_leaves_no_rows(tmp_path, monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt

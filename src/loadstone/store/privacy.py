@@ -30,14 +30,15 @@ def make_private(location: StoreLocation) -> bool:
     holds_only_own = all(path in own for path in folder.iterdir())
     checked = [*own, folder] if holds_only_own else [*own]
     could_enter = _is_open(folder)
+    # Nobody else reaches what lies in a closed folder, which may hold the user's own files.
+    entered = [path for path in own if _is_open(path)]
     if not any(_is_open(path) for path in checked):
         return False
     for path in checked:
         _close(path)
-    for path in own:
-        if not path.is_symlink():
-            for below in _below(path):
-                _close(below)
+    for path in entered:
+        for below in _below(path):
+            _close(below)
     return could_enter and not any(_is_open(path) for path in checked)  # on a read-only disk
 
 
@@ -64,7 +65,7 @@ def _own(folder: Path) -> set[Path]:
     for name, journal in _JOURNALS:
         known[folder / name] = {path.parent for path in (folder / name).glob(f"*/{journal}")}
     for place, found in known.items():
-        if not os.path.lexists(place):
+        if not place.is_dir():
             continue
         is_shared = _is_open(place) and found != set(place.glob("*"))
         own |= found if is_shared else {place}
