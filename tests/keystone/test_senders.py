@@ -1,4 +1,4 @@
-"""How many users send the requests of a search, which tells whom a limit is for."""
+"""The number of users that send requests; a search asks whether a limit is for each of them."""
 
 import pytest
 

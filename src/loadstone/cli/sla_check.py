@@ -41,7 +41,7 @@ def sla_check(
         result = store.get(run)
     rows = sla.rows(result)
     if not rows and result.kind == "task" and result.status != "finished":
-        raise MeasurementInvalid(f"run {result.run_id} ended before its first load did")
+        raise MeasurementInvalid(f"run {result.run_id} has not ended a load, so no rule is decided")
     if not rows:
         raise InvalidInput(f"run {result.run_id} has no SLA: it is not a task, or none ended")
     if to is not None:

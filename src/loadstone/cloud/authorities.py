@@ -12,10 +12,10 @@ _FILES = (
 
 
 def system_authorities() -> str | bool:
-    """Return the file or folder of the authorities; True, those of requests, if there is none.
+    """Return the file or folder of the authorities, as requests takes it; True if there is none.
 
     SSL_CERT_FILE and SSL_CERT_DIR choose others. The engine trusts the same, so that preparation
-    accepts the certificates that load accepts.
+    accepts the certificates that load accepts. With True, requests trusts its own bundle.
     """
     paths = ssl.get_default_verify_paths()
     chosen = os.environ.get(paths.openssl_cafile_env) or os.environ.get(paths.openssl_capath_env)

@@ -1,4 +1,4 @@
-"""How missing packages are installed."""
+"""The command that installs missing Python packages."""
 
 import shlex
 import sys
