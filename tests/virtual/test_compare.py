@@ -402,7 +402,7 @@ def test_a_service_that_is_too_slow_for_its_pairs_is_refused_with_the_way_out(
     words = ("--seconds=3", "--concurrency=6", "--pairs=4", "--pairs-at-least=4")
     [ended] = compared(loadstone, slow, slow, 1, *words)
     assert ended.code == 4
-    assert "do not fit into 78 s of load; raise --pairs" in ended.stderr
+    assert "do not fit into 81 s of load; raise --pairs" in ended.stderr
 
 
 def test_a_side_that_is_a_hundred_times_slower_does_not_take_long_to_compare(

@@ -10,7 +10,7 @@ docs/compare.md.
 """
 
 from dataclasses import dataclass
-from math import ceil, log, sqrt
+from math import log, sqrt
 from statistics import median
 
 import click
@@ -21,7 +21,7 @@ from rich.table import Table
 
 from loadstone.compare.answer import ComparisonAnswer, Criteria, MetricComparison, Pair, compare
 from loadstone.compare.metrics import THROUGHPUT
-from loadstone.compare.turns import TURN_S, Duet, Turns, full_rates, rate
+from loadstone.compare.turns import Duet, Turns, full_rates, rate, turn_length
 
 REQUEST_S = 0.05
 TRIAL_S = 3.0
@@ -90,7 +90,7 @@ def single(case: Case, random: np.random.Generator) -> Turns:
 def compared(case: Case, random: np.random.Generator, *, is_corrected: bool) -> MetricComparison:
     """Compare until the answer is known."""
     slower_s = REQUEST_S / min(case.a, case.b)
-    length = max(case.in_flight, ceil(TURN_S / slower_s))
+    length = turn_length(case.in_flight, slower_s, max(case.a, case.b))
     turn_s = length * (REQUEST_S / case.a + REQUEST_S / case.b) / 2
     count = max(2, round(TRIAL_S / (2 * turn_s)))
     duets: list[Duet] = []

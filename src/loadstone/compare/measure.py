@@ -33,7 +33,7 @@ from loadstone.compare.pairs import (
 )
 from loadstone.compare.restart import TwoLabs, two_labs
 from loadstone.compare.starts import PAIRS_OF_A_START, most_starts
-from loadstone.compare.turns import Duet, duet, request_s, turn_length
+from loadstone.compare.turns import Duet, at_once, duet, request_s, turn_length
 from loadstone.compare.where import COUNTED, COUNTED_S, PROFILE_S, PROFILED, Where, where
 from loadstone.engine import gate
 from loadstone.engine.fleet.address import FleetAddress
@@ -194,10 +194,10 @@ class ComparisonConfig:
     def most_trials(self) -> int:
         """Trials on each side, at most; one whose result is not usable is repeated."""
         trials = self.criteria.most_pairs * MOST_INVALID
-        # In turns, a pair has two trials of each side. One more warms up after each start, one is
-        # profiled, and in one its SQL statements are counted.
+        # In turns, a pair has two trials of each side. One more warms up after each start, one has
+        # the first single requests, one is profiled, and in one its SQL statements are counted.
         if self.is_in_turns:
-            return 2 * trials + self.most_starts + (2 if self.profiles else 1)
+            return 2 * trials + self.most_starts + (3 if self.profiles else 2)
         return trials if self.switch is None else 2 * trials  # one warms up after each change
 
     @property
@@ -435,7 +435,14 @@ class _Session:
         first = self._first_turns(warmed)
         slowest_s = first.slowest_s
         trial_s = load.duration_s or 0.0
-        next_loads = partial(self._next_loads, load, first)
+        # One at a time, an iteration takes no longer than the time in which a full service ends as
+        # many as are in flight.
+        single_s = first.pair_s / first.length * load.workers
+        single = _lasting(replace(load, workers=1, turn=1), ALONE_S, single_s)
+        alone = self._warmed(partial(turns.both, single, WARM_UP))
+        served = at_once(first, duet(alone, self._samples(alone)))
+        length = turn_length(load.workers, slowest_s, served)
+        next_loads = partial(self._next_loads, load, length, first)
         _require_time(next_loads([]), config, turns.left_s)
         warm_again = replace(warm, duration_s=warming_again_s(lasts_s, trial_s, slowest_s))
         self._measure_pairs(turns, next_loads, warm_again)
@@ -521,19 +528,18 @@ class _Session:
         )
 
     def _next_loads(
-        self, load: ClosedLoad, first: Duet, duets: Sequence[Duet]
+        self, load: ClosedLoad, length: int, first: Duet, duets: Sequence[Duet]
     ) -> Sequence[ClosedLoad]:
         """Return the loads of the next round, for the metrics that have no answer yet.
 
-        `first` are the turns of the warm-up, `duets` those since.
+        `length` is that of a turn with several in flight, `first` are the turns of the warm-up,
+        `duets` those since.
         """
         trial_s = load.duration_s or 0.0
-        length = turn_length(load.workers, first.slowest_s)
         # After its start a service is slower than later: the latest turns tell how long one takes.
-        full_s = _latest_s(duets, length) or first.pair_s / first.length * length
-        # At first: one at a time, an iteration takes no longer than the time in which a full
-        # service ends as many as are in flight.
-        single_s = _latest_s(duets, 1) or full_s / length * load.workers
+        iteration_s = first.pair_s / first.length
+        full_s = _latest_s(duets, length) or iteration_s * length
+        single_s = _latest_s(duets, 1) or iteration_s * load.workers
         single = replace(load, workers=1, turn=1)
         open_metrics = self._open_metrics()
         if THROUGHPUT not in open_metrics or load.workers == 1:

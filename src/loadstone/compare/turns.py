@@ -5,9 +5,10 @@ ratio of two turns that follow each other (duet benchmarking: Bulej et al., arXi
 remains is that a trial may favour one side as a whole, for example by the cores that its processes
 got. So a trial counts as one value, and a comparison has many short ones (batch means).
 
-A turn ends with fewer in flight than the service serves at once, so that workers of it are idle.
-Throughput is that of a service without this idle time (`rate`): otherwise many workers would seem
-to gain less than they do.
+A turn begins with all of its iterations at once, and ends with fewer in flight than the service
+serves at once, so that workers of it are idle. Throughput is that of a service without this idle
+time (`rate`), and turns are longer if a side serves several at once (`turn_length`): otherwise many
+workers and threads would seem to gain less than they do.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,6 +28,11 @@ from loadstone.engine.samples import Outcome, Samples
 from loadstone.report import figures
 
 TURN_S = 0.15  # of a turn with several in flight: short against noise, long against its tail
+# A side that serves so many at once has workers or threads side by side. At the start of a turn
+# all do the same at the same time, and for example wait for Python's lock, which those of a full
+# service seldom do. So a turn has LONGER times as many iterations as are in flight, but ends within
+# LONG_TURN_S.
+SIDE_BY_SIDE, LONGER, LONG_TURN_S = 1.25, 4, 2.0
 FEWEST_FOR_ORDER = 40  # pairs of turns for a statement on their order
 ROUNDS = 4  # of a fixed-point iteration that converges within a few per mille in two
 NEARLY_ALL = 0.95  # share of the requests in flight
@@ -69,11 +75,6 @@ def turns_of(samples: Samples, length: int) -> Turns:
     in_flight = int(np.median(began_before)) if len(first) else 0
     left_ns = np.diff(in_order, axis=1)[:, ::-1]
     return Turns(first, in_order[:, -1] - first, left_ns, in_flight)
-
-
-def turn_length(workers: int, slowest_s: float) -> int:
-    """Return the iterations of a turn; `slowest_s` is the longer time of one at full load."""
-    return max(workers, ceil(TURN_S / slowest_s)) if workers > 1 else 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +141,32 @@ def request_s(duets: Sequence[Duet]) -> Pair | None:
         for side in (0, 1)
     )
     return a, b
+
+
+def turn_length(in_flight: int, slowest_s: float, at_once: float = 1.0) -> int:
+    """Return the iterations of a turn.
+
+    `slowest_s` is the longer time per iteration at full load, and `at_once` how many iterations the
+    side that serves more of them serves at once.
+    """
+    if in_flight == 1:
+        return 1
+    least = max(in_flight, ceil(TURN_S / slowest_s))
+    if at_once < SIDE_BY_SIDE:
+        return least
+    return max(least, min(LONGER * in_flight, int(LONG_TURN_S / slowest_s)))
+
+
+def at_once(full: Duet, single: Duet) -> float:
+    """Return how many iterations the side that serves more of them serves at once.
+
+    By Little's law, from turns with several in flight and from single requests.
+    """
+    alone_s = request_s([single])
+    if alone_s is None or not full.pairs:
+        return 1.0
+    rates_rps = rate(*full.turns, full.length, alone_s)
+    return max(rate_rps * one_s for rate_rps, one_s in zip(rates_rps, alone_s, strict=True))
 
 
 def full_rates(duets: Sequence[Duet]) -> Iterator[Pair]:
