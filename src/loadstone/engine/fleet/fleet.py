@@ -181,17 +181,17 @@ class Fleet:
         self.require_reach(plan.origin.host, plan.origin.port)
         most = most_parts(plan.load, len(self.hosts), plan.limits.max_connections)
         hosts = self.hosts[:most]
-        parts = self._prepare(plan, hosts)
         try:
+            parts = self._prepare(plan, hosts)
             # Count Ctrl-C, because a KeyboardInterrupt inside a call of Dask could be lost.
             with Interrupts() as interrupts:
                 self._start(parts)
                 self._watch(parts, receiver, interrupts)
                 return self._health(plan, parts), interrupts.count > 0
         finally:
-            for part in parts:
-                if not part.host.lost:
-                    part.host.call("abandon")
+            for host in hosts:
+                if not host.lost:
+                    host.call("abandon")
 
     def _require_all(self) -> None:
         if why := self.failure():
@@ -253,7 +253,7 @@ class Fleet:
             try:
                 part.update = answer.result(timeout=max(0.01, until_s - time.monotonic()))
             except Exception as error:
-                part.host.lost = f"was lost under load: {self._reason(error)}"
+                part.host.lost = f"was lost under load: {self._reason(error, ANSWER_S)}"
                 continue
             if part.update.failure:
                 part.host.lost = f"ended its part of the load: {part.update.failure}"
@@ -277,7 +277,8 @@ class Fleet:
             try:
                 found.append((part, answer.result(timeout=PREPARE_S)))
             except Exception as error:
-                part.host.lost = f"was lost at the end of the load: {self._reason(error)}"
+                why = self._reason(error, PREPARE_S)
+                part.host.lost = f"was lost at the end of the load: {why}"
         with ThreadPoolExecutor(CLOCKS_AT_ONCE) as pool:
             kept = list(pool.map(lambda one: self._part_health(*one), found))
         limits = [f"{part.host.name} {part.host.lost}" for part in parts if part.host.lost]
@@ -316,9 +317,9 @@ class Fleet:
         why = f"the clock of {part.host.name} was set by {jump_ns / 1e9:+.3f} s under load"
         return part_health, [why] if jump_ns else []
 
-    def _reason(self, error: Exception) -> str:
+    def _reason(self, error: Exception, timeout_s: float) -> str:
         if isinstance(error, TimeoutError):
-            return f"no answer within {ANSWER_S:g} s"
+            return f"no answer within {timeout_s:g} s"
         # Workers end with their scheduler, and their loss may be noticed first.
         until_s = time.monotonic() + SCHEDULER_S
         while time.monotonic() < until_s:
@@ -339,7 +340,7 @@ class Fleet:
         except LoadstoneError as error:
             raise type(error)(f"{host.name}: {error}") from None
         except Exception as error:
-            host.lost = f"was lost: {self._reason(error)}"
+            host.lost = f"was lost: {self._reason(error, timeout_s)}"
             raise EnvironmentUnusable(f"{host.name} of the fleet {host.lost}") from error
 
 
