@@ -31,6 +31,9 @@ def test_without_a_rate_n_is_measured_first_and_a_share_of_it_is_offered() -> No
     assert at_n.policy.request.load == OpenLoad(20.0, 30.0)
     assert at_n.policy.count == 2
     assert dict(at_n.record.parameters)["load"] == "20/s (50 % of N) for 30 s, 2 times"
+    at_bound = fault.at_capacity(40.0, is_lower_bound=True)
+    load = dict(at_bound.record.parameters)["load"]
+    assert load == "20/s (50 % of the lower bound of N) for 30 s, 2 times"
     # A low N needs a longer baseline to know what is normal.
     assert fault.at_capacity(4.0).faults[0].at_s == 25.0
 

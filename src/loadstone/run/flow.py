@@ -281,7 +281,7 @@ class _Flow:
             raise MeasurementInvalid(
                 "N was not found, and the load is a share of it; give a rate in its place"
             )
-        return config.at_capacity(self.found_rps)
+        return config.at_capacity(self.found_rps, is_lower_bound=not self.is_number)
 
     def _measure(self, config: MeasurementConfig, actors: Actors | None) -> None:
         began_s = self._now_s()

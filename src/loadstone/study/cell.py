@@ -193,10 +193,16 @@ def _with_parameters(
     one: MeasurementConfig, about: tuple[tuple[str, str], ...]
 ) -> MeasurementConfig:
     later = one.at_capacity
+
+    def at_capacity(capacity_rps: float, *, is_lower_bound: bool = False) -> MeasurementConfig:
+        if later is None:
+            raise AssertionError("its load is no share of N")
+        return _with_parameters(later(capacity_rps, is_lower_bound=is_lower_bound), about)
+
     return replace(
         one,
         record=replace(one.record, parameters=about + one.record.parameters),
-        at_capacity=None if later is None else lambda n: _with_parameters(later(n), about),
+        at_capacity=None if later is None else at_capacity,
     )
 
 

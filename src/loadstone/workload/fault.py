@@ -69,7 +69,7 @@ def fault_groups(searched: Searchable, terms: FaultTerms) -> tuple[MeasurementGr
                 "looks at a certificate; leave out --http2"
             )
         if rate_rps is not None:
-            measurements.append(_measurement(searched, terms, fault, rate_rps))
+            measurements.append(_measurement(searched, terms, fault, rate_rps, ""))
         else:
             at_share = partial(_at_share, searched, terms, fault)
             measurements.append(replace(at_share(LEAST_REQUESTS), at_capacity=at_share))
@@ -140,13 +140,20 @@ def _left(searched: Searchable, terms: FaultTerms, fault: Fault) -> MeasurementC
 
 
 def _at_share(
-    searched: Searchable, terms: FaultTerms, fault: Fault, capacity_rps: float
+    searched: Searchable,
+    terms: FaultTerms,
+    fault: Fault,
+    capacity_rps: float,
+    *,
+    is_lower_bound: bool = False,
 ) -> MeasurementConfig:
     """Return the measurement at a share of N, with a baseline that is long enough."""
+    name = "the lower bound of N" if is_lower_bound else "N"
     if capacity_rps < LEAST_N_RPS:
         raise MeasurementInvalid(
-            f"N is {capacity_rps:.3g}/s; a share of an N below {LEAST_N_RPS:g}/s does not show "
-            "what a fault does within minutes; give --rate and a --baseline that is long enough"
+            f"{name} is {capacity_rps:.3g}/s; a share of an N below {LEAST_N_RPS:g}/s does not "
+            "show what a fault does within minutes; give --rate and a --baseline that is long "
+            "enough"
         )
     rate_rps = terms.load * capacity_rps
     terms = replace(
@@ -154,7 +161,8 @@ def _at_share(
         baseline_s=_baseline_s(terms, capacity_rps),
         observe_s=_observe_s(terms, fault, rate_rps),
     )
-    return _measurement(searched, terms, fault, rate_rps)
+    share = f" ({100 * terms.load:.0f} % of {name})"
+    return _measurement(searched, terms, fault, rate_rps, share)
 
 
 def _baseline_s(terms: FaultTerms, capacity_rps: float) -> float:
@@ -204,8 +212,9 @@ def _load(terms: FaultTerms, fault: Fault, rate_rps: float) -> OpenLoop:
 
 
 def _measurement(
-    searched: Searchable, terms: FaultTerms, fault: Fault, rate_rps: float
+    searched: Searchable, terms: FaultTerms, fault: Fault, rate_rps: float, share: str
 ) -> MeasurementConfig:
+    """Return the measurement at a rate; `share` says what the rate is of N."""
     scenario, load = searched.scenario, _load(terms, fault, rate_rps)
     seconds = terms.baseline_s + _observe_s(terms, fault)
     request = TrialRequest(load, fault.sentence)
@@ -214,7 +223,6 @@ def _measurement(
     limits = Limits(
         max_connections=most, request_timeout_s=terms.timeout_s, drain_s=terms.timeout_s
     )
-    share = "" if terms.rate_rps is not None else f" ({100 * terms.load:.0f} % of N)"
     times = "once" if terms.repeats == 1 else f"{terms.repeats} times"
     parameters = (
         *searched.parameters,

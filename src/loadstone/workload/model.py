@@ -2,10 +2,9 @@
 
 import math
 import secrets
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Literal
+from typing import Literal, Protocol
 
 from loadstone.analysis.criteria import SlaRule
 from loadstone.analysis.goal import Goal
@@ -28,6 +27,13 @@ def new_run_id() -> str:
     return f"{datetime.now(UTC):%Y%m%d-%H%M}-{secrets.token_hex(3)}"
 
 
+class AtCapacity(Protocol):
+    """Chooses the load of a measurement once N is known."""
+
+    def __call__(self, capacity_rps: float, *, is_lower_bound: bool = False) -> "MeasurementConfig":
+        """Return the measurement whose load is a share of N, or of a lower bound of N."""
+
+
 @dataclass(frozen=True, slots=True)
 class MeasurementConfig:
     """One scenario under one load policy, with its criteria."""
@@ -43,8 +49,7 @@ class MeasurementConfig:
     budget_s: float = math.inf  # of load, over all its trials
     held: Fault | None = None  # over all its trials
     is_predicted: bool = False  # N is predicted from what a request costs the service's processes
-    # Returns the measurement for a measured N (per second), of which its load is a share.
-    at_capacity: Callable[[float], "MeasurementConfig"] | None = None
+    at_capacity: "AtCapacity | None" = None  # None: its load is no share of a measured N
 
     @property
     def breaks(self) -> bool:
