@@ -76,3 +76,32 @@ def test_cpus_and_memory_are_those_of_the_database_only_on_its_host(
     server = {"processes": "700\t1\t60000\t9\t65536\tmariadbd\t/usr/sbin/mariadbd\n"}
     assert elsewhere in judged(rules.find(rule_id), of_database).message
     assert here in judged(rules.find(rule_id), {**of_database, **server}).message
+
+
+@pytest.mark.parametrize(
+    ("rule_id", "line"), [("KS-01", 3), ("KS-12", 5), ("KS-13", 7), ("MC-04", 10)]
+)
+def test_the_line_of_a_finding_is_the_setting_that_breaks_the_rule(rule_id, line):
+    conf = """[cache]
+enabled = true
+backend = dogpile.cache.null
+[DEFAULT]
+insecure_debug = true
+[database]
+connection_trace = true
+[cache]
+memcache_dead_retry = 45
+memcache_socket_timeout = 3
+"""
+    if rule_id == "MC-04":
+        conf = conf.replace("dogpile.cache.null", "oslo_cache.memcache_pool")
+    result = judged(rules.find(rule_id), {"keystone": {"/etc/k.conf": conf}})
+    assert result.state is RuleState.FAIL
+    assert (result.origin.path, result.origin.line) == ("/etc/k.conf", line)
+
+
+def test_the_line_of_an_unset_setting_is_the_first_of_its_file():
+    conf = "[DEFAULT]\ndebug = false\n[cache]\nenabled = true\n"
+    result = judged(rules.find("KS-01"), {"keystone": {"/etc/k.conf": conf}})
+    assert result.state is RuleState.FAIL, result.message
+    assert result.origin.line == 1

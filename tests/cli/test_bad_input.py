@@ -74,6 +74,7 @@ from loadstone.cli.duration import Number
         (("results", "list", "--store", "mistyped"), 2, "mistyped: no such folder"),
         (("capacity", "--method", "none-such"), 2, "none-such"),
         (("run", "task.yaml", "--max-rate", "nan"), 2, "nan is not a number"),
+        (("audit", "facts.json", "--rate", "inf"), 2, "inf is not a number"),
         (("run", "task.yaml", "--json", "-", "--junit", "-"), 2, "writes to - already"),
         (("results", "delete", ""), 2, "the name is empty"),
         (("results", "show", "none-such"), 2, "none-such"),

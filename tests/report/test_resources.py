@@ -18,6 +18,7 @@ from loadstone.monitor.roles import Role
 from loadstone.report import prediction, trial_figures
 from loadstone.report.sections import charts, statements
 from loadstone.report.sections.run import report_of
+from loadstone.report.sections.search import facts as search_facts
 from loadstone.result.model import Run
 from loadstone.search.low_load import ALONE, PURPOSE
 from loadstone.search.model import Capacity
@@ -195,6 +196,25 @@ def test_a_measured_n_is_within_the_predicted_interval_only_if_it_lies_there():
     ):
         measured = replace(search, capacity=Capacity(n_rps, *ends, 0.95))
         assert list(prediction.sentences(measured))[-1].endswith(f" the prediction, {said}")
+
+
+def test_a_lower_n_does_not_contradict_an_upper_bound_that_was_predicted(monkeypatch):
+    search = predicted_and_measured()
+    high_rps = search.prediction.high_rps
+    monkeypatch.setattr(prediction, "unwatched", lambda _: "what it waits for was not watched")
+    (shown,) = [one.text for one in search_facts(search) if one.label == "predicted"]
+    assert shown == f"at most {prediction.rate(search.prediction)}, from a low load"
+    lower, higher = (
+        replace(search, capacity=Capacity(n_rps, 0.99 * n_rps, 1.01 * n_rps, 0.95))
+        for n_rps in (high_rps / 3, 2 * high_rps)
+    )
+    assert len(list(prediction.sentences(lower))) == 1
+    assert "higher than predicted" in list(prediction.sentences(higher))[-1]
+    assert not any(
+        chart.spans
+        for chart in charts.of(search, "a", lambda trial: SAMPLES[0, trial.number])
+        if chart.id.endswith("resources-by-rate")
+    )
 
 
 def test_a_prediction_without_known_workers_is_an_upper_bound_if_requests_mostly_wait():

@@ -4,6 +4,7 @@ import json
 import socket
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import fmean
 
 import pytest
 from made_workloads import GIVEN, workload
@@ -12,6 +13,8 @@ from realistic import keystone
 from loadstone.analysis.sla import Check
 from loadstone.cli import main
 from loadstone.report import badge, figures
+from loadstone.result.model import WARM_UP
+from loadstone.search.low_load import ALONE
 from loadstone.store import owner
 from loadstone.store.store import Store
 
@@ -58,6 +61,20 @@ def test_runs_are_listed_shown_and_deleted(loadstone):
     assert "No results yet" in loadstone("results", "list").stdout
 
 
+@pytest.mark.parametrize(
+    ("policy", "purpose"), [("turns", WARM_UP), ("fixed", WARM_UP), ("prediction", ALONE)]
+)
+def test_the_list_shows_the_throughput_without_the_loads_that_prepare(tmp_path, policy, purpose):
+    first, *others = RESULT.measurements[0].trials[:3]
+    trials = (replace(first, purpose=purpose), *others)
+    load = replace(RESULT.measurements[0], policy=policy, capacity=None, trials=trials)
+    with Store.open(tmp_path / "store") as store:
+        store.begin(replace(RESULT, measurements=(load,)))
+        (entry,) = store.every()
+    expected_rps = fmean(one.stats.throughput_rps for one in others)
+    assert entry.findings[0].stretch_rps == pytest.approx(expected_rps)
+
+
 def test_a_task_that_was_interrupted_has_held_nothing(loadstone, tmp_path):
     held = workload(SAMPLES[0, 1], (Check("failure_rate", True, ""),))
     cut = replace(held, status="interrupted", trials=())
@@ -90,6 +107,17 @@ def test_a_task_that_was_interrupted_before_its_first_load_decides_nothing(loads
     ended = loadstone("results", "sla-check", "--store", str(tmp_path / "cut"))
     assert ended.returncode == 4
     assert "has not ended a load, so no rule is decided" in ended.stderr
+
+
+def test_a_task_without_rules_held_them_all(loadstone, tmp_path):
+    free = workload(SAMPLES[0, 1])
+    free = replace(free, trials=tuple(replace(one, checks=()) for one in free.trials))
+    run = replace(RESULT, kind="task", status="finished", measurements=(free,))
+    with Store.open(tmp_path / "free") as store:
+        store.begin(run)
+        store.finish(run)
+    ended = loadstone("results", "sla-check", "--json", "-", "--store", str(tmp_path / "free"))
+    assert (ended.returncode, ended.stdout.split()) == (0, ["[]"])
 
 
 @pytest.mark.parametrize(

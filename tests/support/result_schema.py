@@ -37,7 +37,8 @@ class AnswerData(_Part):
 
     label: str = Field(
         description="`N`, `predicted N`, `throughput`, `highest throughput` (of `run --step`, "
-        "perhaps `with its SLA held`), `downtime`, `B / A`"
+        "perhaps `with its SLA held`), `downtime`, `B / A`, `nodes` (of `size`), `gain` (of "
+        "`tune`), or the name of a study's figure"
     )
     text: str = Field(description="as shown: `33`, `at least 40`, `not found`")
     unit: str

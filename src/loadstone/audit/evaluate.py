@@ -8,12 +8,14 @@ from enum import StrEnum
 from loadstone.audit import expression
 from loadstone.audit.facts import HostFacts, MissingFact, SettingOrigin, Value
 from loadstone.audit.gain import Gain
+from loadstone.audit.readers import sections
 from loadstone.audit.rule import Rule, SettingChange, filled, find, format_value
 from loadstone.diagnosis.finding import Evidence, Finding, Severity
 
 ACROSS = "hosts."  # hosts.NAME: the fact's values on all hosts that have it
 CAPACITY = "capacity."  # begins the names of what each host with Keystone needs or offers
 KEYSTONE = "keystone"  # role
+UNFIT = (TypeError, ValueError, ZeroDivisionError, OverflowError)  # of facts that fit no rule
 REACHED = "HOST-00"  # the only rule that is evaluated on hosts without facts
 
 
@@ -156,7 +158,7 @@ def _judge(rule: Rule, scope: _Scope) -> RuleResult:
         return _judged(result, scope, holds)
     except MissingFact as missing:
         return replace(result, message=f"{missing.name}: {missing.reason}")
-    except (TypeError, ValueError, ZeroDivisionError, OverflowError) as wrong:
+    except UNFIT as wrong:
         return replace(result, message=f"the facts do not fit the rule: {wrong}")
 
 
@@ -170,18 +172,44 @@ def _judged(result: RuleResult, scope: _Scope, holds: bool) -> RuleResult:
     if holds:
         return replace(result, state=RuleState.PASS)
     severity = _severity(rule, scope)
-    origins = scope.own.facts.origins
+    settings = tuple(
+        one.model_copy(update={"value": filled(one.value, scope.get)}) for one in rule.fix.settings
+    )
     return replace(
         result,
         state=RuleState.WARN if severity is Severity.INFO else RuleState.FAIL,
         severity=severity,
         message=filled(rule.message, scope.get),
-        origin=next((origins[name] for name in rule.needs if name in origins), None),
-        settings=tuple(
-            one.model_copy(update={"value": filled(one.value, scope.get)})
-            for one in rule.fix.settings
-        ),
+        origin=_origin(rule, scope, settings),
+        settings=settings,
     )
+
+
+def _origin(rule: Rule, scope: _Scope, settings: Sequence[SettingChange]) -> SettingOrigin | None:
+    """Return the line to look at: of a setting that breaks the rule, else of one that is written.
+
+    A setting breaks the rule if the rule does not hold although the fix changes all others.
+    """
+    origins = scope.own.facts.origins
+    known = [name for name in rule.needs if name in origins]
+    lines = sections.File("", tuple(enumerate(rule.fix.lines.splitlines())))
+    values = dict(sections.settings((lines,)).values)
+    values |= {(one.section, one.option): one.value for one in settings if one.where == KEYSTONE}
+    fixed = {f"conf.{section}.{option}": value for (section, option), value in values.items()}
+    check = expression.parse(rule.check)
+
+    def breaks(name: str) -> bool:
+        def get(asked: str) -> Value:
+            value = scope.get(asked)
+            is_fixed = asked in fixed and asked != name
+            return sections.typed(fixed[asked], value) if is_fixed else value
+
+        with suppress(*UNFIT, MissingFact):
+            return name in fixed and not check.value(get)
+        return False
+
+    places = [origins[name] for name in known if breaks(name)] or [origins[name] for name in known]
+    return next((one for one in places if not one.is_default), next(iter(places), None))
 
 
 def _severity(rule: Rule, scope: _Scope) -> Severity:

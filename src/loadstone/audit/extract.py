@@ -1,10 +1,11 @@
 """Turns a collected document into facts for the rules."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from math import isfinite
 
 from loadstone.audit.document import Document
-from loadstone.audit.facts import Facts, HostFacts, SettingOrigin, Value, merged
+from loadstone.audit.facts import Facts, HostFacts, Value, merged
 from loadstone.audit.readers import (
     balancer,
     cache,
@@ -50,7 +51,7 @@ def _checked(facts: Facts) -> Facts:
     Raises ValueError for a number out of range.
     """
     origins = {
-        fact: SettingOrigin(_printable(origin.path), origin.line)
+        fact: replace(origin, path=_printable(origin.path))
         for fact, origin in facts.origins.items()
     }
     values = {fact: _value(fact, value) for fact, value in facts.values.items()}

@@ -12,6 +12,7 @@ class SettingOrigin:
 
     path: str
     line: int
+    is_default: bool = False  # no line sets the value, and this file is where one could
 
 
 @dataclass(frozen=True, slots=True)

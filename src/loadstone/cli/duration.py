@@ -55,7 +55,7 @@ class Duration(Span):
 
 
 class Number(click.FloatRange):
-    """Float range that rejects NaN."""
+    """Float range that rejects NaN and infinity."""
 
     name = "number"
 
@@ -64,7 +64,7 @@ class Number(click.FloatRange):
     ) -> float:
         """Return the number."""
         number: float = super().convert(value, param, ctx)
-        if math.isnan(number):
+        if not math.isfinite(number):
             # NaN passes every range check, as all comparisons with it are false.
             self.fail(f"{value} is not a number", param, ctx)
         return number

@@ -411,7 +411,7 @@ def gil(case: Case) -> FoundLimit | None:
         Role.KEYSTONE,
         use,
         f"Python's global lock: {workers:.0f} worker {processes} with {setup.threads} threads "
-        f"used {use.busy:.2f} cores, one each at most, while {_spare_cores(seen):.1f} cores were "
+        f"used {use.busy:.2f} cores, about one each, while {_spare_cores(seen):.1f} cores were "
         "left.",
         "Run more worker processes with fewer threads each.",
         (("worker_cpu", running), ("spare_cores", _spare_cores(seen))),

@@ -559,8 +559,8 @@ class _View:
     def jvm_figures(self) -> Iterator[tuple[str, float | None]]:
         """Yield how long garbage collection stops a virtual machine, and waits for its pool."""
         heads = self.heads("jvm")
-        pauses = self.total(heads, "gc_pause_seconds_total")
-        yield "gc_pause_share", pauses / len(heads) if pauses is not None else None
+        pauses = [self.total((head,), "gc_pause_seconds_total") for head in heads]
+        yield "gc_pause_share", max((one for one in pauses if one is not None), default=None)
         live, most = (self.means(heads, f"heap_{name}_bytes") for name in ("live", "limit"))
         yield "heap_live_share", live / most if live is not None and most else None
         # Seconds that requests waited, per second: so many waited on average (Little).

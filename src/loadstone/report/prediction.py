@@ -61,8 +61,12 @@ def sentences(measurement: Measurement) -> Iterator[str]:
             f"predicted from {figures.rate(found.at_rps)} a second: N about {rate(found)} "
             f"({interval(found)}); {found.limit} would give way first"
         )
-    if measurement.capacity is not None and measurement.capacity.rate_rps is not None:
-        yield _compared(found, measurement.capacity, measurement)
+    capacity = measurement.capacity
+    if capacity is None or capacity.rate_rps is None:
+        return
+    # A lower N does not contradict an upper bound.
+    if not why or (capacity.low_rps or capacity.rate_rps) > found.high_rps:
+        yield _compared(found, capacity, measurement)
 
 
 def headline(measurement: Measurement) -> str:

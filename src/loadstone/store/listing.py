@@ -5,12 +5,14 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from statistics import fmean
 from typing import Any
 
 from sqlalchemy import Connection, RowMapping, Table, select
 
 from loadstone.result.listing import Entry, MeasurementSummary, Performed
-from loadstone.result.model import TAG, tags_of
+from loadstone.result.model import TAG, WARM_UP, tags_of
+from loadstone.search.low_load import ALONE
 from loadstone.store import codec, owner
 from loadstone.store.schema import measurements, require_values, runs, trials
 
@@ -100,7 +102,7 @@ def _entry(connection: Connection, run: RowMapping) -> Entry:
         started_at=run["started_at"],
         ended_at=run["ended_at"],
         findings=tuple(
-            _summary(row, _of(row, trial_rows), status)
+            _summary(connection, row, _of(row, trial_rows), status)
             for row in measurement_rows
             if not row["config_id"]
         ),
@@ -151,11 +153,11 @@ LOADS = {
 
 
 def _summary(
-    row: RowMapping, trials: Sequence[RowMapping], status_of_run: str
+    connection: Connection, row: RowMapping, trial_rows: Sequence[RowMapping], status_of_run: str
 ) -> MeasurementSummary:
     """Return the list entry of a search or a fixed load."""
     load = LOADS.get(row["policy"], "fixed load")
-    stretch_rps = trials[0]["throughput_rps"] if trials and load else None
+    stretch_rps = _mean_rps(connection, row, trial_rows) if load else None
     n = (row["rate_rps"], row["low_rps"], row["high_rps"])
     status = status_of_measurement(row["status"], status_of_run)
     return MeasurementSummary(
@@ -167,6 +169,21 @@ def _summary(
         is_running=status == "running",
         is_interrupted=status == "interrupted",
     )
+
+
+def _mean_rps(
+    connection: Connection, row: RowMapping, trial_rows: Sequence[RowMapping]
+) -> float | None:
+    """Return the mean throughput of a measurement's loads, without those that prepare another."""
+    rates_rps = {trial["number"]: trial["throughput_rps"] for trial in trial_rows}
+    if len(rates_rps) > 1:
+        query = select(trials.c.number, trials.c.body).where(
+            trials.c.run_id == row["run_id"], trials.c.position == row["position"]
+        )
+        for number, body in connection.execute(query):
+            if json.loads(body).get("purpose") in (WARM_UP, ALONE):
+                rates_rps.pop(number, None)
+    return fmean(rates_rps.values()) if rates_rps else None
 
 
 def _workloads(

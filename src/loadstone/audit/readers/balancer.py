@@ -95,7 +95,7 @@ def read(document: Document) -> Facts:
         "haproxy.": "haproxy's files do not tell it",
         "haproxy.queued": "haproxy's stats socket cannot be read",
     }
-    beginning = SettingOrigin(found[0].path, 1)
+    beginning = SettingOrigin(found[0].path, 1, is_default=True)
     origins = dict.fromkeys(("haproxy.global_maxconn", "haproxy.threads"), beginning)
     own = Facts(values, missing, origins, frozenset({"balancer"}))
     return merged((own, limits, _general(blocks), _keystone(blocks), _database(blocks)))

@@ -260,7 +260,7 @@ def _origins(found: tuple[sections.File, ...]) -> dict[str, SettingOrigin]:
             origins.setdefault("conf.caching_off", known[section, "caching"])
     # A default has no line, and is written to any of the files.
     for name in DEFAULTS:
-        origins.setdefault(f"conf.{name}", SettingOrigin(found[0].path, 1))
+        origins.setdefault(f"conf.{name}", SettingOrigin(found[0].path, 1, is_default=True))
     return origins
 
 

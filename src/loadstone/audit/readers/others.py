@@ -77,7 +77,7 @@ def _nova(document: Document) -> Facts:
         text = known.values.get(("DEFAULT", option))
         values[f"nova.{option}"] = default if text is None else sections.typed(text, default)
         origins[f"nova.{option}"] = known.origins.get(
-            ("DEFAULT", option), SettingOrigin(found[0].path, 1)
+            ("DEFAULT", option), SettingOrigin(found[0].path, 1, is_default=True)
         )
     ratios = [number(known.values.get(("DEFAULT", option))) for option in RATIOS]
     ratio = next((one for one in ratios if one), None)

@@ -240,7 +240,7 @@ def _uwsgi_origins(settings: IniSettings, file: str) -> dict[str, SettingOrigin]
         if line is not None:
             origins[fact] = line
         elif file and _first_of(settings, names) is None:
-            origins[fact] = SettingOrigin(file, 1)
+            origins[fact] = SettingOrigin(file, 1, is_default=True)
     return origins
 
 

@@ -13,7 +13,7 @@ from loadstone.diagnosis.resources import Timeline
 from loadstone.engine.samples import Samples
 from loadstone.errors import EnvironmentUnusable
 from loadstone.monitor.roles import Role
-from loadstone.report import figures, trial_figures
+from loadstone.report import figures, prediction, trial_figures
 from loadstone.report.chart import Band, Chart, ChartSeries, MarkedSpan, Tone, Xy, with_data
 from loadstone.report.section import Answer
 from loadstone.report.sections.tables import TONES, tone_of
@@ -240,7 +240,7 @@ def _resources_by_rate(measurement: Measurement, prefix: str) -> Chart:
     predicted = measurement.prediction
     marked = (
         (MarkedSpan(predicted.low_rps, predicted.high_rps, "predicted N", "undecided"),)
-        if predicted
+        if predicted and not prediction.unwatched(measurement)
         else ()
     )
     rates = {rate_rps for points in found.values() for rate_rps, _ in points}

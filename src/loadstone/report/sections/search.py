@@ -133,6 +133,8 @@ def facts(measurement: Measurement) -> Iterator[Fact]:
         yield Fact(f"at {figures.rate(found.rate_rps)}/s", _edge(found), rank=3)
     if (foreseen := measurement.prediction) is not None:
         text = f"{prediction.rate(foreseen)} ({prediction.interval(foreseen)}), from a low load"
+        if prediction.unwatched(measurement):
+            text = f"at most {prediction.rate(foreseen)}, from a low load"
         yield Fact("predicted", text, rank=6)
 
 

@@ -114,7 +114,7 @@ def costs(measurement: Measurement) -> Iterator[str]:
     if cost_s is not None:
         yield (
             f"One {measurement.title} costs {figures.milliseconds(cost_s * 1000)} of CPU in the "
-            f"service's processes, over all trials."
+            f"service's processes, over the valid trials without a failed request."
         )
     usage = _usage_at_n(measurement)
     if usage is None:
