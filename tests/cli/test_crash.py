@@ -94,6 +94,13 @@ def test_in_rallys_style_wrong_usage_is_no_broken_sla(at_once, style, code):
     assert "only one of TASK and --task-args can come from stdin" in ended.stderr
 
 
+def test_only_one_file_comes_from_stdin(at_once):
+    ended = at_once("run", "task.yaml", "--task-args", "-", "--task-args-file", "-")
+    assert ended.returncode == 2
+    said = "only one of --task-args-file and --task-args can come from stdin"
+    assert said in ended.stderr
+
+
 @pytest.mark.usefixtures("broken")
 def test_only_the_newest_crash_files_are_kept(at_once, tmp_path):
     folder = tmp_path / "crashes"

@@ -195,14 +195,22 @@ def test_servers_are_listed(cloud):
     assert actions(called) == {"nova.list_servers": 1}
 
 
-def test_flavors_are_listed_as_the_task_file_asks(cloud, fake):
-    called = call(cloud, "NovaFlavors.list_flavors", min_ram=512, limit=1, is_public=False)
+def test_files_are_put_into_a_server(cloud, fake):
+    given = {"image": IMAGE, "flavor": FLAVOR, "files": {"/etc/motd": "hello"}}
+    assert call(cloud, "NovaServers.boot_server", **given).failures == ()
+    (server,) = fake.servers.values()
+    assert server["personality"] == [{"path": "/etc/motd", "contents": "aGVsbG8="}]
+
+
+@pytest.mark.parametrize("public", [False, None])
+def test_flavors_are_listed_as_the_task_file_asks(cloud, fake, public):
+    called = call(cloud, "NovaFlavors.list_flavors", min_ram=512, limit=1, is_public=public)
     assert called.failures == ()
     assert actions(called) == {"nova.list_flavors": 1}
     [path] = [path for _, path, _ in fake.requests if "flavors" in path]
     assert path.partition("?")[0] == "/compute/v2.1/flavors/detail"
     asked = dict(parse_qsl(path.partition("?")[2]))
-    assert asked == {"minRam": "512", "limit": "1", "is_public": "False"}
+    assert asked == {"minRam": "512", "limit": "1", "is_public": str(public)}
 
 
 def test_networks_are_created_listed_and_swept_by_name(cloud, fake):

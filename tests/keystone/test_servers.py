@@ -24,6 +24,7 @@ class Cloud:
 
     def __init__(self, compute: str = "http://127.0.0.1:9/compute") -> None:
         self.booted: list[str] = []
+        self.networks: list[Any] = []
         self.urls: list[str] = []
         urls = {"compute": compute, "image": "http://127.0.0.1:9/image"}
         self.access = SimpleNamespace(service_url=urls.get, lacks="no {}".format)
@@ -38,6 +39,7 @@ class Cloud:
             answer = {"images": [{"id": f"id of {name}", "name": name} for name in NAMED]}
         if method == "POST":
             self.booted.append(body["server"]["imageRef"])
+            self.networks.append(body["server"].get("networks"))
         return SimpleNamespace(ok=True, json=lambda: answer)
 
 
@@ -61,6 +63,24 @@ def test_a_reference_is_a_name_or_a_pattern(
     cloud = Cloud()
     boot(cloud, image, tmp_path)
     assert cloud.booted == [f"id of {name}"]
+
+
+@pytest.mark.parametrize(
+    ("picks", "given", "asked"),
+    [
+        (False, (), None),
+        (True, (), [{"uuid": "own-1"}]),
+        (True, ("n-1", "n-2"), [{"uuid": "n-1"}, {"uuid": "n-2"}]),
+    ],
+)
+def test_servers_get_the_networks_that_are_given_or_the_first_of_their_project(
+    tmp_path: Path, picks: bool, given: tuple[str, ...], asked: list[dict[str, str]] | None
+) -> None:
+    cloud, made = Cloud(), {USER.project_id: ("own-1", "own-2")}
+    context = ExistingServers({"id": "cirros"}, {"id": "small"}, 1, picks, given)
+    journal = Journal(tmp_path / "created.jsonl", "20261121-0931-ab12cd")
+    boot_servers(cast("Identity", cloud), context, (USER,), made, journal, lambda _: None)
+    assert cloud.networks == [asked]
 
 
 def test_servers_that_no_service_can_boot_are_not_announced(tmp_path: Path) -> None:

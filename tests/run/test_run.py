@@ -205,6 +205,9 @@ def test_a_broken_sla_ends_with_1_and_failures_are_told_apart(loadstone, fake, w
 def test_the_exit_code_can_be_rallys(loadstone, fake, write):
     failing(fake, every=4)
     assert loadstone("run", write(ISSUE), "--exit-code-style", "rally").returncode == 2
+    # Rally, too, calls a workload whose contexts fail a broken SLA.
+    missing = ISSUE.replace("contexts:\n", "contexts:\n      roles: [nosuch]\n", 1)
+    assert loadstone("run", write(missing), "--exit-code-style", "rally").returncode == 2
     fake.disturb = lambda _method, _path: 500
     assert loadstone("run", write(ISSUE), "--exit-code-style", "rally").returncode == 1
 

@@ -277,7 +277,9 @@ def _searched(
         raise click.UsageError("--workload chooses one workload, --all each: give one of the two")
     from loadstone.rally.task.read import read
 
-    checked = read(file, arguments_text(options["raw"], file), options["args_file"])
+    checked = read(
+        file, arguments_text(options["raw"], file, options["args_file"]), options["args_file"]
+    )
     if options["is_whole"]:
         return of_whole_task(checked)
     return (of_task(checked, options["workload"]),)

@@ -44,12 +44,13 @@ def template_options(command: Command) -> Command:
     return PLUGIN(click.option("--task-args", "raw", metavar="TEXT", help=text)(command))
 
 
-def arguments_text(raw: str | None, file: str) -> str | None:
+def arguments_text(raw: str | None, file: str, args_file: str | None = None) -> str | None:
     """Return the text of --task-args; `-` reads stdin, which hides secrets from `ps`."""
     if raw != "-":
         return raw
-    if file == "-":
-        raise click.UsageError("only one of TASK and --task-args can come from stdin")
+    for other, name in ((file, "TASK"), (args_file, "--task-args-file")):
+        if other == "-":
+            raise click.UsageError(f"only one of {name} and --task-args can come from stdin")
     from loadstone.rally.task.read import text_of
 
     return text_of("-", "--task-args")
@@ -76,7 +77,7 @@ def check(
     from loadstone.rally.task.read import read
 
     try:
-        checked = read(file, arguments_text(raw, file), args_file)
+        checked = read(file, arguments_text(raw, file, args_file), args_file)
         if problems := tuple(_of_requests(checked)):
             raise TaskInvalid(problems)
     except TaskInvalid as invalid:

@@ -71,6 +71,37 @@ def test_more_functions_at_a_time_than_processes_are_no_good_task(write, runner)
     assert run("check", write(good.replace("300", "256"))).exit_code == 0
 
 
+@pytest.mark.parametrize(
+    "changed",
+    [
+        ("title: ", "description:\ntitle: "),
+        ("Authenticate.keystone: {}", "NovaFlavors.list_flavors: {is_public: null}"),
+    ],
+)
+def test_what_rally_accepts_without_a_value_is_accepted(write, changed):
+    assert run("check", write(GOOD.replace(*changed, 1))).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("contexts", "words"),
+    [
+        ("nics: [a, {net-id: b}]", ""),
+        ("nics: []", "at least 1"),
+        ("nics: [{uuid: b}]", 'needs "nics[0].net-id"'),
+    ],
+)
+def test_servers_are_booted_in_networks_by_their_ids(write, contexts, words):
+    settings = f"image: {{name: x}}, flavor: {{name: y}}, {contexts}"
+    good = GOOD + f"  contexts: {{users: {{}}, servers: {{{settings}}}}}\n"
+    shown = run("check", write(good))
+    assert (shown.exit_code, words in shown.output) == (2 if words else 0, True), shown.output
+
+
+def test_rules_of_outliers_may_be_whole_numbers_as_a_template_computes_them(write):
+    good = GOOD + "  sla: {outliers: {max: 1.0, min_iterations: 3.0}}\n"
+    assert run("check", write(good)).exit_code == 0
+
+
 def test_a_server_takes_what_nova_can_be_asked_for(write):
     server = "image: {name: x}, flavor: {name: y}, "
     good = GOOD.replace(

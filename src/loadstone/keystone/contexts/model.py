@@ -57,6 +57,7 @@ class ExistingServers:
     flavor: Mapping[str, Any]
     per_tenant: int = 5
     picks_network: bool = False
+    network_ids: tuple[str, ...] = ()  # empty: the one that it picks, else Nova's choice
 
 
 @dataclass(frozen=True, slots=True)

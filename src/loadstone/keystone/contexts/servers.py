@@ -41,9 +41,9 @@ def boot_servers(
             "imageRef": compute.find_id("image", "/v2/images", context.image, token),
             "flavorRef": compute.find_id("compute", "/flavors", context.flavor, token),
         }
-        ids = networks.get(project, ())
-        if context.picks_network and ids:
-            body["networks"] = [{"uuid": ids[0]}]
+        picked = networks.get(project, ())[:1] if context.picks_network else ()
+        if ids := context.network_ids or picked:
+            body["networks"] = [{"uuid": one} for one in ids]
         jobs += [(token, body)] * context.per_tenant
     compute.url("compute")  # without the service, nothing is made that clean-up would look for
     run_id, kind = journal.run_id, ResourceKind.SERVER

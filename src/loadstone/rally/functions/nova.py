@@ -68,13 +68,13 @@ def list_servers(context: Context, detailed: bool = True) -> None:
 
 
 def list_flavors(
-    context: Context, detailed: bool = True, is_public: bool = True, **query: Any
+    context: Context, detailed: bool = True, is_public: bool | None = True, **query: Any
 ) -> None:
     """List flavors; the query is that of Nova's API."""
     cloud = connect(context)
     parameters = {name: value for name, value in query.items() if value is not None}
-    if not is_public:
-        parameters["is_public"] = False
+    if not is_public:  # Nova's word for all flavors is None, as text
+        parameters["is_public"] = str(is_public)
     with context.action("nova.list_flavors"):
         # With a limit Rally reads the first page only.
         list(
@@ -172,8 +172,17 @@ def _attributes(more: Mapping[str, Any]) -> dict[str, Any]:
     if "security_groups" in arguments:
         arguments["security_groups"] = [{"name": name} for name in arguments["security_groups"]]
     if "user_data" in arguments:
-        arguments["user_data"] = b64encode(str(arguments["user_data"]).encode()).decode()
+        arguments["user_data"] = _as_base64(arguments["user_data"])
+    if "personality" in arguments:
+        arguments["personality"] = [
+            {"path": path, "contents": _as_base64(content)}
+            for path, content in arguments["personality"].items()
+        ]
     return arguments
+
+
+def _as_base64(text: object) -> str:
+    return b64encode(str(text).encode()).decode()
 
 
 def _network(nic: Mapping[str, str]) -> dict[str, str]:

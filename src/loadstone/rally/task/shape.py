@@ -95,5 +95,5 @@ class TaskShape(Form):
     version: int | float | str
     title: Annotated[str, Field(max_length=255)]
     subtasks: Annotated[list[Any], Field(min_length=1)]
-    description: Text = ""
+    description: Annotated[Any, Field(description="In words; not looked at.")] = ""
     tags: Tags = Field(default_factory=list)

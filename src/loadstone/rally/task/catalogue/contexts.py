@@ -150,6 +150,12 @@ class NetworkForm(Form):
         )
 
 
+class NicForm(Form):
+    """A network by its id, as Nova names it."""
+
+    net_id: str = Field(alias="net-id")
+
+
 class ServersForm(Form):
     """Servers in each project, booted before the load."""
 
@@ -157,11 +163,18 @@ class ServersForm(Form):
     flavor: Reference = Field(description="id, name or regex of the flavor.")
     servers_per_tenant: Count = Field(5, description="Number in each project.")
     auto_assign_nic: bool = Field(False, description="Whether to choose a network.")
+    nics: Annotated[list[str | NicForm], Field(min_length=1)] | None = Field(
+        None, description="Ids of networks."
+    )
 
     def to_model(self) -> model.Context:
         """Return the context."""
         return model.ExistingServers(
-            self.image, self.flavor, self.servers_per_tenant, self.auto_assign_nic
+            self.image,
+            self.flavor,
+            self.servers_per_tenant,
+            self.auto_assign_nic,
+            tuple(one if isinstance(one, str) else one.net_id for one in self.nics or ()),
         )
 
 

@@ -3,7 +3,7 @@
 import re
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, RootModel
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, RootModel
 
 # Rally's schemas accept integers where a number is expected, and no strings, booleans or nulls.
 RULES = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False, defer_build=True)
@@ -35,6 +35,12 @@ def _reference(value: dict[str, Any]) -> dict[str, Any]:
     return value
 
 
+def _whole(value: Any) -> Any:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+# Some of Rally's plugins also take 2.0 for 2 (JSON Schema 7); the others do not (Schema 4).
+Whole = BeforeValidator(_whole)
 # Of an image or a flavor.
 Reference = Annotated[dict[str, Any], AfterValidator(_reference)]
 Count = Annotated[int, Field(ge=1)]

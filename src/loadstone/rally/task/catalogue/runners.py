@@ -3,7 +3,6 @@
 from typing import Annotated, Any
 
 from pydantic import (
-    BeforeValidator,
     ConfigDict,
     Discriminator,
     Field,
@@ -14,7 +13,7 @@ from pydantic import (
 )
 
 from loadstone.rally.runner import stairs
-from loadstone.rally.task.catalogue.form import RULES, Count, Form, Seconds
+from loadstone.rally.task.catalogue.form import RULES, Count, Form, Seconds, Whole
 from loadstone.rally.task.model import (
     MOST_CONCURRENCY,
     Constant,
@@ -97,14 +96,6 @@ class RampForm(Form):
 
 def _form_of_rate(value: Any) -> str:
     return "ramp" if isinstance(value, dict | RampForm) else "number"
-
-
-def _whole(value: Any) -> Any:
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-# Rally's rps runner also takes 2.0 for 2 (JSON Schema 7); its other runners do not (Schema 4).
-Whole = BeforeValidator(_whole)
 
 
 class RpsForm(Form):

@@ -94,6 +94,7 @@ SERVER_NAMES = {
     "block_device_mapping_v2": "block_device_mapping",
     "config_drive": "has_config_drive",
     "disk_config": "disk_config",
+    "files": "personality",
     "key_name": "key_name",
     "max_count": "max_count",
     "meta": "metadata",
@@ -151,7 +152,13 @@ NOVA = (
         "List flavors.",
         (
             Argument("detailed", ArgType.FLAG, "Whether the list has details.", True),
-            Argument("is_public", ArgType.FLAG, "Whether flavors of everybody are meant.", True),
+            Argument(
+                "is_public",
+                ArgType.FLAG,
+                "Whether flavors of everybody are meant; null: all flavors, for administrators.",
+                True,
+                takes_null=True,
+            ),
             Argument("marker", ArgType.TEXT, "The id of the flavor before the first one."),
             _whole("min_disk", "Least disk in GiB.", None, 0),
             _whole("min_ram", "Least memory in MB.", None, 0),

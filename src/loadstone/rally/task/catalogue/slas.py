@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field, RootModel, model_validator
 
 from loadstone.analysis import criteria
-from loadstone.rally.task.catalogue.form import ROOT_RULES, Form, Percent, PositiveSeconds
+from loadstone.rally.task.catalogue.form import ROOT_RULES, Form, Percent, PositiveSeconds, Whole
 
 
 class FailureRateForm(Form):
@@ -61,8 +61,8 @@ class MaxAvgDurationPerAtomicForm(RootModel[dict[str, float]]):
 class OutliersForm(Form):
     """Maximum number of iterations far above the mean."""
 
-    max: Annotated[int, Field(ge=0)] = Field(0, description="Maximum number.")
-    min_iterations: Annotated[int, Field(ge=3)] = Field(
+    max: Annotated[int, Field(ge=0), Whole] = Field(0, description="Maximum number.")
+    min_iterations: Annotated[int, Field(ge=3), Whole] = Field(
         3, description="Iterations before the first outlier."
     )
     sigmas: Annotated[float, Field(gt=0)] = Field(3.0, description="Number of standard deviations.")
