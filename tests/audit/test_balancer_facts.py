@@ -1,5 +1,6 @@
 """Facts of a haproxy that balances Keystone and other services."""
 
+import pytest
 from audited import CONTEXT, document
 
 from loadstone.audit.extract import extract
@@ -89,6 +90,27 @@ def test_sections_of_the_database_that_serve_reads_have_no_writers():
     split = TWO_DATABASES.replace("-read", "_read_only").replace("-write", "_read_write")
     assert facts_of(split).values["haproxy.database_writers"] == 1
     assert facts_of(split).values["haproxy.database_maxconn"] == 3000
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "others", "writers"),
+    [
+        ("check", "check", "", 2),
+        ("check", "check backup", "", 1),
+        ("check", "check disabled", "", 1),
+        ("check weight 100", "check weight 0", "", 1),
+        ("check", "check", " stick on dst\n stick-table type ip size 2\n", 1),
+        ("check backup", "check backup", "", 1),  # haproxy uses the first of them
+        ("check backup", "check backup", " option allbackups\n", 2),
+        ("check", "check", " stick on src\n", 2),
+    ],
+)
+def test_writers_are_the_servers_that_get_connections_at_the_same_time(
+    first, second, others, writers
+):
+    text = f"listen galera\n{others} server a 10.0.0.1:3306 {first}\n"
+    facts = facts_of(f"{text} server b 10.0.0.2:3306 {second}\n")
+    assert facts.values["haproxy.database_writers"] == writers
 
 
 TWO_KEYSTONES = """defaults

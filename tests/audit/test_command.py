@@ -413,6 +413,8 @@ backend_argument: "username:{secret}"
 backend_argument = url:redis://:pa/{secret}@r:6379
 backend_argument = url:redis://:p@{secret}@r:6379
 memcache_password={secret}
+[identity]
+driver = ldap
 [ldap]
 password = first
   {secret}
@@ -703,7 +705,7 @@ def test_files_in_containers_of_the_host_are_read(tmp_path):
     for path, text in {
         "keystone/keystone.conf": "[token]\nprovider = jws\n[DEFAULT]\ndebug = true\n"
         "[identity]\ndomain_specific_drivers_enabled = true\n",
-        "keystone/domains/keystone.a.conf": "[ldap]\npool_size = 3\n",
+        "keystone/domains/keystone.a.conf": "[identity]\ndriver = ldap\n[ldap]\npool_size = 3\n",
         "keystone/uwsgi.ini": "[uwsgi]\nmodule = keystone.server.wsgi\nprocesses = 1\n",
         "keystone/fernet-keys/1": "x",
         "haproxy/haproxy.cfg": "listen keystone\n balance source\n server a 10.0.0.1:5000\n",
@@ -857,7 +859,9 @@ def test_the_collector_fills_in_names_of_options_as_oslo_config_does(tmp_path, n
 def test_files_of_domains_are_read_from_the_folder_that_keystone_reads(tmp_path):
     folder = tmp_path / "domains"
     folder.mkdir()
-    (folder / "keystone.corp.conf").write_text("[ldap]\nuse_pool = false\npassword = s3cr3t\n")
+    (folder / "keystone.corp.conf").write_text(
+        "[identity]\ndriver = ldap\n[ldap]\nuse_pool = false\npassword = s3cr3t\n"
+    )
     enabled = "[identity]\ndomain_specific_drivers_enabled = true\n"
     with_conf(tmp_path, f"{enabled}domain_config_dir = {folder}\n")
     values, printed = collected(tmp_path, AUDIT_QUICK="1")

@@ -303,12 +303,26 @@ ENABLED = "domain_specific_drivers_enabled = true"
 
 
 def test_the_file_of_a_domain_changes_only_its_directory():
-    domain = "[token]\nprovider = uuid\n[ldap]\nuse_pool = false\n"
+    domain = "[token]\nprovider = uuid\n[identity]\ndriver = ldap\n[ldap]\nuse_pool = false\n"
     path = "/etc/keystone/domains/keystone.a.conf"
     facts = extract("a", document(of_domains({path: domain}, ENABLED)), CONTEXT).facts
     assert facts.values["conf.token.provider"] == "fernet"
     assert facts.values["conf.ldap.use_pool"] is False
     assert (facts.origins["conf.ldap.use_pool"].path, facts.values["conf.has_ldap"]) == (path, True)
+
+
+def test_a_directory_that_no_driver_uses_does_not_count():
+    left = {"keystone": {"/etc/k.conf": "[ldap]\nuse_pool = false\n"}}
+    assert judged_rule("KS-22", left).state is RuleState.SKIP
+    used = {"keystone": {"/etc/k.conf": "[identity]\ndriver = ldap\n[ldap]\nuse_pool = false\n"}}
+    assert judged_rule("KS-22", used).state is RuleState.FAIL
+
+
+def test_arguments_of_memcached_may_be_attached():
+    seen = "700\t1\t60000\t9\t65536\tmemcached\tmemcached\t-m1024\t-c4096\n"
+    changes = {"processes": seen, "service": {"memcached": {"error": "timed out"}}}
+    facts = extract("a", document(changes), CONTEXT).facts.values
+    assert (facts["memcached.memory_mb"], facts["memcached.max_connections"]) == (1024, 4096)
 
 
 def test_the_file_of_a_domain_that_cannot_be_read_hides_only_the_directories():
@@ -327,7 +341,10 @@ def test_the_file_of_a_domain_that_cannot_be_read_hides_only_the_directories():
     ],
 )
 def test_the_files_of_domains_count_only_where_keystone_reads_them(settings, state):
-    files = {"/etc/keystone/domains/keystone.a.conf": "[ldap]\nuse_pool = false\n"}
+    files = {
+        "/etc/keystone/domains/keystone.a.conf": "[identity]\ndriver = ldap\n"
+        "[ldap]\nuse_pool = false\n"
+    }
     assert judged_rule("KS-22", of_domains(files, *settings)).state is state
 
 

@@ -100,8 +100,9 @@ memcache_socket_timeout = 3
     assert (result.origin.path, result.origin.line) == ("/etc/k.conf", line)
 
 
-def test_the_line_of_an_unset_setting_is_the_first_of_its_file():
-    conf = "[DEFAULT]\ndebug = false\n[cache]\nenabled = true\n"
+@pytest.mark.parametrize(("cache", "line"), [("[cache]\nenabled = true\n", 4), ("", 1)])
+def test_the_line_of_an_unset_setting_is_one_of_its_group_or_the_first(cache, line):
+    conf = f"[DEFAULT]\ndebug = false\n{cache}"
     result = judged(rules.find("KS-01"), {"keystone": {"/etc/k.conf": conf}})
     assert result.state is RuleState.FAIL, result.message
-    assert result.origin.line == 1
+    assert result.origin.line == line

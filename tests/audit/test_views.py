@@ -155,6 +155,22 @@ def test_the_playbook_changes_files_that_it_first_copies(audit):
     assert all("never" in t["tags"] for t in tasks if "undo" in t["tags"])
     kernel = [t["ansible.posix.sysctl"] for t in tasks if "ansible.posix.sysctl" in t]
     assert {k["name"]: k["value"] for k in kernel} == {"net.core.somaxconn": "4096"}
+    # The last file counts, and /etc/sysctl.conf is 99-sysctl.conf.
+    assert {k["sysctl_file"] for k in kernel} == {"/etc/sysctl.d/99-zz-loadstone-audit.conf"}
+
+
+def test_the_playbook_changes_the_name_of_a_setting_that_is_written():
+    conf = "[cache]\nenabled = true\nbackend = oslo_cache.memcache_pool\nsocket_timeout = 5\n"
+    path = "/etc/keystone/keystone.conf"
+    host = extract("control1", document({"keystone": {path: conf}}), CONTEXT)
+    audit = evaluate([rules.find("MC-04")], [host])
+    assert (audit.results[0].origin.path, audit.results[0].origin.line) == (path, 4)
+    (play,) = yaml.safe_load(fix_playbook.render(audit))
+    changed = [t.get("community.general.ini_file", {}) for t in play["tasks"]]
+    assert {"socket_timeout": "0.5"}.items() <= {
+        one.get("option"): one.get("value") for one in changed
+    }.items()
+    assert "memcache_socket_timeout" not in [one.get("option") for one in changed]
 
 
 def test_the_playbook_changes_the_file_that_decides():

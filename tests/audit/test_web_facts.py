@@ -158,6 +158,8 @@ def test_blocks_of_an_mpm_that_is_not_loaded_do_not_count():
         (DAEMON + "WSGIProcessGroup keystone\n" + SCRIPT, "daemon"),
         (DAEMON + SCRIPT.strip() + " process-group=keystone\n", "daemon"),
         ("ProxyPass /identity unix:/run/keystone.sock|uwsgi://k/\n", "proxy"),
+        ("ProxyPass /keystone http://127.0.0.1:35000/\n", "proxy"),
+        ("ProxyPassMatch ^/keystone(/.*)$ http://127.0.0.1:35000$1\n", "proxy"),
     ],
 )
 def test_the_mode_is_that_of_keystone_and_no_other_application(keystone, mode):

@@ -413,7 +413,7 @@ haproxy_files() {
     done | while read -r file; do
         echo "@ $file"
         if [ ! -r "$file" ] || [ -d "$file" ]; then echo "! cannot be read by uid $(id -u)"; continue; fi
-        awk '/^[ \t]*(global|defaults|frontend|backend|listen|cache|crt-store|fcgi-app|http-errors|log-forward|mailers|peers|program|resolvers|ring|traces|userlist|maxconn|backlog|nbthread|balance|option|http-check|timeout|retries|server|server-template|default-server|bind|default_backend|use_backend|mode|ulimit-n|stats[ \t]+socket)([ \t]|$)/ {
+        awk '/^[ \t]*(global|defaults|frontend|backend|listen|cache|crt-store|fcgi-app|http-errors|log-forward|mailers|peers|program|resolvers|ring|traces|userlist|maxconn|backlog|nbthread|balance|option|http-check|timeout|retries|stick|server|server-template|default-server|bind|default_backend|use_backend|mode|ulimit-n|stats[ \t]+socket)([ \t]|$)/ {
             # A comment begins at any # that is neither quoted nor escaped.
             if (match($0, /[^\\]#/)) {
                 rest = substr($0, 1, RSTART)

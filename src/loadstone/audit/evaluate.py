@@ -173,7 +173,13 @@ def _judged(result: RuleResult, scope: _Scope, holds: bool) -> RuleResult:
         return replace(result, state=RuleState.PASS)
     severity = _severity(rule, scope)
     settings = tuple(
-        one.model_copy(update={"value": filled(one.value, scope.get)}) for one in rule.fix.settings
+        one.model_copy(
+            update={
+                "option": filled(one.option, scope.get),
+                "value": filled(one.value, scope.get),
+            }
+        )
+        for one in rule.fix.settings
     )
     return replace(
         result,
@@ -186,9 +192,10 @@ def _judged(result: RuleResult, scope: _Scope, holds: bool) -> RuleResult:
 
 
 def _origin(rule: Rule, scope: _Scope, settings: Sequence[SettingChange]) -> SettingOrigin | None:
-    """Return the line to look at: of a setting that breaks the rule, else of one that is written.
+    """Return the line to look at: of a setting that breaks the rule.
 
-    A setting breaks the rule if the rule does not hold although the fix changes all others.
+    A setting breaks the rule if the rule does not hold although the fix changes all others. If it
+    is not written, a line of its group is returned, else the beginning of the file.
     """
     origins = scope.own.facts.origins
     known = [name for name in rule.needs if name in origins]
@@ -208,8 +215,11 @@ def _origin(rule: Rule, scope: _Scope, settings: Sequence[SettingChange]) -> Set
             return name in fixed and not check.value(get)
         return False
 
-    places = [origins[name] for name in known if breaks(name)] or [origins[name] for name in known]
-    return next((one for one in places if not one.is_default), next(iter(places), None))
+    broken = [name for name in known if breaks(name)] or known
+    groups = {name.rpartition(".")[0] for name in broken}
+    beside = [name for name in known if name.rpartition(".")[0] in groups]
+    written = [name for name in (*broken, *beside) if not origins[name].is_default]
+    return next((origins[name] for name in (*written, *broken)), None)
 
 
 def _severity(rule: Rule, scope: _Scope) -> Severity:

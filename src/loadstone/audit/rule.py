@@ -35,8 +35,8 @@ class SettingChange(StrictModel):
 
     where: Literal["keystone", "uwsgi", "sysctl"]
     section: str = ""
-    option: str
-    value: str  # may have holes, like the message
+    option: str  # may have holes, like the message
+    value: str  # the same
 
 
 class Fix(StrictModel):
@@ -93,7 +93,12 @@ class Rule(StrictModel):
     def names(self) -> frozenset[str]:
         """Return the facts that its expressions and its message name."""
         texts = [self.applies.when, self.check, *holes(self.message)]
-        texts += [hole for setting in self.fix.settings for hole in holes(setting.value)]
+        texts += [
+            hole
+            for setting in self.fix.settings
+            for text in (setting.option, setting.value)
+            for hole in holes(text)
+        ]
         texts += [hole for word in self.proof.fix for hole in holes(word)] if self.proof else []
         texts += [self.critical_if] if self.critical_if else []
         return frozenset(name for text in texts for name in expression.parse(text).names)

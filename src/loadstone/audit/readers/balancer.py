@@ -1,8 +1,9 @@
 """Facts of haproxy."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from loadstone.audit.document import Document
 from loadstone.audit.facts import Facts, SettingOrigin, Value, merged
@@ -293,7 +294,21 @@ def _database(blocks: Blocks) -> Facts:
 
 
 def _writers(block: _Block) -> int:
-    return sum("backup" not in words for words in block.all("server"))
+    """Return how many servers get new connections at the same time.
+
+    With `stick on dst`, all connections to one address go to one server.
+    """
+    servers = [words for words in block.all("server") if _is_used(words)]
+    first = sum("backup" not in words for words in servers)
+    if not first and ["allbackups"] in block.every("option"):
+        first = len(servers)
+    is_one = not first or any(words[:2] == ["on", "dst"] for words in block.all("stick"))
+    return min(len(servers), 1) if is_one else first
+
+
+def _is_used(server: Sequence[str]) -> bool:
+    has_weight = any(pair == ("weight", "0") for pair in pairwise(server))
+    return "disabled" not in server and not has_weight
 
 
 def _count(row: object, name: str) -> int:

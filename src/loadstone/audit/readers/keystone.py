@@ -119,6 +119,8 @@ def _settings(found: tuple[sections.File, ...]) -> Facts:
     renamed = known.get(("cache", "socket_timeout"))  # since oslo.cache 4.3
     if renamed is not None:
         values["conf.cache.memcache_socket_timeout"] = sections.typed(renamed, 1.0)
+    of_cache = "socket_timeout" if renamed is not None else "memcache_socket_timeout"
+    values["conf.cache.name_of_socket_timeout"] = of_cache
     drivers = known.get(DRIVER, "").splitlines() or [""]
     sending = [driver for driver in drivers if driver not in ("", "noop")]
     values["conf.oslo_messaging_notifications.driver"] = ", ".join(sending) or drivers[-1]
@@ -194,7 +196,7 @@ def _directories(
     Keystone reads the file of a domain alone: what it does not set has its default.
     """
     each = [sections.settings(found), *(sections.settings((file,)) for file in domains)]
-    return tuple(one for one in each if any(section == "ldap" for section, _ in one.values))
+    return tuple(one for one in each if "ldap" in one.values.get(("identity", "driver"), "sql"))
 
 
 def _ldap(directories: tuple[sections.IniSettings, ...], problem: str | None) -> Facts:
@@ -254,6 +256,8 @@ def _origins(found: tuple[sections.File, ...]) -> dict[str, SettingOrigin]:
     known = _newer_names(sections.settings(found).origins)
     origins = {f"conf.{section}.{option}": origin for (section, option), origin in known.items()}
     values = sections.settings(found).values
+    if ("cache", "socket_timeout") in known:
+        origins["conf.cache.memcache_socket_timeout"] = known["cache", "socket_timeout"]
     for section in CACHING:
         is_off = values.get((section, "caching"), "true").lower() not in sections.TRUE
         if is_off and (section, "caching") in known:

@@ -17,13 +17,19 @@ class SeenProcess:
     arguments: tuple[str, ...]
 
     def option(self, *names: str) -> str | None:
-        """Return the value of a command-line option: `--name value` or `--name=value`."""
+        """Return the value of a command-line option: `--name value` or `--name=value`.
+
+        Digits may follow a short name at once: `-m1024`.
+        """
         for position, argument in enumerate(self.arguments):
             for name in names:
                 if argument == name and position + 1 < len(self.arguments):
                     return self.arguments[position + 1]
                 if argument.startswith(f"{name}="):
                     return argument.partition("=")[2]
+                is_short = len(name) == 2 and argument.startswith(name)
+                if is_short and argument[2:].isdecimal():
+                    return argument[2:]
         return None
 
 

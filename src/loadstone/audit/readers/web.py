@@ -72,8 +72,9 @@ def read(document: Document) -> Facts:
     seen = processes.read(document)
     facts = (
         _uwsgi(seen, sections.files(document.text("uwsgi")))
-        or _apache(seen, sections.files(document.text("apache")))
+        # Before Apache, which may pass the requests on to it.
         or _python_server(seen)
+        or _apache(seen, sections.files(document.text("apache")))
         or _eventlet(seen)
     )
     if facts is None and sections.files(document.text("keystone")):
@@ -503,10 +504,9 @@ def _mpm(lines: list[_Line]) -> str:
 def _mode(own: list[_Line], groups: tuple[str, ...]) -> str:
     if groups:
         return "daemon"
-    proxied = any(
-        line.directive == "proxypass" and "uwsgi:" in " ".join(line.words) for line in own
-    )
-    return "proxy" if proxied else "embedded"
+    is_embedded = any(line.directive.startswith("wsgiscriptalias") for line in own)
+    is_proxy = any(line.directive.startswith("proxypass") for line in own)
+    return "proxy" if is_proxy and not is_embedded else "embedded"
 
 
 def _python_server(seen: tuple[SeenProcess, ...]) -> Facts | None:

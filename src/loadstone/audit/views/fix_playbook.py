@@ -24,7 +24,8 @@ HEADER = """\
 OF_PROCESS = re.compile(r"/proc/\d+/")
 KEPT = ".before-loadstone-audit"
 FILES = {"keystone": "conf.file", "uwsgi": "uwsgi.file"}
-SYSCTL = "/etc/sysctl.d/90-loadstone-audit.conf"
+# The last file that sets a value counts, and 99-sysctl.conf is a link to /etc/sysctl.conf.
+SYSCTL = "/etc/sysctl.d/99-zz-loadstone-audit.conf"
 
 
 def render(audit: Audit) -> str:
@@ -88,6 +89,14 @@ def _play(name: str, results: tuple[RuleResult, ...], facts: Facts) -> dict[str,
         {
             "name": "undo kernel settings",
             "ansible.builtin.file": {"path": SYSCTL, "state": "absent"},
+            "tags": ["undo", "never"],
+        }
+    )
+    undo.append(
+        {
+            "name": "undo kernel settings: what no other file sets stays until the next start",
+            "ansible.builtin.command": {"argv": ["sysctl", "--system"]},
+            "changed_when": True,
             "tags": ["undo", "never"],
         }
     )
