@@ -80,11 +80,19 @@ def test_a_tuning_says_that_its_load_is_that_of_one_comparison() -> None:
     done = dry("tune", "--with", "cache=memcached")
     assert done.exception is None, done.exception
     lines = done.stdout.splitlines()
-    assert lines.count("target     a lab that is started on this machine") == 2
-    [at] = [n for n, line in enumerate(lines) if line.strip().startswith("8 at once, for 3 s")]
-    assert lines[at + 1].strip().startswith("is the first comparison, of the default with itself")
-    [run] = as_data("tune", "--with", "cache=memcached", "--budget", "40m")
+    assert lines.count("target     a lab that is started on this machine") == 3
+    assert any(line.strip().startswith("8 at once, for 3 s") for line in lines)
+    assert any("the first comparison, of the default with itself" in line for line in lines)
+    [run] = as_data("tune", "--with", "cache=memcached", "--budget", "15m")
+    assert run["seconds_at_most"] == 15 * 60.0
+
+
+def test_a_tuning_with_time_for_searches_shows_their_load() -> None:
+    assert "After a gain, N of both combinations is searched." in dry("tune").stdout
+    [run, search] = as_data("tune", "--budget", "40m")
     assert run["seconds_at_most"] == 40 * 60.0
+    assert (search["times"], search["seconds_at_most"]) == (2, 60.0)
+    assert search["in_flight_at_most"] > run["in_flight_at_most"]
 
 
 def test_a_tuning_of_a_cloud_names_the_cloud_once(
@@ -102,8 +110,8 @@ def test_a_tuning_of_a_cloud_names_the_cloud_once(
     }
     (tmp_path / "clouds.yaml").write_text(json.dumps({"clouds": {"mine": {"auth": auth}}}))
     commands = ("--apply", "./apply.sh", "--revert", "./revert.sh", "--yes-change-this-target")
-    [run] = as_data("tune", "--cloud", "mine", "--space", "space.yaml", *commands)
-    assert [one["url"] for one in run["targets"]] == ["http://127.0.0.1:9/v3"]
+    for run in as_data("tune", "--cloud", "mine", "--space", "space.yaml", *commands):
+        assert [one["url"] for one in run["targets"]] == ["http://127.0.0.1:9/v3"]
 
 
 def test_with_the_targets_own_user_nothing_is_created() -> None:

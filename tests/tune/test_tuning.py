@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from binomial import most_failures
 
-from loadstone.errors import EnvironmentUnusable
+from loadstone.errors import EnvironmentUnusable, MeasurementInvalid
 from loadstone.tune.budget import (
     FEWEST_ABLATION,
     ComparisonDurations,
@@ -220,6 +220,23 @@ def test_a_combination_that_fails_is_dropped_and_told() -> None:
 def test_a_default_that_cannot_be_measured_ends_it() -> None:
     with pytest.raises(EnvironmentUnusable, match="the default cannot be measured: no answer"):
         run(Truth(), lambda _: lambda _: ComparisonOutcome(None, "no answer", 1.0))
+
+
+def test_a_default_that_takes_most_of_the_budget_ends_it_with_the_budget_that_it_needs() -> None:
+    """A combination of a cloud is applied in a minute, not in the seconds that were assumed."""
+    asked = []
+
+    def slow(one: Machine) -> Callable[[Comparison], ComparisonOutcome]:
+        def measure(comparison: Comparison) -> ComparisonOutcome:
+            asked.append(comparison.phase)
+            outcome = one.measure(comparison)
+            return replace(outcome, took_s=9 * outcome.took_s, load_s=9 * outcome.load_s)
+
+        return measure
+
+    with pytest.raises(MeasurementInvalid, match=r"give --budget \d+m or more"):
+        run(Truth({FIRST: 0.3}), slow, terms=replace(HOUR, budget_s=1200.0))
+    assert asked == [TuningPhase.CHECK]
 
 
 def test_a_trade_is_no_part_of_the_search_and_of_the_gain() -> None:

@@ -367,6 +367,10 @@ def test_a_default_that_could_not_be_measured_is_measured_again_by_resume(
             "must be 'gain' or 'trade', not",
         ),
         ("settings: 3", '"settings" must be a list, not 3'),
+        (
+            "settings: [{name: threads, levels: [2, 4], when: {web: [gunicorn]}}]",
+            "there is nothing to search: no setting of kind gain applies to the default",
+        ),
     ],
 )
 def test_a_space_that_cannot_be_searched_is_refused_in_one_line(

@@ -9,6 +9,8 @@ from fake_keystone import keeping_the_first_domain
 from simulator.service import Service
 from virtual import Ended, VirtualCommandLine
 
+from loadstone.errors import EnvironmentUnusable, InvalidInput
+
 SPACE = """\
 settings:
   - {name: WORKERS, levels: [1, 2, 4], price: memory}
@@ -160,6 +162,30 @@ def test_settings_that_cannot_be_put_back_end_it_with_the_command(cloud: Command
     undone = cloud.loadstone("fault", "--undo")
     assert undone.code == 0, undone.stderr
     assert not cloud.applied.exists()
+
+
+def test_a_resumed_tuning_may_be_permitted_more_than_when_it_began(
+    cloud: Commanded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopped(*_: object) -> None:
+        raise EnvironmentUnusable("stopped")
+
+    def is_far(*_: object) -> None:
+        raise InvalidInput("far is not this machine; add --yes-load-this-target")
+
+    def resumed(*words: str) -> Ended:
+        clouds = {"mine": Service(workers=2, capacity_rps=100.0)}
+        return cloud.loadstone("tune", f"--resume={folder.name}", *words, clouds=clouds)
+
+    monkeypatch.setattr("loadstone.tune.tuning.tune", stopped)
+    assert cloud.tuned().code == 3
+    [folder] = cloud.loadstone.home.glob("home/results/tunings/*")
+    monkeypatch.setattr("loadstone.cloud.permission.require_loopback", is_far)
+    refused = resumed()
+    assert (refused.code, "add --yes-load-this-target" in refused.stderr) == (2, True)
+    assert resumed("--yes-load-this-target").code == 3
+    assert cloud.tuned().code == 2  # before it begins
+    assert len(list(cloud.loadstone.home.glob("home/results/tunings/*"))) == 1
 
 
 @pytest.mark.parametrize(

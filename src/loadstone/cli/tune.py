@@ -202,14 +202,33 @@ def tune(ctx: click.Context, **options: Unpack[TuneOptions]) -> None:
             return
         if found.begun.commands is not None and found.result is None:
             require_unset(found.begun.space, os.environ)
+            found = replace(found, begun=_permitted(found.begun, options))
     else:
         begun = _begun(options)
         if options["is_dry"]:
             _show_dry_run(begun, options["to"])
             return
+        begun = _permitted(begun, options)
         found = journals.begin(options["location"], begun)
     report = _report(found, options["location"], backend_of(ctx))
     ctx.exit(_show(report, options))
+
+
+def _permitted(begun: "BegunTuning", options: TuneOptions) -> "BegunTuning":
+    """Return the tuning with what the user permits now; InvalidInput if its load is not permitted.
+
+    A resumed tuning may be permitted more than when it began.
+    """
+    from loadstone.cloud.permission import require_permission
+    from loadstone.target.choice import cloud_of
+
+    commands = begun.commands
+    if commands is None:
+        return begun
+    permitted = options["yes"] or commands.beyond_loopback
+    require_permission(cloud_of(commands.target), permitted)
+    now = replace(commands, beyond_loopback=permitted, anyway=options["anyway"])
+    return replace(begun, commands=now)
 
 
 def _begun(options: TuneOptions) -> "BegunTuning":
@@ -381,7 +400,7 @@ def _show_dry_run(begun: "BegunTuning", to: Path | None) -> None:
     from loadstone.compare.measure import run_config
     from loadstone.report import figures
     from loadstone.tune.budget import ComparisonDurations, combinations
-    from loadstone.tune.measured import DEFAULT_BESIDE_ITSELF, config_of
+    from loadstone.tune.measured import DEFAULT_BESIDE_ITSELF, config_of, search_of
     from loadstone.workload.preview import preview
 
     config = config_of(begun, "dry-run", DEFAULT_BESIDE_ITSELF)
@@ -389,11 +408,19 @@ def _show_dry_run(begun: "BegunTuning", to: Path | None) -> None:
     # Both sides are the same cloud, changed in between, or a lab each.
     others = () if begun.commands is not None else (config.sides[1].target,)
     # The budget bounds all comparisons; the load is that of the first.
-    show_dry_run((replace(preview(run, others), seconds_at_most=begun.budget_s),), to)
+    previews = [replace(preview(run, others), seconds_at_most=begun.budget_s)]
+    costs, space = ComparisonDurations(begun.terms), begun.space
+    said = "The load is that of the first comparison, of the default with itself; others follow."
+    if costs.capacities_s > 0:
+        previews.append(replace(preview(search_of(begun, "dry-run", "a", ())), times=2))
+        said = (
+            "The first load is that of the first comparison, of the default with itself; others "
+            "follow. After a gain, N of both combinations is searched."
+        )
+    show_dry_run(previews, to)
     if not is_stdout_free(to):
         return
-    click.echo("     is the first comparison, of the default with itself; others follow\n")
-    costs, space = ComparisonDurations(begun.terms), begun.space
+    click.echo(f"\n{said}\n")
     for one in (*space.settings, *(space.trades if begun.with_trades else ())):
         choices = space.choices(one, space.values(()))
         levels = ", ".join("the default" if level is None else level for level in choices)

@@ -119,6 +119,12 @@ def n(capacity: CapacityFigures | None) -> str:
     return NOT_FOUND if rate_rps is None else rate(rate_rps)
 
 
+def n_per_second(capacity: CapacityFigures | None) -> str:
+    """Return N with its unit, which an N that was not found does not have."""
+    found = n(capacity)
+    return found if found == NOT_FOUND else f"{found}/s"
+
+
 def interval(capacity: CapacityFigures | None) -> str:
     """Return the interval of N; a dash if an end is unknown."""
     if capacity is None or capacity.low_rps is None or capacity.high_rps is None:

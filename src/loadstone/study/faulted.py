@@ -22,9 +22,9 @@ def fault_lines(study: Study, outcomes: Sequence[TurnOutcome]) -> Iterator[str]:
 
 def _lines(measurement: Measurement) -> Iterator[str]:
     if measurement.policy == "search":
-        shown = figures.n(measurement.capacity)
+        shown = figures.n_per_second(measurement.capacity)
         notes = "".join(f" ({note})" for note in measurement.notes if "nothing broken" in note)
-        yield f"{measurement.title}: N = {shown}/s{notes}"
+        yield f"{measurement.title}: N = {shown}{notes}"
         return
     found = faults.effects(measurement)
     for summary in faults.summaries(measurement):

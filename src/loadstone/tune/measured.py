@@ -100,7 +100,7 @@ class RealMeasure:
         failure = ""
         with self._switching(comparison) as switch:
             for number, changes in enumerate((comparison.a, comparison.b)):
-                config = _search_of(begun, tuning_id, "ab"[number], changes)
+                config = search_of(begun, tuning_id, "ab"[number], changes)
                 try:
                     if switch is not None:
                         switch.to(number)
@@ -253,7 +253,7 @@ def _restart_s(found: MeasuredComparison) -> float:
     return (found.restarted_s + warmed_s) / found.starts
 
 
-def _search_of(begun: BegunTuning, tuning_id: str, letter: str, changes: Pairs) -> RunConfig:
+def search_of(begun: BegunTuning, tuning_id: str, letter: str, changes: Pairs) -> RunConfig:
     """Return a search for N of one combination, on a deployment of its own or the cloud."""
     load, side = begun.load, _side(begun, letter, changes)
     searched = searchable(side.target, load.scenario, load.users, load.arguments)

@@ -268,7 +268,7 @@ def _capacities(outcome: ComparisonOutcome) -> str:
     if outcome.capacities is None:
         return f"not found: {outcome.failure}"
     a, b = (
-        f"{figures.n(one)}/s" + (f" ({figures.interval(one)})" if one.rate_rps else "")
+        figures.n_per_second(one) + (f" ({figures.interval(one)})" if one.rate_rps else "")
         for one in outcome.capacities
     )
     return f"{a} with the default, {b} with the change, a search of {figures.seconds(N_S)} each"
@@ -322,6 +322,12 @@ def _statements(shown: Shown) -> Iterator[Statement]:
                 f"({_proved(again)}): the settings act together, so all of them are stated.",
                 Severity.WARNING,
             )
+    elif tuned.ablation and not any(one.is_kept for one in tuned.ablation):
+        yield Statement(
+            "Put back alone, none of the settings was shown to carry a part of the gain. They act "
+            "together, or have the same effect: all of them are stated.",
+            Severity.WARNING,
+        )
     if tuned.trades:
         yield Statement(
             "Trades lower security or correctness. What they bring is not a gain, and is not in "
@@ -508,11 +514,23 @@ def _measurement(shown: Shown) -> dict[str, Any]:
         "proof": _proof_data(tuned.proof),
         "proof_again": _proof_data(tuned.proof_again),
         "ablation": [
-            {**_change(one.change), **_evidence_data(one.evidence), "p": one.p, "kept": one.is_kept}
+            {
+                **_change(one.change),
+                **_evidence_data(one.evidence),
+                "p": one.p,
+                "kept": one.is_kept,
+                "needed_to_start": one.is_needed,
+                "failure": one.failure or None,
+            }
             for one in tuned.ablation
         ],
         "trades": [
-            {**_change(one.change), **_evidence_data(one.evidence), "failure": one.failure or None}
+            {
+                **_change(one.change),
+                **_evidence_data(one.evidence),
+                **_interval_data(one.interval),
+                "failure": one.failure or None,
+            }
             for one in tuned.trades
         ],
         "lines": [
@@ -553,16 +571,18 @@ def _evidence_data(evidence: GainEvidence | None) -> dict[str, Any]:
     return {"ratio": exp(evidence.mean), "deviation": known, "pairs": evidence.pairs}
 
 
+def _interval_data(interval: GainInterval | None) -> dict[str, Any]:
+    known = interval if interval is not None and math.isfinite(interval.high) else None
+    return {"low": known.low if known else None, "high": known.high if known else None}
+
+
 def _proof_data(proof: Proof | None) -> dict[str, Any] | None:
     if proof is None:
         return None
-    interval = proof.interval
-    known = interval if interval is not None and math.isfinite(interval.high) else None
     return {
         "changes": dict(proof.changes),
-        "gain": interval.gain if interval else None,
-        "low": known.low if known else None,
-        "high": known.high if known else None,
+        "gain": proof.interval.gain if proof.interval else None,
+        **_interval_data(proof.interval),
         "pairs": proof.outcome.evidence.pairs if proof.outcome.evidence else 0,
         "not_full": proof.outcome.not_full or None,
         "failure": proof.outcome.failure or None,

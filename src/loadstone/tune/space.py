@@ -262,6 +262,11 @@ class _SpaceReader:
         space = Space(read.title or self.place, gains, trades, default, self.is_of_lab)
         for one in gains:
             self._require_possible(space, one, ("settings", found.index(one)))
+        if not any(len(space.choices(one, space.values(()))) > 1 for one in gains):
+            raise InvalidInput(
+                f"--space {self.place}: there is nothing to search: no setting of kind gain "
+                "applies to the default"
+            )
         return space
 
     def _fail(self, place: Place, problem: str) -> InvalidInput:

@@ -16,7 +16,7 @@ from itertools import islice
 from math import ceil, hypot, inf
 
 from loadstone.analysis import holm
-from loadstone.errors import EnvironmentUnusable
+from loadstone.errors import EnvironmentUnusable, MeasurementInvalid
 from loadstone.system.say import Say
 from loadstone.tune import budget
 from loadstone.tune.budget import ComparisonDurations
@@ -96,7 +96,21 @@ class _Tuning:
         if outcome.evidence is None:
             raise EnvironmentUnusable(f"the default cannot be measured: {outcome.failure}")
         self.costs.learn_scatter(outcome.evidence)
+        self._require_time()
         return outcome
+
+    def _require_time(self) -> None:
+        """Raise MeasurementInvalid if no gain can be proven at what the check has taken."""
+        count = min(budget.FEWEST_TRIED, self.space.combinations - 1)
+        search_s = count * self.costs.of(self.costs.pairs_of_round(1))
+        least_s = search_s + self.costs.of(budget.FEWEST_PROOF)
+        if least_s > self.costs.left_s:
+            minutes = int((self.costs.spent_s + least_s) // 60) + 1
+            raise MeasurementInvalid(
+                f"the default beside itself took {self.costs.spent_s:.0f} s, so that a search and "
+                f"a proof take {least_s:.0f} s more, and {max(self.costs.left_s, 0.0):.0f} s of "
+                f"the budget are left: give --budget {minutes}m or more"
+            )
 
     # The race
 
