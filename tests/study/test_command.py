@@ -172,6 +172,16 @@ def test_an_option_that_cannot_be_meant_begins_nothing(tmp_path, words, said):
     assert journal.ids(tmp_path) == ()
 
 
+def test_a_dry_run_with_a_fleet_says_where_it_sends_from():
+    fleet = ("--fleet", "tcp://127.0.0.1:8786", "--fleet-without-tls")
+    shown = ask("run", "workers", "--quick", *fleet, "--dry-run")
+    assert shown.exit_code == 0, shown.output
+    assert "tcp://127.0.0.1:8786" in shown.output
+    assert "sends from this machine" not in shown.output
+    refused = ask("run", "workers", "--quick", "--fleet", "nonsense", "--dry-run")
+    assert "--fleet nonsense: write local:4" in f"{refused.output}{refused.exception}"
+
+
 def test_a_study_without_its_servers_leaves_nothing_behind(tmp_path, monkeypatch):
     monkeypatch.setattr(Program, "find", lambda _: None)
     refused = ask("run", "sql-per-request", "--quick", "--store", tmp_path)

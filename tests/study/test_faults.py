@@ -68,11 +68,18 @@ def test_less_downtime_is_better_and_not_faster():
         ("downtime_s,", "uptime,", 'there is no figure "uptime"'),
         (f'do: ["{KILL}"]', 'do: ["kil mysql"]', "is not a sentence like"),
         ("times: 1", "times: 1, budget_s: 30", "faults have no budget_s"),
+        ("users: 0\n", "users: 0\n  rate_rps: 2\n", "mine.yaml:10: rate_rps 2 for baseline_s 10s"),
     ],
 )
 def test_what_is_wrong_is_said(old, new, words):
     with pytest.raises(InvalidInput, match=words):
         study(STUDY.replace(old, new), quick=True)
+
+
+def test_a_mistake_is_said_in_the_names_of_a_study():
+    once = STUDY.replace(f'do: ["{KILL}"]', 'do: ["upgrade keystone to 30.0.0"]')
+    with pytest.raises(InvalidInput, match=r"mine\.yaml:8: .*happens once; times 1"):
+        study(once)
 
 
 def test_rows_have_the_means_over_repeats():

@@ -4,6 +4,7 @@ import pytest
 from study_files import STEPS, TWO_BY_TWO
 
 from loadstone.errors import InvalidInput
+from loadstone.keystone.scenarios import SCENARIOS
 from loadstone.study import read
 from loadstone.study.cell import groups_of, steps_groups
 from loadstone.study.duet import cell_pairs, comparison_of
@@ -96,6 +97,8 @@ def test_the_quick_form_leaves_out_what_it_says():
          "twice"),
         ("apache: {web: apache}", "apache: {web: apache, workers: 2}", 'mine.yaml:6: factors "web" '
          'and "workers" both set "workers"'),
+        ("{budget_s: 60}", "{budget_s: 60, scenario: xyzzy}", "mine.yaml:9: there is no scenario "
+         f'"xyzzy"; choose from {", ".join(sorted(SCENARIOS))}'),
         ("{budget_s: 60}", "{budget_s: 60, scenario: issues}", "mine.yaml:9: there is no scenario "
          '"issues"; did you mean "issue"?'),
         ("budget_s: 60", "budget_s: 5", 'mine.yaml:9: the measurement: "budget_s" must be at least '

@@ -555,6 +555,26 @@ def test_a_study_on_lab_hosts_is_not_told_to_go_on_here(tmp_path):
     assert not [one for one in said if "--resume" in one]
 
 
+def test_a_study_of_a_fleet_goes_on_with_it_and_misses_no_ratios_in_turns(tmp_path):
+    source = StudySource("mine.yaml", TURNS)
+    in_turns = [RatioOutcome(pair, None) for pair in cell_pairs(source.study(quick=False))]
+    begun = journal.begin(tmp_path, source, quick=False, seed=1)
+    found = [replace(one, result=by_fleet(one.result)) for one in measured(THREE_EACH)]
+    said = [one.text for one in report_of(begun, found, in_turns).statements]
+    assert FLEET in said
+    assert not [one for one in said if "--resume" in one]
+    some = [*found[:-1], replace(found[-1], result=None)]
+    [missing] = [
+        one.text for one in report_of(begun, some, in_turns).statements if "missing" in one.text
+    ]
+    assert f"--resume {begun.study_id} --fleet local:2" in missing
+
+
+def by_fleet(run):
+    machine = (*run.environment.machine, ("fleet", "local:2"))
+    return replace(run, environment=replace(run.environment, machine=machine))
+
+
 def on_host(run):
     return replace(run, environment=replace(run.environment, target=((LAB_HOST, "far"),)))
 

@@ -482,6 +482,9 @@ class _Document(_Part):
     headline: str
     exit_code: int
     next_steps: list[NextStep] = Field(description="what to do, the most important first")
+    statements: list[Statement] = Field(
+        description="what holds of all measurements together, warnings among them"
+    )
 
 
 class RunDocument(_Document):

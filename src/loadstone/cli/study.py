@@ -220,6 +220,7 @@ def _previews(options: StudyRunOptions) -> "Iterator[RunPreview]":
     from loadstone.study.order import turns
     from loadstone.workload.preview import preview
 
+    fleet = fleet_of(options)
     if options["resume"] is not None:
         begun = journal.find(options["location"], options["resume"]).with_secrets()
         study, seed = begun.begun.study(), begun.begun.seed
@@ -228,11 +229,11 @@ def _previews(options: StudyRunOptions) -> "Iterator[RunPreview]":
         seed = options["seed"]
     for turn in turns(study, seed):
         if turn.repeat == 1:
-            found = preview(config_of(study, "dry-run", turn, ""))
+            found = preview(replace(config_of(study, "dry-run", turn, ""), fleet=fleet))
             [target] = found.targets
             chosen = replace(target, chosen=f"{turn.cell}: {target.chosen}")
             yield replace(found, targets=(chosen,), times=study.repeats)
-    for pair in cell_pairs(study) if options["fleet"] is None else ():
+    for pair in cell_pairs(study) if fleet is None else ():
         config = comparison_of(study, "dry-run", pair, "")
         found = preview(run_config(config, 0, lambda _: None), (config.sides[1].target,))
         targets = tuple(

@@ -17,6 +17,7 @@ def as_data(report: Report) -> dict[str, Any]:
         "headline": report.title,
         "exit_code": report.exit_code,
         "next_steps": [asdict(one) for one in report.steps],
+        "statements": [asdict(one) for one in report.statements],
         "measurements": [_section(one) for one in report.sections],
     }
 

@@ -52,6 +52,15 @@ SHAPES: dict[str, type[SearchShape | StepsShape | StudyTaskShape | FaultsShape]]
 }
 
 
+# Options of `loadstone fault`, and a study's fields of the same meaning.
+FAULT_FIELDS = {
+    "--baseline": "baseline_s",
+    "--observe": "observe_s",
+    "--rate": "rate_rps",
+    "--repeats": "times",
+}
+
+
 def require_service(name: str) -> None:
     """Raise InvalidInput if the lab has no such service."""
     services = [one.value for one in Service]
@@ -177,7 +186,7 @@ class Reader:
             search_s=shape.budget_s,
             measures_left=shape.capacity_left,
         )
-        self._try(("do",), lambda: fault_groups(by_name("issue", shape.users), terms))
+        self._require_possible(shape, terms)
         known = {name: f"{words}, {unit}".removesuffix(", ") for name, words, unit in ROWS}
         for name in shape.figures:
             if name not in known:
@@ -190,6 +199,18 @@ class Reader:
             if name in known
         )
         return FaultMeasurement(terms, shape.scenario, shape.users, rows)
+
+    def _require_possible(self, shape: FaultsShape, terms: FaultTerms) -> None:
+        """Refuse what `loadstone fault` refuses, by the names of a study's fields."""
+        try:
+            fault_groups(by_name("issue", shape.users), terms)
+        except InvalidInput as wrong:
+            said = str(wrong)
+            named = {option: field for option, field in FAULT_FIELDS.items() if option in said}
+            for option, field in named.items():
+                said = said.replace(option, field)
+            given = [field for field in named.values() if field in shape.model_fields_set]
+            self.wrong((given[0],) if given else ("do",), said)
 
     def _figure(self, name: str) -> Figure:
         if name not in list(Figure):

@@ -1,5 +1,6 @@
 """A study as a report: what makes a difference, a row for each cell, its runs."""
 
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -115,18 +116,27 @@ def report_of(
     return with_left(report, left, shown.store)
 
 
+def _fleet(outcomes: Sequence[TurnOutcome]) -> str:
+    """Return the fleet that sent the load; empty if this machine did."""
+    runs = [one.result for one in outcomes if one.result is not None]
+    known = [dict(run.environment.machine).get("fleet", "") for run in runs]
+    return next(filter(None, known), "")
+
+
 def _statements(shown: _Shown) -> Iterator[Statement]:
     """Yield what shows no difference first, then what is missing, then what was wrong."""
     study, outcomes, in_turns = shown.study, shown.outcomes, shown.in_turns
     yield from map(Statement, overview(study, shown.rows, shown.differences))
     yield from map(Statement, beside_reference(study, shown.rows))
-    resume = f"loadstone study run --resume {shown.journal.study_id}{shown.store}"
+    fleet = _fleet(outcomes)
+    senders = f" --fleet {shlex.quote(fleet)}" if fleet else ""
+    resume = f"loadstone study run --resume {shown.journal.study_id}{senders}{shown.store}"
     missing = sum(one.result is None for one in outcomes)
     if missing:
         text = f"{missing} of {len(outcomes)} measurements are missing; go on: {resume}"
         yield Statement(text, Severity.CRITICAL)
     alone = sum(one.ratio is None for one in in_turns)
-    if alone and any(one.host for one in outcomes):
+    if alone and (fleet or any(one.host for one in outcomes)):
         yield Statement(FLEET)
     elif alone and not missing:
         text = f"{alone} of {len(in_turns)} ratios were not measured in turns; go on: {resume}"

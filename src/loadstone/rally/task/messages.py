@@ -58,7 +58,7 @@ def suggestion(word: object, known: Collection[str], what: str) -> str:
         return f'did you mean "{near[0]}"?'
     if not known:
         return f"it takes no {what}"
-    if len(known) > MANY:
+    if len(known) > MANY and all("." in name for name in known):
         known = {f"{name.partition('.')[0]}.*" for name in known}
     return f"choose from {', '.join(sorted(known))}"
 
