@@ -387,3 +387,10 @@ def test_a_broken_file_is_one_line(own) -> None:
 def test_a_file_may_begin_with_a_byte_order_mark(of_folder: Path) -> None:
     of_folder.write_text("\ufeff[limits]\r\nmax-rate = 50\r\n", "utf-8")
     assert planned("--cloud", "here")["rate_per_s_at_most"] == 50
+
+
+def test_a_target_of_the_command_is_nearer_than_a_shared_one_of_another_kind(own) -> None:
+    own.write_text('[target]\nlab = "shared"\n[capacity]\ncloud = "here"\n')
+    assert "127.0.0.1:9" in str(planned()["targets"])
+    own.write_text('[target]\ncloud = "here"\n[capacity]\nlab = "none-such"\n')
+    assert "none-such" in refused()

@@ -94,6 +94,18 @@ def test_in_rallys_style_wrong_usage_is_no_broken_sla(at_once, style, code):
     assert "only one of TASK and --task-args can come from stdin" in ended.stderr
 
 
+@pytest.mark.parametrize(("style", "code"), [("loadstone", 2), ("rally", 1)])
+def test_in_rallys_style_an_option_that_is_refused_is_no_broken_sla(at_once, style, code):
+    words = ("--max-rate", "soon", "--exit-code-style", style)
+    assert at_once("run", "task.yaml", *words).returncode == code
+
+
+@pytest.mark.parametrize("name", ["-", "/dev/stdout"])
+def test_a_failure_is_data_wherever_stdout_is_asked_for(at_once, name):
+    ended = at_once("results", "show", "none-such", "--json", name)
+    assert json.loads(ended.stdout)["exit_code"] == ended.returncode != 0
+
+
 def test_only_one_file_comes_from_stdin(at_once):
     ended = at_once("run", "task.yaml", "--task-args", "-", "--task-args-file", "-")
     assert ended.returncode == 2

@@ -182,7 +182,10 @@ def _internal_error(error: Exception) -> int:
 def show_failure(error: str, exit_code: int) -> None:
     """Print the failure as JSON if `--json -` is given and nothing was printed yet."""
     arguments = sys.argv[1:]
-    is_requested = "--json=-" in arguments or ("--json", "-") in pairwise(arguments)
+    is_requested = any(
+        f"--json={name}" in arguments or ("--json", name) in pairwise(arguments)
+        for name in ("-", "/dev/stdout")
+    )
     if is_requested and not (isinstance(sys.stdout, Stdout) and sys.stdout.has_written):
         import json
 

@@ -256,10 +256,17 @@ def _of(command: click.Command, path: str, found: tuple[Default, ...]) -> dict[s
         return {name: values for name, values in nested.items() if values}
     options = {_long(option): option for option in _options(command)}
     values: dict[str, Any] = {}
+    targets: dict[str, tuple[object, str]] = {}  # where a lab or a cloud is named
     for one in _rising(found):
         option = options.get(_option_of(one, path))
-        if option is not None and option.name is not None:
-            values[option.name] = _value(one, option)
+        if option is None or option.name is None:
+            continue
+        values[option.name] = _value(one, option)
+        if option.name in ("lab", "cloud"):
+            targets[option.name] = (one.source, one.table)
+            for other in targets.keys() - {option.name}:
+                if targets[other] != targets[option.name]:  # the nearer one counts
+                    values.pop(other, None)
     return values
 
 
@@ -279,13 +286,13 @@ def _commands(group: click.Group) -> Iterator[tuple[str, click.Command]]:
 
 def _option_of(one: Default, path: str) -> str:
     """Return the option of a command that a setting sets; empty if it is another command's."""
+    if "store" in (one.table, one.key) and os.environ.get("LOADSTONE_STORE"):
+        return ""  # nearer than a file
     if one.table in SHARED:
         if one.table == "target" and path not in LOADS:
             return ""
         if one.table == "limits" and (path, one.key) in NO_LIMITS:
             return ""
-        if one.table == "store" and os.environ.get("LOADSTONE_STORE"):
-            return ""  # nearer than a file
         if one.table == "target" and (os.environ.get("OS_AUTH_URL") or os.environ.get("OS_CLOUD")):
             return ""
         return SHARED[one.table][one.key]
@@ -297,7 +304,7 @@ def _value(one: Default, option: click.Option) -> Any:
     value = one.value
     if isinstance(value, list) and not option.multiple:
         raise InvalidInput(f"{one.place}: takes one value, not a list")
-    if one.table == "store" and "://" not in str(value):
+    if "store" in (one.table, one.key) and "://" not in str(value):
         value = str(one.source.parent / expanded(str(value)))
     if isinstance(option.flag_value, str) and isinstance(value, bool):  # such as --predict
         return option.flag_value if value else option.default

@@ -96,6 +96,8 @@ def of_target(ctx: click.Context, options: TargetOptions) -> Iterator[Requiremen
     if found := [*problems, *steps]:
         named = (("--lab", lab), ("--cloud", cloud), ("--oidc", options["oidc"]))
         option = next((f"{flag} {value}" for flag, value in named if value is not None), "")
+        if options["oidc"] is not None:  # which is no target without a client
+            option += f" --client-id {options['client_id']}"
         mend = f"{pending.UNDO} {option}"
         yield Requirement("faults", False, f"in force; to undo: {', '.join(found)}", mend)
     else:

@@ -95,9 +95,13 @@ def up(
         daemons.end(folder)  # none ran before
         raise
     uses = "lab up NAME --on HOST" if role == LAB else "capacity"
-    click.echo(f"loadstone {uses} --fleet {url}")
+    click.echo(f"loadstone {uses} --fleet {url}{_option(certificates)}")
     if join is None:
-        click.echo(f"on other hosts, with {folder} copied there: loadstone fleet up --join {url}")
+        of_role = "" if role == LOAD else f" --role {role}"
+        click.echo(
+            f"on other hosts, with {folder} copied there: loadstone fleet up --join {url}"
+            f"{of_role}{_option(certificates)}"
+        )
 
 
 def _option(certificates: Path | None) -> str:

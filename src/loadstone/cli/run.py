@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import click
 
@@ -147,7 +148,24 @@ def output_options(command: Command) -> Command:
     return click.option("--junit", type=file, help="Also write JUnit XML.")(command)
 
 
-@click.command()
+class _InStyle(click.Command):
+    """A command whose wrong usage, too, has the exit code of the style that is asked for."""
+
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,
+    ) -> click.Context:
+        """Parse the arguments."""
+        name = "--exit-code-style"
+        is_rally = f"{name}=rally" in args or (name, "rally") in pairwise(args)
+        with _in_style("rally" if is_rally else "loadstone"):
+            return super().make_context(info_name, args, parent, **extra)
+
+
+@click.command(cls=_InStyle)
 @click.argument("file", metavar="TASK")
 @template_options
 @target_options
