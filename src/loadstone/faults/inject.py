@@ -266,14 +266,20 @@ class _ActiveFault:
         acts[self.fault.verb](records)
 
     def _kill(self, records: Sequence[Record]) -> None:
-        for record in records:
-            self._note(Undo.START, parts.undo_target(record))
+        self._note_starts(records)
         members = parts.members(records)
         self._act(f"killed {', '.join(self.targets)}", lambda: processes.kill(members))
 
-    def _stop(self, records: Sequence[Record]) -> None:
-        for record in records:
+    def _note_starts(self, records: Sequence[Record]) -> None:
+        """Note that the parts are to be started again, in their order: the last step comes first.
+
+        A web server serves only once its application does.
+        """
+        for record in reversed(records):
             self._note(Undo.START, parts.undo_target(record))
+
+    def _stop(self, records: Sequence[Record]) -> None:
+        self._note_starts(records)
         for record in records:
             if record.process is not None:
                 stop_signal = signal.Signals(record.ask)

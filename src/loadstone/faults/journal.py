@@ -245,7 +245,9 @@ def _load(path: Path) -> dict[str, Any]:
     try:
         tree: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         return tree
-    except ValueError as wrong:
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError) as wrong:  # it may be another user's: of `sudo loadstone`
         raise _unreadable(path, wrong) from None
 
 

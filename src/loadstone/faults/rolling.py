@@ -81,7 +81,9 @@ def run_manage(folder: Path, python: Path, arguments: Sequence[str], failing: st
     files = (folder / "keystone.conf", state.secret_folder(folder) / "keystone.conf")
     argv = (str(python.parent / "keystone-manage"), *manage.options(*files), *arguments)
     log = folder / "logs" / "fault.log"
-    processes.complete(Command(argv, log, folder, {"PYTHONWARNINGS": "ignore"}), failing)
+    command = Command(argv, log, folder, {"PYTHONWARNINGS": "ignore"})
+    # A migration that is cut off between two statements cannot always be repeated.
+    processes.complete(command, failing, own_session=True)
 
 
 def switch(folder: Path, release: str) -> None:

@@ -84,8 +84,11 @@ def start(command: Command) -> Process:
     return identify(child.pid)
 
 
-def complete(command: Command, failing: str, stdin: str = "") -> None:
-    """Run a command until it ends. If it fails, raise `failing` with log lines that explain it."""
+def complete(command: Command, failing: str, stdin: str = "", *, own_session: bool = False) -> None:
+    """Run a command until it ends. If it fails, raise `failing` with log lines that explain it.
+
+    In a session of its own, Ctrl-C of the terminal does not reach it.
+    """
     command.log.parent.mkdir(parents=True, exist_ok=True)
     with command.log.open("ab") as log:
         done = subprocess.run(
@@ -96,6 +99,7 @@ def complete(command: Command, failing: str, stdin: str = "") -> None:
             env=clean_environment(command.folder, command.variables),
             cwd="/",
             check=False,
+            start_new_session=own_session,
         )
     if done.returncode != 0:
         raise EnvironmentUnusable(f"{failing}\n{logs.explain((command.log,))}")

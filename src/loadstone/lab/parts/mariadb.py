@@ -30,6 +30,7 @@ CREATE OR REPLACE USER {USER}@'{HOST}' IDENTIFIED BY '{{password}}';
 {{schemas}}
 CREATE OR REPLACE USER {MONITOR}@'{HOST}' IDENTIFIED BY '{{password}}';
 GRANT PROCESS ON *.* TO {MONITOR}@'{HOST}';
+TRUNCATE mysql.general_log;
 """
 SCHEMA = f"""\
 CREATE DATABASE IF NOT EXISTS {{name}} CHARACTER SET {{charset}};

@@ -58,8 +58,6 @@ class Nginx(Server):
     def prepare(self, say: Say) -> None:  # noqa: ARG002
         """Write its configuration."""
         path = self.statistics_socket
-        if path is not None:
-            path.unlink(missing_ok=True)  # left by a server that was killed
         text = CONF.format(
             run=self.conf.parent,
             name=self.name,
@@ -75,6 +73,8 @@ class Nginx(Server):
 
     def start(self) -> Process:
         """Start the master. Without -e it would write to /var/log before it reads its file."""
+        if self.statistics_socket is not None:
+            self.statistics_socket.unlink(missing_ok=True)  # left by a server that was killed
         return self.run((NGINX.path(), "-e", str(self.log), "-c", str(self.conf)))
 
     def healthy(self) -> bool:
