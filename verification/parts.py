@@ -209,9 +209,10 @@ COMPARISON = (
         "comparison-quiet",
         "comparison",
         "answers for real Keystones of known difference, 20 times each, without other work",
-        1.5 * HOUR_S,
+        2.7 * HOUR_S,
         "{python} -m verification.comparison.real --difference 'hash rounds 4 and 6' "
-        "--difference '2 ms more' --difference '24.0.0 and 25.0.0, application credentials'",
+        "--difference '2 ms more' --difference '24.0.0 and 25.0.0, application credentials' "
+        "--difference '1 and 4 threads'",
         "{python} -m verification.comparison.real --times 1 --difference 'capacity 200 and 206'",
     ),
     Part(
