@@ -189,7 +189,8 @@ def tune(ctx: click.Context, **options: Unpack[TuneOptions]) -> None:
 
     Exit code 0 with an answer, also if no gain was shown; 1 if something that a run
     created could not be removed; 2 for an invalid space or too small a budget; 3 if the default
-    does not start; 4 if no combination could be measured; 70 after an internal error.
+    does not start; 4 if no combination could be measured, or the first comparison took too much of
+    the budget; 70 after an internal error.
     """
     from loadstone.tune import journal as journals
     from loadstone.tune.space import require_unset

@@ -5,10 +5,10 @@ ratio of two turns that follow each other (duet benchmarking: Bulej et al., arXi
 remains is that a trial may favour one side as a whole, for example by the cores that its processes
 got. So a trial counts as one value, and a comparison has many short ones (batch means).
 
-A turn begins with all of its iterations at once, and ends with fewer in flight than the service
-serves at once, so that workers of it are idle. Throughput is that of a service without this idle
-time (`rate`), and turns are longer if a side serves several at once (`turn_length`): otherwise many
-workers and threads would seem to gain less than they do.
+A turn begins with all that is in flight at the same moment, and ends with fewer in flight than the
+service serves at once, so that workers of it are idle. Throughput is that of a service without this
+idle time (`rate`), and turns are longer if a side serves several at once (`turn_length`): otherwise
+many workers and threads would seem to gain less than they do.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
