@@ -201,7 +201,7 @@ def _origin(rule: Rule, scope: _Scope, settings: Sequence[SettingChange]) -> Set
     known = [name for name in rule.needs if name in origins]
     lines = sections.File("", tuple(enumerate(rule.fix.lines.splitlines())))
     values = dict(sections.settings((lines,)).values)
-    values |= {(one.section, one.option): one.value for one in settings if one.where == KEYSTONE}
+    values |= {(one.section, one.option): one.value for one in settings if one.where == "keystone"}
     fixed = {f"conf.{section}.{option}": value for (section, option), value in values.items()}
     check = expression.parse(rule.check)
 

@@ -36,7 +36,7 @@ class Host:
 
 @dataclass
 class Answer:
-    """What a call returns."""
+    """The future result of a remote call, a `RemoteAnswer`: a time, or an error."""
 
     error: Exception | None
 

@@ -119,8 +119,9 @@ def _settings(found: tuple[sections.File, ...]) -> Facts:
     renamed = known.get(("cache", "socket_timeout"))  # since oslo.cache 4.3
     if renamed is not None:
         values["conf.cache.memcache_socket_timeout"] = sections.typed(renamed, 1.0)
-    of_cache = "socket_timeout" if renamed is not None else "memcache_socket_timeout"
-    values["conf.cache.name_of_socket_timeout"] = of_cache
+    values["conf.cache.name_of_socket_timeout"] = (
+        "memcache_socket_timeout" if renamed is None else "socket_timeout"
+    )
     drivers = known.get(DRIVER, "").splitlines() or [""]
     sending = [driver for driver in drivers if driver not in ("", "noop")]
     values["conf.oslo_messaging_notifications.driver"] = ", ".join(sending) or drivers[-1]

@@ -137,7 +137,7 @@ def contexts(
         if any(dummy.fail_setup for dummy in dummies):
             raise EnvironmentUnusable("dummy_context: failed, as fail_setup says")
         yield _set_up(access, wanted, journal, say, existing)
-    if any(dummy.fail_cleanup for dummy in dummies):  # which breaks no SLA, in Rally neither
+    if any(dummy.fail_cleanup for dummy in dummies):  # As in Rally, this breaks no SLA.
         say("dummy_context: its clean-up failed, as fail_cleanup says")
 
 

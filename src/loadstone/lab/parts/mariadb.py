@@ -25,6 +25,7 @@ SERVER = Program("mariadbd", "mariadb-server")
 INSTALL = Program("mariadb-install-db", "mariadb-server")
 FLUSHES = {Flush.COMMIT: 1, Flush.SECOND: 2}
 # The server runs this file before it accepts connections, so no client is needed to set a password.
+# It also empties the log of counted statements, which has their values and outlives a stop.
 INIT = f"""\
 CREATE OR REPLACE USER {USER}@'{HOST}' IDENTIFIED BY '{{password}}';
 {{schemas}}

@@ -73,7 +73,7 @@ def list_flavors(
     """List flavors; the query is that of Nova's API."""
     cloud = connect(context)
     parameters = {name: value for name, value in query.items() if value is not None}
-    if not is_public:  # Nova's word for all flavors is None, as text
+    if not is_public:  # None: all flavors, which Nova's API writes as the text "None"
         parameters["is_public"] = str(is_public)
     with context.action("nova.list_flavors"):
         # With a limit Rally reads the first page only.
